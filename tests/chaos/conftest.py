@@ -11,7 +11,24 @@ from simul.common.client.client import InferenceClient
 from simul.common.protocol.messages import Close
 from tests.support.faults import Neighbour, unharmed
 from tests.support.raw_client import RawClient
-from tests.support.stand import Stand
+from tests.support.stand import PATIENCE_SEC, Stand
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """A machine that stands still for seconds makes no peer silent: nothing is sent again, no connection made anew.
+
+    The tests of what happens to a silent peer set their own limits.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for limit in (
+            "simul.common.client.client.SILENT_AFTER_SEC",
+            "simul.common.client.client.RESEND_AFTER_SEC",
+            "simul.inference_server.unrolls.learner_link.SILENT_AFTER_SEC",
+            "simul.inference_server.proxy.process.FROZEN_SEC",
+        ):
+            patch.setattr(limit, PATIENCE_SEC)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +59,6 @@ def raw(stand: Stand) -> Iterator[RawClient]:
 @pytest.fixture
 def client(stand: Stand) -> Iterator[InferenceClient]:
     one = InferenceClient(stand.run_dir.endpoint("data"), name="a", spec=stand.spec)
-    one.connect()
+    one.connect(PATIENCE_SEC)
     yield one
     one.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 
 import numpy as np
@@ -17,7 +18,7 @@ from simul.common.protocol.errors import ERR_NOT_READY, ConfigError
 from simul.common.protocol.messages import Weights
 from simul.common.transport import Poller, RouterSocket
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from tests.support.faults import FREE, count, unharmed, wait_for
+from tests.support.faults import FREE, count, dial, unharmed, wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
 from tests.support.stand import PATIENCE_SEC, Stand, exchange
@@ -29,9 +30,10 @@ def test_fault_29_after_the_server_died_clients_learn_that_their_sessions_are_go
     endpoint = f"tcp://127.0.0.1:{port}"
     with Stand(endpoint=endpoint) as first:
         client = InferenceClient(endpoint, name="survivor", spec=first.spec)
-        client.connect()
+        client.connect(PATIENCE_SEC)
         exchange(client, [first.decision(0, 0, flags=FREE)])
     client.submit([first.decision(0, 1)])
+    wait_for(lambda: _nobody_listens(port))  # libzmq closes with a delay
     with Stand(endpoint=endpoint) as stand, unharmed(stand):
         lost, deadline = False, time.monotonic() + PATIENCE_SEC
         while not lost:
@@ -44,6 +46,21 @@ def test_fault_29_after_the_server_died_clients_learn_that_their_sessions_are_go
         wait_for(lambda: count(stand, "malformed") > 0)  # ERR_HELLO, perhaps before anybody looked
 
 
+def _nobody_listens(port: int) -> bool:
+    try:
+        dial(port).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+@pytest.fixture
+def unhurried(monkeypatch) -> None:
+    """A server that drains reads all that has arrived, however long it stood still meanwhile."""
+    monkeypatch.setattr("simul.inference_server.server.DRAIN_READS_SEC", PATIENCE_SEC)
+
+
+@pytest.mark.usefixtures("unhurried")
 def test_fault_30_a_server_that_stops_answers_everything_that_has_arrived() -> None:
     with Stand(max_batch=4) as stand, RawClient(stand.run_dir.endpoint("data"), stand.spec) as late:
         late.hello("late")
@@ -70,6 +87,7 @@ def test_fault_30_a_server_that_stops_answers_everything_that_has_arrived() -> N
         assert not stand._thread.is_alive()
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_fault_30_what_comes_while_the_rest_is_answered_is_refused() -> None:
     with Stand(max_batch=1) as stand, RawClient(stand.run_dir.endpoint("data"), stand.spec) as raw:
         raw.hello()
@@ -79,19 +97,22 @@ def test_fault_30_what_comes_while_the_rest_is_answered_is_refused() -> None:
             client.submit([stand.decision(env, 1) for env in range(2)])
             stall.wait_until_inside()
             stand.stop_flag.set()
-            receive = stand.server._receive
+            receive, admission = stand.server._receive, stand.server._admission_control
+            has_read_all, sent = threading.Event(), threading.Event()
 
             def receive_late(now: float) -> None:
                 receive(now)
-                if (
-                    stand.server._admission_control.closed is False
-                    and stand.server._admission_control._sessions.accepting is False
-                ):
-                    raw.send(*pack_step(1, [stand.decision(0, 0, flags=FREE)], stand.spec))
+                drains = not admission.closed and not admission._sessions.accepting
+                if drains and stand.server._client_socket.read_all:
+                    has_read_all.set()
+                    assert sent.wait(PATIENCE_SEC)
                     assert Poller([stand.server._client_socket.socket]).wait(PATIENCE_SEC)  # it has arrived
 
             stand.server._receive = receive_late
             stall.go.set()
+            assert has_read_all.wait(PATIENCE_SEC)
+            raw.send(*pack_step(1, [stand.decision(0, 0, flags=FREE)], stand.spec))
+            sent.set()
             answer, _ = raw.receive()
         assert (answer.code, answer.id) == (ERR_NOT_READY, 1)
 

@@ -13,6 +13,7 @@ import zmq
 from simul.common.client.pending import pack_step
 from simul.common.protocol.errors import ERR_DENIED, ERR_NO_SESSION, ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION
 from simul.common.protocol.messages import ABORTED, PROTOCOL, Actions, Close, Evaluate, Hello
+from simul.common.transport import sockets
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.faults import FREE, count, dial, unharmed, wait_for
 from tests.support.raw_client import RawClient
@@ -102,8 +103,9 @@ def _zmtp(body: bytes, command: bool = False) -> bytes:
     return bytes([4 * command, len(body)]) + body
 
 
-def test_fault_20_a_stolen_routing_id_neither_steps_nor_hears_what_is_its_owners() -> None:
+def test_fault_20_a_stolen_routing_id_neither_steps_nor_hears_what_is_its_owners(monkeypatch) -> None:
     """Who speaks ZeroMQ by hand may name itself as it likes, also like a connection that is open (ROUTER_HANDOVER)."""
+    monkeypatch.setattr(sockets, "HANDSHAKE_MS", int(2 * PATIENCE_SEC * 1000))  # the thief says nothing at first
     with (
         Stand(endpoint=f"tcp://127.0.0.1:{free_port()}") as stand,
         unharmed(stand, "connections.opened"),
@@ -121,7 +123,9 @@ def test_fault_20_a_stolen_routing_id_neither_steps_nor_hears_what_is_its_owners
         heard = b""
         thief.settimeout(PATIENCE_SEC)
         while b"READY" not in heard:
-            heard += thief.recv(4096)
+            more = thief.recv(4096)
+            assert more, "the server hung up"
+            heard += more
         thief.settimeout(0.3)
         with contextlib.suppress(TimeoutError):
             while more := thief.recv(4096):

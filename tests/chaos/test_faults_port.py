@@ -38,6 +38,7 @@ def _port(stand: Stand) -> int:
     return int(stand.config.server.endpoint.rpartition(":")[2])
 
 
+@pytest.mark.parametrize("handshake_ms", [int(2 * PATIENCE_SEC * 1000)])
 @pytest.mark.counts("connections.closed")
 def test_fault_03_an_oversized_frame_costs_its_sender_the_connection_and_nobody_else_anything(stand) -> None:
     with RawClient(stand.config.server.endpoint, SPEC) as raw:
@@ -111,11 +112,12 @@ def test_extra_where_there_are_keys_nobody_without_one_holds_a_descriptor(tmp_pa
 @pytest.mark.parametrize("silent", [100, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.counts("connections.failed")
 def test_fault_05_who_connects_and_says_nothing_is_let_go(stand, silent) -> None:
-    me = psutil.Process()
+    wait_for(lambda: count(stand, "connections.opened"))  # the neighbour's, and what failed before it
+    me, failed = psutil.Process(), count(stand, "connections.failed")
     before = me.num_fds()
     with contextlib.ExitStack() as open_lines:
         lines = [open_lines.enter_context(dial(_port(stand))) for _ in range(silent)]
         for line in lines:
             line.sendall(SIGNATURE)  # the first bytes of a greeting
-        wait_for(lambda: count(stand, "connections.failed") == silent)
+        wait_for(lambda: count(stand, "connections.failed") == failed + silent)
         wait_for(lambda: me.num_fds() <= before + silent + 5)  # the server's ends are closed, ours are left

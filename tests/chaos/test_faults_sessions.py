@@ -193,7 +193,7 @@ def test_fault_23_what_else_is_in_the_batch_changes_no_numbers(stand) -> None:
     answers = []
     for others in (0, 5, 23):
         client = InferenceClient(stand.run_dir.endpoint("data"), name="same", spec=SPEC)
-        client.connect()
+        client.connect(PATIENCE_SEC)
         for step in range(6):
             start = FREE if step == 0 else 0
             with stalled(stand) as stall:  # all in one batch

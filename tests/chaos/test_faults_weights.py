@@ -145,14 +145,15 @@ def test_fault_32_what_is_half_written_or_changed_on_its_way_is_refused() -> Non
         assert exchange(client, [stand.decision(0, 1)]).actions[0].value == 9.0
 
 
-def _half_an_upload(line: socket.socket, stand: Stand) -> None:
+def _half_an_upload(stand: Stand) -> bytes:
     """ZMTP 3.0 by hand: greeting, READY, a WEIGHTS message whose second frame breaks off."""
-    line.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32))
+    greeting = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
     ready = b"\x05READY\x0bSocket-Type" + struct.pack(">I", 6) + b"ROUTER"
-    line.sendall(bytes((4, len(ready))) + ready)
     header, tensor = encode(*_weights(stand))
-    line.sendall(struct.pack(">BQ", 3, len(header)) + bytes(header))
-    line.sendall(struct.pack(">BQ", 2, len(tensor)) + bytes(tensor)[: len(tensor) // 2])
+    return b"".join((
+        greeting, bytes((4, len(ready))), ready, struct.pack(">BQ", 3, len(header)), header,
+        struct.pack(">BQ", 2, len(tensor)), bytes(tensor)[: len(tensor) // 2],
+    ))  # fmt: skip
 
 
 def _weights(stand: Stand):
@@ -165,7 +166,6 @@ def test_fault_32_a_learner_killed_in_the_middle_of_an_upload_leaves_the_old_wei
         client = stand.client("a", training=False)
         exchange(client, [stand.decision(0, 0, flags=FREE)])
         stand.learner.stop()
-        monkeypatch.setattr("simul.inference_server.unrolls.learner_link.SILENT_AFTER_SEC", 0.6)
         path = stand.run_dir.sockets / "weights.ipc"
         path.unlink(missing_ok=True)  # closed sockets leave it behind
         with socket.socket(socket.AF_UNIX) as listener:
@@ -174,12 +174,13 @@ def test_fault_32_a_learner_killed_in_the_middle_of_an_upload_leaves_the_old_wei
             listener.settimeout(PATIENCE_SEC)
             line, _ = listener.accept()
             with line:
-                _half_an_upload(line, stand)
+                line.sendall(_half_an_upload(stand))
                 assert exchange(client, [stand.decision(0, 1)]).actions[0].policy_version == 0
         path.unlink()
         assert exchange(client, [stand.decision(0, 2)]).actions[0].policy_version == 0
         metrics = stand.server.metrics()
         assert (metrics["swaps"], metrics["weights_refused"], metrics["offered_version"]) == (1, 0, 0)
+        monkeypatch.setattr("simul.inference_server.unrolls.learner_link.SILENT_AFTER_SEC", 0.6)  # it has been silent
         stand.learner = FakeLearner(stand.run_dir, _constant(stand, range(7, 8))[0], version=7).start()
         wait_for(lambda: stand.server.metrics()["policy_version"] == 7)
         assert exchange(client, [stand.decision(0, 3)]).actions[0].value == 7.0

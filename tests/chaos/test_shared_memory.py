@@ -19,7 +19,7 @@ from simul.common.protocol.specs import GameSpec
 from tests.support.anonymous import anonymous_files
 from tests.support.faults import FREE, wait_for
 from tests.support.raw_client import RawClient
-from tests.support.stand import Stand, exchange
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 
@@ -66,7 +66,7 @@ def test_the_same_game_as_through_the_socket(stand) -> None:
 @pytest.mark.counts
 def test_columns_and_their_blocks(stand) -> None:
     client = ColumnClient(stand.run_dir.endpoint("data"), name="columns", spec=stand.spec)
-    client.connect()
+    client.connect(PATIENCE_SEC)
     columns = Columns.empty(3, stand.spec)
     columns.keys[:, 0], columns.flags[:] = range(3), FREE
     for step in range(20):

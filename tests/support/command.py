@@ -49,7 +49,7 @@ class Command:
         """summary.json."""
         return read_json(self.run_dir, "summary.json")
 
-    def wait_for(self, condition: Callable[[dict[str, Any]], Any], what: str = "", timeout_sec: float = 120.0) -> Any:
+    def wait_for(self, condition: Callable[[dict[str, Any]], Any], what: str = "", timeout_sec: float = 240.0) -> Any:
         """Wait until `condition(status)`; fails with the status where it never comes."""
         deadline = time.monotonic() + timeout_sec
         while time.monotonic() < deadline:
@@ -71,7 +71,7 @@ class Command:
 
     def result(self) -> tuple[int, str]:
         """Wait for its end: (exit code, what it printed)."""
-        return self.process.wait(timeout=120), self.printed()
+        return self.process.wait(timeout=240), self.printed()  # longer than a learner may take to save
 
     def end_now(self) -> None:
         """For tests that failed: no process may be left."""

@@ -96,7 +96,8 @@ class FakeLearner:
                 message, _ = self._codec.decode(frames)
                 if isinstance(message, ServerHello):
                     self._servers[peer] = True
-                    self._send(peer, self._current)
+                    if message.served_version < self._current[0].policy_version:  # as the learner: not those it has
+                        self._send(peer, self._current)
                 else:
                     assert isinstance(message, WeightsAck)
                     self.acks.append(message)

@@ -70,7 +70,7 @@ def assert_balanced(stand: Stand) -> None:
 
     Seen at one moment: the loop may be busy with somebody's goodbye.
     """
-    deadline = time.monotonic() + PATIENCE_SEC / 4
+    deadline = time.monotonic() + PATIENCE_SEC
     while True:
         try:
             return _assert_balanced_now(stand)

@@ -29,7 +29,7 @@ class Book:
     def read(cls, path: Path, run_id: int) -> Book:
         """Fails where a row was answered twice, or never sent."""
         written = path.read_bytes() if path.exists() else b""  # killed before the first page
-        entries = np.frombuffer(written, ENTRY)
+        entries = np.frombuffer(written[: len(written) // ENTRY.itemsize * ENTRY.itemsize], ENTRY)  # killed in a write
         rows = [(int(e["env"]), int(e["episode"]), int(e["step"])) for e in entries]
         sent = Counter(row for row, kind in zip(rows, entries["kind"]) if kind == SENT)
         heard = [(row, float(e["value"])) for row, e in zip(rows, entries) if e["kind"] == ANSWERED]

@@ -12,6 +12,7 @@ from simul.common.protocol.decisions import Decision, start_flags
 from simul.common.protocol.messages import TERMINATED
 from simul.common.runtime.lifecycle import StopFlag
 
+PATIENCE_SEC = 100.0  # for WELCOME
 ENVS, STEPS = 4, 6  # games at a time, decisions of each
 SENT, ANSWERED, FAILED = 0, 1, 2
 ENTRY = np.dtype([("kind", "u1"), ("env", "<i4"), ("episode", "<i4"), ("step", "<i4"), ("value", "<f4")])
@@ -39,7 +40,7 @@ def play(root: str, name: str, run_id: int, book: str) -> None:
         return Decision(env, 0, episode, step, flags=flags, observation=observation, mask=mask)
 
     with open(book, "ab", buffering=0) as pages:
-        client.connect()
+        client.connect(PATIENCE_SEC)
         due = [decision(env, 0, 0) for env in range(ENVS)]
         while client.waiting or (due and not stop):
             if due and not stop:

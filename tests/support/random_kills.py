@@ -109,14 +109,14 @@ def run(game: str, kills: int, seed: int, root: Path) -> dict[str, Any]:
         simul.wait_for(
             lambda _: simul.decisions() > decisions + 50 and simul.versions() > version, "it learns on", PATIENCE_SEC
         )
-        children = simul.pids()
+        children = psutil.Process(simul.process.pid).children(recursive=True)
         code, printed = simul.finish()
     finally:
         simul.end_now()
     summary = simul.summary()
     assert code == 0, printed
     assert imbalances(summary) == [], printed
-    assert not [pid for pid in children if psutil.pid_exists(pid)]
+    assert not psutil.wait_procs(children, PATIENCE_SEC)[1]
     return {**summary, "signals": dict(sorted(killer.done.items()))}
 
 
