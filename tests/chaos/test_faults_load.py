@@ -16,7 +16,7 @@ from tests.support.raw_client import RawClient
 from tests.support.stall import let_deadlines_pass, stalled
 from tests.support.stand import PATIENCE_SEC, Stand, exchange, gather
 
-TRIES = 60
+TRIES = 20
 
 
 def test_fault_24_who_never_reads_loses_its_replies_and_then_its_sessions_and_nobody_else_notices() -> None:
