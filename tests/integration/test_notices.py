@@ -135,12 +135,13 @@ def everything_written(root) -> str:
 def test_a_run_says_when_it_starts_reaches_a_milestone_with_its_curve_and_stops_with_its_summary(notified, tmp_path):
     with Webhook() as hook:
         patient = "from simul.common.launch.supervisor import run_notices; run_notices.DRAW_LIMIT_SEC = 1e6\n"
-        run = notified(json_address(hook), "--set", "notice_every_decisions=500", program=patient + PROGRAM)
+        run = notified(json_address(hook), "--set", "notice_every_decisions=2000", program=patient + PROGRAM)
         start = hook.next().json()
         assert re.fullmatch(r"Simul run on \S+: started", start["title"])
         assert "gymnasium, a new run, env workers: 1" in start["message"]
-        milestone = hook.next().json()
-        assert re.match(r"[\d,]*[05]00 decisions, \d:\d\d:\d\d of training over all starts\n", milestone["message"])
+        while not (milestone := hook.next().json())["attachments"]:
+            assert "(no picture: " in milestone["message"], "the first may come before there are curves"
+        assert re.match(r"[\d,]+000 decisions, \d:\d\d:\d\d of training over all starts\n", milestone["message"])
         assert "policy_version 1" in milestone["message"]
         (picture,) = milestone["attachments"]
         assert base64.b64decode(picture["base64"]).startswith(b"\x89PNG")
