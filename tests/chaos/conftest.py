@@ -11,23 +11,14 @@ from simul.common.client.client import InferenceClient
 from simul.common.protocol.messages import Close
 from tests.support.faults import Neighbour, unharmed
 from tests.support.raw_client import RawClient
-from tests.support.stand import PATIENCE_SEC, Stand
+from tests.support.stand import PATIENCE_SEC, Stand, wait_for_the_silent
 
 
 @pytest.fixture(scope="module", autouse=True)
 def patience() -> Iterator[None]:
-    """A machine that stands still for seconds makes no peer silent: nothing is sent again, no connection made anew.
-
-    The tests of what happens to a silent peer set their own limits.
-    """
+    """The tests of what happens to a silent peer set their own limits."""
     with pytest.MonkeyPatch.context() as patch:
-        for limit in (
-            "simul.common.client.client.SILENT_AFTER_SEC",
-            "simul.common.client.client.RESEND_AFTER_SEC",
-            "simul.inference_server.unrolls.learner_link.SILENT_AFTER_SEC",
-            "simul.inference_server.proxy.process.FROZEN_SEC",
-        ):
-            patch.setattr(limit, PATIENCE_SEC)
+        wait_for_the_silent(patch)
         yield
 
 

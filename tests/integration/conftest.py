@@ -9,15 +9,10 @@ from tests.support.stand_ins import Simul
 
 @pytest.fixture
 def patience(monkeypatch):
-    """Servers and learners in this process count as silent after as long as a test waits: nothing is sent again."""
-    from tests.support.stand import PATIENCE_SEC  # with torch, which most of these tests do without
+    """Peers of servers and learners in this process have time."""
+    from tests.support.stand import wait_for_the_silent  # with torch, which most of these tests do without
 
-    for limit in (
-        "simul.common.client.client.SILENT_AFTER_SEC",
-        "simul.common.client.client.RESEND_AFTER_SEC",
-        "simul.inference_server.unrolls.learner_link.SILENT_AFTER_SEC",
-    ):
-        monkeypatch.setattr(limit, PATIENCE_SEC)
+    wait_for_the_silent(monkeypatch)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from simul.common.client.client import InferenceClient, Replies
@@ -29,6 +30,17 @@ from tests.support.fake_learner import FakeLearner
 
 SPEC = GameSpec(name="test/numbers", observation_size=12, num_actions=5)
 PATIENCE_SEC = 100.0  # for what nobody has promised a time: only a test that fails waits so long
+
+
+def wait_for_the_silent(patch: pytest.MonkeyPatch) -> None:
+    """A peer counts as silent after PATIENCE_SEC: nothing is sent again because this process stood still."""
+    for limit in (
+        "simul.common.client.client.SILENT_AFTER_SEC",
+        "simul.common.client.client.RESEND_AFTER_SEC",
+        "simul.inference_server.unrolls.learner_link.SILENT_AFTER_SEC",
+        "simul.inference_server.proxy.process.FROZEN_SEC",
+    ):
+        patch.setattr(limit, PATIENCE_SEC)
 
 
 class Stand:
