@@ -52,6 +52,7 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
     client = InferenceClient(endpoint, name="bot", spec=SPEC, keys=keys)
     try:
         command.wait_for(lambda _: "Ctrl-C stops" in command.printed())
+        command.wait_for(lambda _: "actions/s 0 (last" in command.printed())  # counted twice: rates see what comes now
         client.connect()
         start = start_flags(record=False, greedy=True)
         rows = [
