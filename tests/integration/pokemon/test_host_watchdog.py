@@ -22,6 +22,7 @@ from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper
 from simul.env_worker.games.pokemon.simulator.node import find_node
 from simul.env_worker.games.pokemon.source.source import PokemonSource
 from tests.support.battles import Table, check_accounts
+from tests.support.processes import alive
 from tests.support.stand import PATIENCE_SEC
 
 BUSY_OWNER = """
@@ -40,10 +41,6 @@ while True:
 print(host.pid, flush=True)
 time.sleep(100)
 """
-
-
-def alive(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def wait_until_gone(pid: int, limit_sec: float) -> None:
