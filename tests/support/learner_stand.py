@@ -14,7 +14,7 @@ from simul.common.protocol.messages import TERMINATED
 from simul.common.runtime.lifecycle import RoleArguments, StopFlag
 from simul.learner.__main__ import _run
 from tests.support.faults import wait_for
-from tests.support.stand import Stand, exchange
+from tests.support.stand import PATIENCE_SEC, Stand, exchange
 
 
 class RunningLearner:
@@ -38,7 +38,7 @@ class RunningLearner:
     def stop(self) -> None:
         """Ask it to stop, and wait until it has."""
         self._stop.set()
-        self._thread.join(30)
+        self._thread.join(PATIENCE_SEC)
         assert not self._thread.is_alive()
 
     @property
