@@ -89,7 +89,6 @@ def test_a_port_in_use_is_a_sentence() -> None:
             Exporter(holder.getsockname()[1])
 
 
-@pytest.mark.timeout(60)
 def test_requests_that_never_end_hold_neither_threads_nor_a_scrape(monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     exporter, before = Exporter(port), threading.active_count()

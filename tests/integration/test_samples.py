@@ -192,6 +192,7 @@ def test_a_learner_goes_on_with_the_samples_of_its_former_life() -> None:
         wait_for(lambda: stand.server.metrics()["learner_alive"])
         client.submit_samples(stand.random_samples(800))
         settle(client)
+        wait_for(lambda: stand.learner.metrics["replay"]["total"] >= 1100)
         wait_for(lambda: stand.learner.metrics["replay"]["uses"] > 3.5)
         assert stand.learner.metrics["replay"]["total"] == 1100
         assert stand.learner.metrics["decisions_learned"] == 800

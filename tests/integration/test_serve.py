@@ -161,4 +161,4 @@ def test_an_interrupted_start_ends_at_once(checkpoint: Path) -> None:
     with pytest.raises(RoleDied, match="stopped before it was ready") as ended:
         serve(checkpoint, ScriptedDisplay(), endpoint=f"ipc://{checkpoint.parent}/data.ipc", command=asleep)
     assert ended.value.exit_code == 130
-    assert {child.pid for child in psutil.Process().children()} == before
+    assert {child.pid for child in psutil.Process().children()} <= before

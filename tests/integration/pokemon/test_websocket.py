@@ -26,7 +26,7 @@ from tests.support.battles import Table, check_accounts, make_source
 from tests.support.showdown import showdown
 from tests.support.stand import PATIENCE_SEC
 
-WEBSOCKET = PokemonConfig(transport="websocket", host_timeout_sec=10.0)
+WEBSOCKET = PokemonConfig(transport="websocket", host_timeout_sec=100.0)
 
 
 @pytest.fixture(scope="module")
