@@ -150,6 +150,7 @@ def test_the_learner_waits_for_the_store_when_it_stops(tmp_path):
             server.close()
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=240) == 0, process.stderr.read().decode()
+        wait_for(lambda: machine.read()[-1].state == "stopped")  # it may arrive behind the end of the process
         last = machine.read()[-1].metrics
         assert stored(Store(url))[0] == last["checkpoint_version"] == last["policy_version"]
         assert last["store_behind_sec"] == 0.0
