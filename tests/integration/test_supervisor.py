@@ -64,7 +64,10 @@ def test_a_killed_role_is_back_within_seconds_and_totals_never_go_back(up, name)
     start_sec = time.monotonic() - begin
     before = run.status()
     limit_sec = max(10.0, 2 * start_sec)  # of the whole run: a slow machine starts as slowly
-    kills = next(n for n in range(1, 5) if _back_after(run, name, n) < limit_sec)  # it may be busier now and then
+    kills = 1
+    while _back_after(run, name, kills) >= limit_sec:  # a busy machine may be slower now and then
+        kills += 1
+        assert kills < 5, f"never back within {limit_sec:.0f} s"
     after = run.status()
     assert after["server"]["decisions"] >= before["server"]["decisions"]
     assert after["workers"]["episodes"]["started"] >= before["workers"]["episodes"]["started"]
