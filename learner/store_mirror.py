@@ -134,22 +134,23 @@ class StoreMirror:
                 self.copy_all(store)
             except StoreError as error:
                 if not lost_at:
-                    lost_at, self.state = time.monotonic(), UNREACHABLE
+                    lost_at = time.monotonic()
                     self._notes.append(
                         f"{error} Training goes on; checkpoints stay on the local disk, and the store gets them when "
                         "it is back."
                     )
+                    self.state = UNREACHABLE  # behind its note: whoever sees the state finds the note
                 if error.refused:  # the next attempt may find other credentials
                     store = None
                 self._wait(retry_sec)
                 retry_sec = min(2 * retry_sec, LAST_RETRY_SEC)
                 self._wake.set()
             except _TakenOverError as error:
-                self.state = TAKEN_OVER
                 self._notes.append(
                     f"The store {self._url} belongs to a newer run, started {error.owner.started} on "
                     f"{error.owner.host}: this one writes nothing more there. Training goes on, on the local disk only."
                 )
+                self.state = TAKEN_OVER
                 return
             else:
                 del self._saved_at[:covered]

@@ -18,6 +18,17 @@ NEVER = lambda: False  # noqa: E731 - nothing is in a hurry
 PNG = b"\x89PNG\r\n\x1a\n" + b"curve" * 100
 
 
+PATIENT = "from simul.common.launch.monitoring import notices; notices.FINISH_SEC = 100.0\n"  # else 10 s for what waits
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A slow machine gets its answers in time."""
+    monkeypatch.setattr("simul.common.launch.monitoring.notices.FINISH_SEC", 100.0)
+    monkeypatch.setattr(NotifyDiscord, "socket_connect_timeout", 100.0)
+    monkeypatch.setattr(NotifyDiscord, "socket_read_timeout", 100.0)
+
+
 @pytest.fixture
 def discord(monkeypatch):
     """A function that makes a sender whose Discord is the given web service."""
@@ -117,15 +128,15 @@ def test_nobody_there_is_one_sentence(discord):
 def notified(up, monkeypatch):
     """A function that starts a run whose notices go to the given addresses."""
 
-    def start(addresses: str, *arguments: str, **options):
+    def start(addresses: str, *arguments: str, program: str = PATIENT + PROGRAM):
         monkeypatch.setenv("SIMUL_NOTIFY", addresses)
-        return up(*arguments, **options)
+        return up(*arguments, program=program)
 
     return start
 
 
 def json_address(hook: Webhook) -> str:
-    return f"json://user:{SECRET}@{hook.address}/"
+    return f"json://user:{SECRET}@{hook.address}/?cto=100&rto=100000"
 
 
 def everything_written(root) -> str:
@@ -134,8 +145,9 @@ def everything_written(root) -> str:
 
 def test_a_run_says_when_it_starts_reaches_a_milestone_with_its_curve_and_stops_with_its_summary(notified, tmp_path):
     with Webhook() as hook:
-        patient = "from simul.common.launch.supervisor import run_notices; run_notices.DRAW_LIMIT_SEC = 1e6\n"
-        run = notified(json_address(hook), "--set", "notice_every_decisions=2000", program=patient + PROGRAM)
+        drawn = "from simul.common.launch.supervisor import run_notices; run_notices.DRAW_LIMIT_SEC = 1e6
+"
+        run = notified(json_address(hook), "--set", "notice_every_decisions=2000", program=PATIENT + drawn + PROGRAM)
         start = hook.next().json()
         assert re.fullmatch(r"Simul run on \S+: started", start["title"])
         assert "gymnasium, a new run, env workers: 1" in start["message"]
@@ -203,7 +215,7 @@ def test_a_start_that_fails_says_the_end_of_the_log(notified, tmp_path):
 
 def test_a_web_service_that_hangs_does_not_hold_up_the_end_of_a_run(notified):
     with Webhook(then=Answer(hang=True)) as hook:
-        run = notified(f"{json_address(hook)}?rto=100000")
+        run = notified(json_address(hook), program=PROGRAM)
         run.wait_until_training()
         hook.next()
         code, output = run.finish()  # it ends although the service never answers
@@ -215,7 +227,7 @@ def test_a_web_service_that_hangs_does_not_hold_up_the_end_of_a_run(notified):
 def test_a_refused_notice_is_one_line_of_the_log_and_the_run_goes_on(notified):
     soon = "from simul.common.launch.monitoring import notices; notices.NoticeSender.__init__.__defaults__ = ((),)\n"
     with Webhook(Answer(500)) as hook:
-        run = notified(json_address(hook), program=soon + PROGRAM)
+        run = notified(json_address(hook), program=PATIENT + soon + PROGRAM)
         run.wait_for(lambda status: any("did not reach" in event for event in status.get("events", ())))
         assert run.finish()[0] == 0
     log = (run.run_dir.logs / "simul-supervisor.log").read_text()

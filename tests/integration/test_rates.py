@@ -59,6 +59,7 @@ def start(tmp_path, monkeypatch):
         one.end_now()
 
 
+@pytest.mark.timeout(600)
 def test_the_first_rate_after_a_resume_is_that_of_the_decisions_in_its_time(start, tmp_path):
     run = start()
     run.wait_for(lambda status: status.get("learner", {}).get("updates"))

@@ -192,6 +192,7 @@ def test_a_learner_goes_on_with_the_samples_of_its_former_life() -> None:
         wait_for(lambda: stand.server.metrics()["learner_alive"])
         client.submit_samples(stand.random_samples(800))
         settle(client)
+        wait_for(lambda: stand.learner.metrics["replay"]["total"] >= 1100)
         wait_for(lambda: stand.learner.metrics["replay"]["uses"] > 3.5)
         assert stand.learner.metrics["replay"]["total"] == 1100
         assert stand.learner.metrics["decisions_learned"] == 800
@@ -217,11 +218,19 @@ class _ServerLives:
         self.process.send_signal(how)
         self.process.wait()
         self.read()
+        if how == signal.SIGTERM:
+            wait_for(self._stopped)
         self.reports.mark_ended(("inference_server", 0), self._run_id, 0.0)
 
     def read(self) -> None:
         while (frames := self.status.receive()) is not None:
             self.reports.add_report(self._codec.decode(frames)[0], 0.0)
+
+    def _stopped(self) -> bool:
+        """Whether the last report has come: it may arrive behind the end of its process."""
+        self.read()
+        last = self.reports.last_report(("inference_server", 0), self._run_id)
+        return last is not None and last.state == "stopped"
 
     def accounts(self) -> dict[str, dict[str, Any]]:
         learner = Report(role="learner", index=0, run_id=1, pid=1, state="stopped", metrics=self.stand.learner.metrics)

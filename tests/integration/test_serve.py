@@ -48,6 +48,7 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     program = f"{OFTEN}import sys; from simul.common.cli import main; sys.exit(main())"
     line = [sys.executable, "-c", program, "serve", "--checkpoint", str(checkpoint), "--endpoint", endpoint]
+    line += ["--set", "server.client_timeout_sec=100"]  # it is silent while its line of figures is waited for
     command = Command([*line, "--curve-keys", str(tmp_path / "keys"), "--plain"], tmp_path / "serve")
     client = InferenceClient(endpoint, name="bot", spec=SPEC, keys=keys)
     try:
@@ -162,4 +163,4 @@ def test_an_interrupted_start_ends_at_once(checkpoint: Path) -> None:
     with pytest.raises(RoleDied, match="stopped before it was ready") as ended:
         serve(checkpoint, ScriptedDisplay(), endpoint=f"ipc://{checkpoint.parent}/data.ipc", command=asleep)
     assert ended.value.exit_code == 130
-    assert {child.pid for child in psutil.Process().children()} == before
+    assert {child.pid for child in psutil.Process().children()} <= before

@@ -37,6 +37,7 @@ def test_last_rewards_reach_the_learner_and_aborted_games_teach_nothing() -> Non
         assert tensors["reward"].tolist() == [25, 26.5]
         assert np.array_equal(tensors["observation"][-1], final)
         assert [m.length for m, _ in by_env[3]] == [4]
+        wait_for(lambda: stand.server.metrics()["steps"]["sent"] == 16)  # counted behind the message
         steps = stand.server.metrics()["steps"]
         assert steps["dropped"] == {"aborted": 2}
         assert steps["seen"] == steps["sent"] + 2 + steps["open"] == 18

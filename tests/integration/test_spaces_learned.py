@@ -48,6 +48,7 @@ def test_images_arrive_as_bytes(tmp_path, shared_memory):
     assert logits.isfinite().all()
 
 
+@pytest.mark.timeout(600)
 def test_statistics_and_components_survive_a_resume(tmp_path):
     settings = (
         "gymnasium.id=benchmarks.learn_envs:ChordEnv", "network.options={hidden: 8}",

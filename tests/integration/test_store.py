@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
 
 from simul.common.config.checkpoint_meta import META_FILE
@@ -64,6 +65,7 @@ def test_training_goes_on_while_the_store_fails_and_hangs_and_it_is_said(files, 
     with make_stand(url) as stand:
         client, learner = stand.client("teacher"), stand.learner
         train_on(stand, client)
+        wait_for(stand.idle)  # no further version comes
         wait_for(lambda: learner.metrics["store_behind_sec"] == 0.0)
         assert learner.metrics["store_state"] == "ok"
         assert len(stored(Store(url))) == 2
@@ -74,6 +76,7 @@ def test_training_goes_on_while_the_store_fails_and_hangs_and_it_is_said(files, 
         train_on(stand, client)
         broken.clear()
         wait_for(lambda: learner.said("is back after"))
+        wait_for(stand.idle)
         wait_for(lambda: learner.metrics["store_behind_sec"] == 0.0)
         assert stored(Store(url))[0] == learner.metrics["checkpoint_version"]
         assert len([event for event in learner.events if "cannot be reached" in event]) == 1
@@ -92,7 +95,7 @@ def test_a_learner_that_is_killed_in_the_middle_of_an_upload_goes_on_in_a_fresh_
     config = msgspec.structs.replace(CONFIG, store=url)
     newest, mid_upload = -1, 0
     for life in range(3):
-        machine = LearnerProcess(tmp_path / f"machine-{life}", config)
+        machine, server = LearnerProcess(tmp_path / f"machine-{life}", config), None
         try:
             said: list[str] = []
             prepare_store(Store(url), machine.run_dir, SPEC.fingerprint(), past=True, say=said.append)
@@ -106,15 +109,28 @@ def test_a_learner_that_is_killed_in_the_middle_of_an_upload_goes_on_in_a_fresh_
                 server.until(lambda machine=machine: "Resumed from checkpoint" in machine.events(), "the resumption")
             newest = stored(Store(url))[0]
             server.until(lambda newest=newest: stored(Store(url))[0] > newest, "a checkpoint of this life")
-            server.until(lambda: any_torn(url), "an upload in progress")
+            server.until(lambda process=process: stopped_mid_upload(process.pid, url), "an upload in progress")
             process.kill()
             process.wait()
             mid_upload += any_torn(url)
             newest = max(newest, stored(Store(url))[0])
-            server.close()
         finally:
+            if server is not None:
+                server.close()
             machine.close()
     assert mid_upload, "no life was killed in the middle of an upload"
+
+
+def stopped_mid_upload(pid: int, url: str) -> bool:
+    """Stop the process while it uploads, so that the upload does not end before the kill; else it goes on."""
+    if not any_torn(url):
+        return False
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    if any_torn(url):
+        return True
+    os.kill(pid, signal.SIGCONT)
+    return False
 
 
 def any_torn(url: str) -> bool:
@@ -128,10 +144,13 @@ def test_the_learner_waits_for_the_store_when_it_stops(tmp_path):
     try:
         process = machine.start()
         server = FakeServer(machine.run_dir)
-        server.until(lambda: len(server.versions) >= 5, "some versions")
-        server.close()
+        try:
+            server.until(lambda: len(server.versions) >= 5, "some versions")
+        finally:
+            server.close()
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=240) == 0, process.stderr.read().decode()
+        wait_for(lambda: machine.read()[-1].state == "stopped")  # it may arrive behind the end of the process
         last = machine.read()[-1].metrics
         assert stored(Store(url))[0] == last["checkpoint_version"] == last["policy_version"]
         assert last["store_behind_sec"] == 0.0
@@ -208,6 +227,7 @@ def commands(run) -> list[str]:
     return lines
 
 
+@pytest.mark.timeout(900)
 def test_the_same_command_resumes_on_a_fresh_machine_and_the_store_is_evaluated(tmp_path, simul):
     url = f"file://{tmp_path}/store"
     settings = ("--mode", "test", "--set", f"store={url}")

@@ -39,6 +39,7 @@ def _minibatch(*, shared_memory: bool) -> Minibatch:
         exchange(client, ends)
         unrolls = stand.learner.receiver.take_batch(STEPS, PATIENCE_SEC, 0, 10)
         assert sorted(unroll.length for unroll in unrolls) == [1] * 3 + [4] * 6
+        wait_for(lambda: stand.server.metrics()["unrolls"]["sent"] == 9)  # counted behind the message
         counts = stand.server.metrics()["unrolls"]
         assert counts == {
             "completed": 9, "sent": 9, "waiting": 0, "in_memory": 9 * shared_memory, "taken_back": 0, "dropped": {},
@@ -72,4 +73,5 @@ def test_a_learner_that_never_gives_places_back_costs_the_memory_and_no_unroll()
         exchange(client, [stand.decision(0, 1, episode=1)])
         wait_for(lambda: len(stand.learner.unrolls) == 8)
         assert stand.learner.unrolls[-1][0].place >= 0
+        wait_for(lambda: stand.server.metrics()["steps"]["sent"] >= 8)  # counted behind the message
         assert stand.server.metrics()["steps"]["sent"] == 8

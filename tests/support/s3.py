@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
+
 ACCESS_KEY, SECRET_KEY = "simul-access", "simul-secret-1234"
 BUCKET = "bucket"
 PATIENCE_SEC = 60.0
@@ -28,8 +30,7 @@ class S3Server:
     def __init__(self, folder: Path) -> None:
         self.data = folder / "s3"
         (self.data / BUCKET).mkdir(parents=True)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()  # nobody is handed it while the server is dead
         self._log = folder / "s3.log"
         self.process: subprocess.Popen[bytes] | None = None
 

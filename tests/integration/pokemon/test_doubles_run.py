@@ -15,12 +15,12 @@ SMALL = (
 )  # fmt: skip
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_the_shipped_network_plays_and_learns_doubles(tmp_path):
     changes = [part for change in ("pokemon.format=gen9randomdoublesbattle", *SMALL) for part in ("--set", change)]
     simul = Simul("configs/pokemon.yaml", tmp_path / "run", *changes)
     try:
-        simul.wait_for(_has_learned_of_both, "battles against both are over and learned from", 100.0)
+        simul.wait_for(_has_learned_of_both, "battles against both are over and learned from", 300.0)
         code, printed = simul.finish()
     finally:
         simul.end_now()

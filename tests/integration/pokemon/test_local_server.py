@@ -33,10 +33,10 @@ with local_server(find_node().path) as server:
 def test_a_browser_is_answered_and_missing_files_do_no_harm():
     with local_server(find_node().path) as server:
         page = f"http://127.0.0.1:{server.port}/"
-        assert b"psim.us" in urllib.request.urlopen(page, timeout=10).read(), "it leads to Showdown's web client"
+        assert b"psim.us" in urllib.request.urlopen(page, timeout=100).read(), "it leads to Showdown's web client"
         for missing in ("avatars/none.png", "nothing"):
             with contextlib.suppress(urllib.error.HTTPError):
-                urllib.request.urlopen(page + missing, timeout=10)
+                urllib.request.urlopen(page + missing, timeout=100)
         assert server.alive()
         pid = server.pid
         listening = {c.laddr.ip for c in psutil.Process(pid).net_connections() if c.status == psutil.CONN_LISTEN}

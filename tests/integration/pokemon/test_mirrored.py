@@ -57,7 +57,7 @@ def play(battles: int, config: PokemonConfig, *, index: int = 0, start: int = 0,
         mirror_seed=11,
     )  # fmt: skip
     source.start()
-    deadline = time.monotonic() + 100
+    deadline = time.monotonic() + 250
     try:
         while not source.idle():
             source.poll()

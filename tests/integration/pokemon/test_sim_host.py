@@ -16,6 +16,7 @@ from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
 from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT, SimHost
 from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.support.sim_hosts import GEN9, wait
+from tests.support.stand import PATIENCE_SEC
 
 
 def random_choice(request, rng):
@@ -108,7 +109,7 @@ def test_a_host_writes_after_so_many_requests():
         host.flush()
         said = bytearray()
         while said.count(b"\n") < 3:
-            select.select([host.fileno()], [], [], 20.0)
+            assert select.select([host.fileno()], [], [], PATIENCE_SEC)[0]
             said += os.read(host.fileno(), 1 << 20)
         assert [len(json.loads(line)["records"]) for line in said.splitlines()] == [4, 4, 4]  # a battle asks two seats
     finally:

@@ -71,7 +71,7 @@ def play(host, battle_format, numbers, live=16, teams=None):
             )  # fmt: skip
             host.start_battle(number, battle_format, start)
         host.flush()
-        ready, _, _ = select.select([host.fileno()], [host.write_fileno()] if host.wants_write else [], [], 20.0)
+        ready, _, _ = select.select([host.fileno()], [host.write_fileno()] if host.wants_write else [], [], 100.0)
         assert ready or host.wants_write, "the host says nothing"
         tick = host.poll()
         for battle, seat, request_number, lines, request in tick.records:

@@ -216,7 +216,7 @@ def test_an_outage_is_said_when_it_comes_and_when_it_goes(run, files):
     assert mirror.behind_sec(time.monotonic()) == 0.0
     broken.set()
     save_checkpoint(run, 1)
-    saved_at = time.monotonic()
+    saved_at = float(int(time.monotonic()))  # whole seconds: sums and differences are exact
     mirror.notify_saved(saved_at)
     wait_for(lambda: mirror.state == UNREACHABLE)
     save_checkpoint(run, 2)

@@ -203,10 +203,10 @@ def test_bombs_are_refused_quickly_and_cheaply(name, direction):
     frames = [BOMBS[name]]
     tracemalloc.start()
     try:
-        began = time.perf_counter()
+        began = time.thread_time()
         with pytest.raises(ProtocolError) as refused:
             codec.decode(frames)
-        took = time.perf_counter() - began
+        took = time.thread_time() - began
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

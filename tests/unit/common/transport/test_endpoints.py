@@ -24,8 +24,6 @@ from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.faults import wait_for
 from tests.support.sockets import receive
 
-pytestmark = pytest.mark.timeout(60)
-
 
 def test_a_bound_ipc_endpoint_is_not_stolen(endpoint):
     with RouterSocket(endpoint) as router:

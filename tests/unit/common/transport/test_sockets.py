@@ -5,7 +5,6 @@ import socket
 import time
 
 import psutil
-import pytest
 
 from simul.common.transport import (
     DealerSocket,
@@ -16,8 +15,6 @@ from simul.common.transport import (
 )
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.sockets import receive
-
-pytestmark = pytest.mark.timeout(60)
 
 
 def test_a_router_answers_its_dealers(endpoint):

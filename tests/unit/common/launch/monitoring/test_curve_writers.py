@@ -28,6 +28,12 @@ from simul.common.launch.monitoring.curve_writers import (
 from simul.common.launch.monitoring.curves import CurveReport, Position
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A slow machine finishes in time."""
+    monkeypatch.setattr(module, "FINISH_SEC", 100.0)
+
+
 class Disk:
     """Takes `room` bytes more, then says that it is full."""
 

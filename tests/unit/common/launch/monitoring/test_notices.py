@@ -25,6 +25,12 @@ MILESTONE, STOP, LOST, BACK = NoticeKind.MILESTONE, NoticeKind.STOP, NoticeKind.
 NEVER = lambda: False  # noqa: E731 - nothing is in a hurry
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A slow machine comes to its end in time."""
+    monkeypatch.setattr(module, "FINISH_SEC", 100.0)
+
+
 class FakeAddress:
     """Answers with the next of `outcomes`; `hold()` makes it hang until `release()`."""
 
@@ -148,11 +154,15 @@ def test_an_address_that_hangs_delays_neither_others_nor_the_end_of_the_run(monk
     monkeypatch.setattr(module, "FINISH_SEC", 0.2)
     hanging, other = FakeAddress(), FakeAddress()
     hanging.hold()
-    both = Notifier([sender(hanging), sender(other)])
+    held, free = sender(hanging), sender(other)
+    both = Notifier([held, free])
     both.post(Notice(NoticeKind.START, "begin"))
     hanging.next()
     both.post(Notice(STOP, "over"))
     assert [other.next()[1], other.next()[1]] == ["begin", "over"]
+    free.close()
+    while not free.finished:  # what arrived is done with a moment later
+        time.sleep(0.01)
     said = both.close(NEVER)  # returns although the address never does
     assert said == ["fake (address 1 of notices) did not answer in time; these notices may be lost: started, stopped"]
     hanging.release()

@@ -21,6 +21,7 @@ from simul.common.launch.supervisor.checkpoint_files import find_fault
 from simul.common.launch.supervisor.evaluations import Evaluations, evaluation_command
 from simul.common.protocol.specs import GameSpec
 from tests.support.checkpoints import write_small_checkpoint
+from tests.support.processes import alive
 
 EVERY = 1000
 AGAINST = EvaluationConfig(every_decisions=EVERY, opponents=("random", "max_base_power"))
@@ -214,7 +215,7 @@ def test_a_run_that_stops_ends_the_evaluation_and_what_it_started(run, tmp_path)
         time.sleep(0.01)
     run.evaluations.close()
     other = int((tmp_path / "pid").read_text())
-    while psutil.pid_exists(other) and psutil.Process(other).status() != psutil.STATUS_ZOMBIE:
+    while alive(other):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert not list(run.run_dir.checkpoints.glob(f"{module.PINNED}*"))
