@@ -145,8 +145,7 @@ def everything_written(root) -> str:
 
 def test_a_run_says_when_it_starts_reaches_a_milestone_with_its_curve_and_stops_with_its_summary(notified, tmp_path):
     with Webhook() as hook:
-        drawn = "from simul.common.launch.supervisor import run_notices; run_notices.DRAW_LIMIT_SEC = 1e6
-"
+        drawn = "from simul.common.launch.supervisor import run_notices; run_notices.DRAW_LIMIT_SEC = 1e6\n"
         run = notified(json_address(hook), "--set", "notice_every_decisions=2000", program=PATIENT + drawn + PROGRAM)
         start = hook.next().json()
         assert re.fullmatch(r"Simul run on \S+: started", start["title"])

@@ -62,12 +62,13 @@ def test_a_killed_role_is_back_within_seconds_and_totals_never_go_back(up, name)
     begin, run = time.monotonic(), up()
     run.wait_until_training()
     start_sec = time.monotonic() - begin
-    before = run.status()
-    limit_sec = max(10.0, 2 * start_sec)  # of the whole run: a slow machine starts as slowly
-    kills = 1
-    while _back_after(run, name, kills) >= limit_sec:  # a busy machine may be slower now and then
-        kills += 1
-        assert kills < 5, f"never back within {limit_sec:.0f} s"
+    before, victim = run.status(), run.process_of(name)
+    os.kill(victim["pid"], signal.SIGKILL)
+    killed_at = time.monotonic()
+    run.wait_for(lambda s: any(p["name"] == name and p["restarts"] == 1 and p["state"] == "ready"
+                               for p in s["processes"]))  # fmt: skip
+    assert time.monotonic() - killed_at < max(10.0, 2 * start_sec)  # of the whole run: a slow machine starts as slowly
+    assert run.process_of(name)["pid"] != victim["pid"]
     after = run.status()
     assert after["server"]["decisions"] >= before["server"]["decisions"]
     assert after["workers"]["episodes"]["started"] >= before["workers"]["episodes"]["started"]
@@ -77,19 +78,7 @@ def test_a_killed_role_is_back_within_seconds_and_totals_never_go_back(up, name)
     assert code == 0, output
     summary = read_json(run.run_dir, "summary.json")
     assert imbalances(summary) == []
-    assert summary["restarts"][name] == kills
-
-
-def _back_after(run, name: str, times: int) -> float:
-    """Seconds from the kill of a role, the so many-th one, until it is ready again."""
-    victim = run.process_of(name)
-    os.kill(victim["pid"], signal.SIGKILL)
-    killed_at = time.monotonic()
-    run.wait_for(lambda s: any(p["name"] == name and p["restarts"] == times and p["state"] == "ready"
-                               for p in s["processes"]))  # fmt: skip
-    took = time.monotonic() - killed_at
-    assert run.process_of(name)["pid"] != victim["pid"]
-    return took
+    assert summary["restarts"][name] == 1
 
 
 def test_a_role_that_another_life_would_not_help_ends_the_run_with_its_sentence(up):
