@@ -38,6 +38,11 @@ from simul.common.launch.processes.temporary import temporary_folder
 
 DRAW_LIMIT_SEC = 120.0
 WON = "evaluation/win_rate/"
+STORE = {  # by `store_state` of the learner
+    "ok": "The store can be reached again; what was missing is being uploaded.",
+    "unreachable": "The store cannot be reached. Training goes on; checkpoints are kept here until it is back.",
+    "taken_over": "A newer run has taken over the store. Training goes on; checkpoints are kept here alone.",
+}
 
 
 class RunNotices:
@@ -48,6 +53,7 @@ class RunNotices:
         self._root = run_dir.root
         self._every = config.notice_every_decisions
         self._reached = 0.0  # milestones
+        self._store_state = "ok"
         self._ending = threading.Event()
         headline = f"Simul {run_dir.root.name} on {socket.gethostname()}"
         now = time.monotonic()
@@ -66,12 +72,16 @@ class RunNotices:
         )
 
     def update(self, snapshot: Snapshot) -> None:
-        """Called about once a second while the run trains: a milestone may be reached."""
+        """Called about once a second while the run trains: a milestone may be reached, the store lost or back."""
         reached = snapshot.run_decisions // self._every if self._every else 0.0
         if reached > self._reached:
             self._reached = reached
             draw = CurvePicture(self._root, self._ending) if "csv" in self._config.metrics else None
             self.post(NoticeKind.MILESTONE, milestone_text(snapshot, reached * self._every), draw)
+        state = snapshot.learner.get("store_state")
+        if state and state != self._store_state:  # a learner that starts again says nothing at first
+            self._store_state = state
+            self.post(NoticeKind.STORE_BACK if state == "ok" else NoticeKind.STORE_LOST, STORE[state])
 
     def stopped(self, summary: str, *, clean: bool) -> None:
         """The run has ended; `clean`: every process by itself."""

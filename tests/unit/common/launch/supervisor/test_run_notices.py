@@ -53,7 +53,7 @@ def test_each_milestone_comes_once_and_none_of_an_earlier_start(posted):
     notices, sent = posted
     notices.started(2999.0)
     for decisions in (2999.0, 3000.0, 3500.0, 3999.0, 7001.0, 7002.0):
-        notices.update(snapshot(run_decisions=decisions))
+        notices.update(snapshot(run_decisions=decisions, learner={}))
     assert [(notice.kind, notice.text.partition(" ")[0]) for notice in sent[1:]] == [
         (NoticeKind.MILESTONE, "3,000"),
         (NoticeKind.MILESTONE, "7,000"),
@@ -67,8 +67,18 @@ def test_milestones_may_be_off_and_have_no_picture_without_curves(tmp_path):
         sent: list[Notice] = []
         notices._notifier.post = sent.append
         notices.started(0.0)
-        notices.update(snapshot(run_decisions=1_000_000.0))
+        notices.update(snapshot(run_decisions=1_000_000.0, learner={}))
         assert [notice.draw for notice in sent[1:]] == expected
+
+
+def test_a_store_is_lost_and_back_once_whatever_the_learner_does_meanwhile(posted):
+    notices, sent = posted
+    for state in ("", "ok", "ok", "unreachable", "unreachable", "", "unreachable", "ok", "taken_over", "taken_over"):
+        notices.update(snapshot(learner={"store_state": state}))
+    lost, back = NoticeKind.STORE_LOST, NoticeKind.STORE_BACK
+    assert [notice.kind for notice in sent] == [lost, back, lost]
+    assert "cannot be reached" in sent[0].text
+    assert "newer run" in sent[2].text
 
 
 def test_last_words_keep_the_first_line_and_the_end():
