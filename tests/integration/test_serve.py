@@ -48,7 +48,6 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     program = f"{OFTEN}import sys; from simul.common.cli import main; sys.exit(main())"
     line = [sys.executable, "-c", program, "serve", "--checkpoint", str(checkpoint), "--endpoint", endpoint]
-    line += ["--set", "server.client_timeout_sec=100"]  # it is silent while its line of figures is waited for
     command = Command([*line, "--curve-keys", str(tmp_path / "keys"), "--plain"], tmp_path / "serve")
     client = InferenceClient(endpoint, name="bot", spec=SPEC, keys=keys)
     try:
