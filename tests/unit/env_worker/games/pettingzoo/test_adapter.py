@@ -166,9 +166,9 @@ def test_people_see_planes_of_zeros_and_ones_as_a_board_and_other_observations_a
     assert lines[0] == "pettingzoo/classic.connect_four_v3, player_1 observes:"
     assert lines[-2:] == [". . . 1 . . .", ". . 2 2 . . ."]
     assert game.render(0).splitlines()[-1] == ". . 1 1 . . ."
-    poker = builder("classic.leduc_holdem_v4")()
-    poker.reset(0)
-    assert "observes:\n[" in poker.render()
+    hanabi = builder("classic.hanabi_v5")()
+    hanabi.reset(0)
+    assert "observes:\n[" in hanabi.render()
 
 
 def test_an_environment_with_text_shows_it():
