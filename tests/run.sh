@@ -1,27 +1,32 @@
 #!/bin/sh
-# `make test`: everything but what is marked slow. Most tests wait for processes and clocks, so three groups run at once.
+# `make test`: everything but what is marked slow. Most tests wait for processes and clocks, so four groups run at once.
 # The results of the groups in the background are printed at the end.
 # With arguments: one pytest, which gets them.
 set -u
 
 PY=.venv/bin/python
-GAMES="tests/integration/pokemon tests/integration/turn_games"
 [ $# -eq 0 ] || exec "$PY" -m pytest -m "not slow" "$@"
 
 logs=$(mktemp -d)
-# shellcheck disable=SC2086 # one word a folder
-"$PY" -m pytest -m "not slow" -p no:cacheprovider $GAMES >"$logs/games" 2>&1 &
-games=$!
-"$PY" -m pytest -m "not slow" -p no:cacheprovider tests/chaos tests/unit >"$logs/chaos" 2>&1 &
-chaos=$!
-trap 'kill "$games" "$chaos" 2>/dev/null; rm -rf "$logs"' EXIT
+pids=
+in_background() { # in_background NAME PATH...
+	name=$1
+	shift
+	"$PY" -m pytest -m "not slow" -p no:cacheprovider "$@" >"$logs/$name" 2>&1 &
+	pids="$pids $!"
+}
+in_background pokemon tests/integration/pokemon
+in_background chaos tests/chaos tests/unit
+in_background tables tests/integration/turn_games tests/integration/test_[a-l]*.py
+# shellcheck disable=SC2086 # one word a process
+trap 'kill $pids 2>/dev/null; rm -rf "$logs"' EXIT
 trap 'exit 130' INT TERM
 
-"$PY" -m pytest -m "not slow" tests/integration --ignore=tests/integration/pokemon --ignore=tests/integration/turn_games
-others=$?
-wait "$chaos"
-chaos_code=$?
-wait "$games"
-games_code=$?
-cat "$logs/chaos" "$logs/games"
-[ "$games_code" -eq 0 ] && [ "$chaos_code" -eq 0 ] && [ "$others" -eq 0 ]
+"$PY" -m pytest -m "not slow" tests/integration --ignore=tests/integration/pokemon --ignore=tests/integration/turn_games \
+	--ignore-glob='*/integration/test_[a-l]*.py'
+code=$?
+for pid in $pids; do
+	wait "$pid" || code=1
+done
+cat "$logs"/*
+exit "$code"

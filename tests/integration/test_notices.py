@@ -212,6 +212,7 @@ def test_a_start_that_fails_says_the_end_of_the_log(notified, tmp_path):
     assert crash["message"].endswith("RuntimeError: a fault of the stand-in")
 
 
+@pytest.mark.slow  # waits for the limit of a run's end
 def test_a_web_service_that_hangs_does_not_hold_up_the_end_of_a_run(notified):
     with Webhook(then=Answer(hang=True)) as hook:
         run = notified(json_address(hook), program=PROGRAM)

@@ -89,6 +89,7 @@ def test_training_goes_on_while_the_store_fails_and_hangs_and_it_is_said(files, 
         assert any("lacks checkpoints/" in event and newest in event for event in learner.events)
 
 
+@pytest.mark.slow  # test_store_s3.py kills the other end
 def test_a_learner_that_is_killed_in_the_middle_of_an_upload_goes_on_in_a_fresh_directory(tmp_path):
     """Each life runs in a directory of its own, with nothing but the store."""
     url = f"file://{tmp_path}/store"
