@@ -229,6 +229,7 @@ def commands(run) -> list[str]:
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.slow  # real roles, twice; test_a_start_fetches_what_is_newer is short
 def test_the_same_command_resumes_on_a_fresh_machine_and_the_store_is_evaluated(tmp_path, simul):
     url = f"file://{tmp_path}/store"
     settings = ("--mode", "test", "--set", f"store={url}")
