@@ -139,7 +139,7 @@ class StoreMirror:
                         f"{error} Training goes on; checkpoints stay on the local disk, and the store gets them when "
                         "it is back."
                     )
-                    self.state = UNREACHABLE  # behind its note: whoever sees the state finds the note
+                    self.state = UNREACHABLE  # after its note, so that a reader of the state finds the note
                 if error.refused:  # the next attempt may find other credentials
                     store = None
                 self._wait(retry_sec)

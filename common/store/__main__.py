@@ -14,11 +14,10 @@ from pathlib import Path
 
 from simul.common.config.run_directory import RunDir
 from simul.common.protocol.errors import CheckpointError, StoreError
+from simul.common.store import REASON, REFUSED
 from simul.common.store.fetch import fetch_checkpoint, prepare_store
 from simul.common.store.remote import Store
 
-REFUSED = 2
-REASON = "refused: "
 PATIENCE_SEC = 30.0  # for a store that cannot be reached
 RETRY_SEC = 2.0
 

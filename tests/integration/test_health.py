@@ -19,7 +19,7 @@ from tests.support.stall import stalled
 from tests.support.stand import PATIENCE_SEC, Stand, gather
 
 FREE = start_flags(record=False, greedy=False)
-TRIES = 60  # a busy machine may look late now and then; a server that is not watched never looks in time
+TRIES = 20  # a busy machine may look late now and then; a server that is not watched never looks in time
 
 
 class _Reports:

@@ -209,7 +209,7 @@ def test_a_start_fetches_what_is_newer_in_the_store(up, tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_ctrl_c_ends_a_start_whose_store_hangs(up, tmp_path):
     (tmp_path / "store").mkdir()
-    os.mkfifo(tmp_path / "store" / "owner.json")  # whoever opens it waits for a writer
+    os.mkfifo(tmp_path / "store" / "owner.json")  # opening it blocks until there is a writer
     run = up("--set", f"store=file://{tmp_path}/store")
     wait_for(lambda: any("simul.common.store" in line for line in commands(run)))
     code, output = run.finish()

@@ -30,7 +30,7 @@ class S3Server:
     def __init__(self, folder: Path) -> None:
         self.data = folder / "s3"
         (self.data / BUCKET).mkdir(parents=True)
-        self.port = free_port()  # nobody is handed it while the server is dead
+        self.port = free_port()  # outside the range from which the system hands out ports
         self._log = folder / "s3.log"
         self.process: subprocess.Popen[bytes] | None = None
 

@@ -19,9 +19,9 @@ from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.launch.supervisor.game_spec import StartStopped
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.store import REASON, REFUSED
 
 POLL_SEC = 0.1
-REFUSED, REASON = 2, "refused: "  # exit code, and what stands before the sentence that explains it
 Say = Callable[[str], object]
 
 

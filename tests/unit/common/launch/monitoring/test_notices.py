@@ -1,4 +1,4 @@
-"""Notices: how often, which wait, which are merged, and that an address that hangs delays nobody else."""
+"""Notices: the token bucket, retries, merging, and an address that hangs without delay of the others."""
 
 from __future__ import annotations
 
@@ -194,9 +194,9 @@ def test_a_defect_costs_one_notice():
 
 
 def test_without_addresses_nothing_happens():
-    nobody = Notifier()
-    nobody.post(Notice(STOP, "over"))
-    assert nobody.close(NEVER) == []
+    without_addresses = Notifier()
+    without_addresses.post(Notice(STOP, "over"))
+    assert without_addresses.close(NEVER) == []
 
 
 @pytest.mark.parametrize("kind", NoticeKind)
