@@ -492,11 +492,11 @@ class Corrections:
         mon._temporary_types = list(model.base_types)
 
     def move(self, event: Event, read: Read) -> None:
-        """`move`: Z- and max moves are no last move; Max Guard does not count as a protecting move; called moves
-        (Assist, Nature Power) count as their user's, hastened ones (Pursuit, Round, Quick Claw) as called; Pressure
-        acts on moves that aim at their user or that items and conditions bring about, and not on Imprison, Snatch and
-        Me First; gens 1 and 2: moves of several turns cost pp each turn; gen 1: trapping moves bind nobody, what Mimic
-        learns has pp of its own; Flash Fire ends with the first Fire move.
+        """`move`: Z-moves and max moves are not kept as the last move; Max Guard is not counted as a protecting move;
+        called moves (Assist, Nature Power) count as their user's, hastened ones (Pursuit, Round, Quick Claw) as called;
+        Pressure acts on moves that aim at their user or that items and conditions bring about, and not on Imprison,
+        Snatch and Me First; gens 1 and 2: moves of several turns cost pp each turn; gen 1: trapping moves bind nobody,
+        what Mimic learns has pp of its own; Flash Fire ends with the first Fire move.
         """
         mon = self._battle.get_pokemon(event[2])
         protected = mon._protect_counter
