@@ -24,9 +24,11 @@ class RecurrentNetwork(nn.Module):
 
     Attributes:
         state_size: S, floats of recurrent state per session (h and c side by side, say); 0 for none.
+        reads_exactly: the network counts with numbers of the observation, which must not be normalised.
     """
 
     state_size: int = 0
+    reads_exactly: bool = False
 
     def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """One decision of each session.

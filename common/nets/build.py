@@ -16,6 +16,7 @@ from simul.common.nets.base import ModuleAdapter, RecurrentNetwork, example_obse
 from simul.common.nets.models.board_resnet import BoardResNet
 from simul.common.nets.models.conv_lstm import ConvLstm
 from simul.common.nets.models.mlp_lstm import MlpLstm
+from simul.common.nets.models.ofc import OfcNetwork
 from simul.common.nets.models.pokemon import pokemon_network
 from simul.common.nets.normalization import NormalizedNetwork
 from simul.common.protocol.errors import ConfigError
@@ -25,6 +26,7 @@ from simul.common.runtime.named_class import load_class
 
 NETWORKS: dict[str, Callable[..., nn.Module]] = {
     "mlp_lstm": MlpLstm, "conv_lstm": ConvLstm, "board_resnet": BoardResNet, "pokemon": pokemon_network,
+    "ofc": OfcNetwork,
 }  # fmt: skip
 TRIAL_BATCH = 3
 _CALLERS = frozenset({__file__, base.__file__, normalization.__file__})
@@ -49,6 +51,11 @@ def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> Recu
             raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {text}.") from None
     built = module if isinstance(module, RecurrentNetwork) else ModuleAdapter(module)
     if network.normalize_observations:
+        if built.reads_exactly:
+            raise ConfigError(
+                f"network.normalize_observations: the network {network.name} reads cards, which must stay whole. "
+                "Leave it out."
+            )
         built = NormalizedNetwork(built, spec)
     check_network(built, spec, network.name)
     return built

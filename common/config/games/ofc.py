@@ -13,7 +13,8 @@ class OfcConfig(GameSection, frozen=True):
 
     description: ClassVar[Game] = Game(
         configuration="ofc", seats=0, opponents=(*POLICIES, "random", "rule_based", "monte_carlo"),
-        short_names={"rule": "rule_based", "mc": "monte_carlo"}, episodes="games", pairings=True, replays=True,
+        short_names={"rule": "rule_based", "mc": "monte_carlo"},
+        networks={"ofc": "reads the observation of Open Face Chinese"}, episodes="games", pairings=True, replays=True,
         player=TABLE_PLAYER,
     )  # fmt: skip
 

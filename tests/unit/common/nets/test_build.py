@@ -84,7 +84,7 @@ def test_a_network_that_cannot_take_zeros_is_a_network(flat_spec):
         (
             "mpl_lstm",
             {},
-            "Unknown network 'mpl_lstm': expected mlp_lstm, conv_lstm, board_resnet, pokemon or module:Class",
+            "Unknown network 'mpl_lstm': expected mlp_lstm, conv_lstm, board_resnet, pokemon, ofc or module:Class",
         ),
         (
             "mlp_lstm",

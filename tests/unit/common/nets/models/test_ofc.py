@@ -1,0 +1,224 @@
+"""The network `ofc`: what it says rows make against the game's evaluator, and the interface of every network."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from simul.common.config.schema import NetworkConfig
+from simul.common.nets.build import build_network
+from simul.common.nets.layers import card_rows
+from simul.common.nets.layers.card_rows import (
+    COMPLETE,
+    COMPLETE_TOP,
+    FANTASY,
+    RANK_CODES,
+    ROYALTY,
+    SUIT_CODES,
+    VALUE,
+    RowFigures,
+)
+from simul.common.nets.models.ofc import LATER, OPENINGS
+from simul.common.nets.traced import trace_network
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.ofc.actions import PLACEMENTS
+from simul.env_worker.games.ofc.evaluator import SIZES, STARTS, TOP, row_value, royalty
+from simul.env_worker.games.ofc.observation import ofc_spec
+from simul.env_worker.games.ofc.rules import Rules, entry_cards
+from simul.env_worker.games.ofc.table import OfcGame
+
+SPEC = ofc_spec(Rules())
+OPTIONS = {"hidden": 24, "row": 16, "joint": 16}
+FIRST = len(OPENINGS)
+
+
+def positions(games: int, rules: Rules | None = None) -> list[OfcGame]:
+    """Every position of some random games."""
+    found = []
+    for seed in range(games):
+        game = OfcGame(rules or Rules())
+        game.reset(seed)
+        draw = random.Random(seed)
+        while game.acting():
+            found.append(game.clone())
+            (seat,) = game.acting()
+            game.apply({seat: int(draw.choice(game.legal_actions(seat)))})
+    return found
+
+
+def inputs(games: list[OfcGame]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    seats = [game.acting()[0] for game in games]
+    observation = np.stack([game.observation(seat) for game, seat in zip(games, seats)])
+    mask = np.stack([game.mask(seat) for game, seat in zip(games, seats)]).astype(bool)
+    return torch.from_numpy(observation), torch.from_numpy(mask), torch.zeros(len(games), 0)
+
+
+def trained(spec: GameSpec = SPEC) -> torch.nn.Module:
+    """A network of which no weight is zero."""
+    network = build_network(NetworkConfig("ofc", OPTIONS), spec, seed=1)
+    draw = torch.Generator().manual_seed(3)
+    for parameter in network.parameters():
+        parameter.data += 0.1 * torch.randn(parameter.shape, generator=draw)
+    return network.requires_grad_(False)
+
+
+def row_after(game: OfcGame, seat: int, action: int, row: int) -> list[int]:
+    """Cards of a row after an action."""
+    cards = [int(card) for card in game.hand.board[seat, STARTS[row] : STARTS[row] + game.hand.filled[seat, row]]]
+    placed = zip(game.hand.held[: game.hand.holding], PLACEMENTS[action])
+    return cards + [int(card) for card, place in placed if place == row]
+
+
+def test_placements_are_the_games() -> None:
+    own = [*OPENINGS, *((*rows, -1, -1) for rows in LATER)]
+    assert (np.array(own) == PLACEMENTS).all()
+
+
+def test_every_multiset_of_ranks_has_a_code_of_its_own() -> None:
+    ids, table = card_rows.rank_tables()
+    assert len(table) == 8568 - 13  # of five cards or free cells of 14 kinds, without five of a kind
+    assert len(np.unique(ids)) == len(table)
+
+
+def test_figures_of_random_rows_are_the_evaluators() -> None:
+    figures, draw = RowFigures(), random.Random(5)
+    rows = [[card for card in draw.sample(range(52), draw.randint(0, 5))] for _ in range(1500)]
+    rows += [
+        [4 * rank + suit for rank in ranks]
+        for suit in range(4)
+        for ranks in ((12, 0, 1, 2, 3), range(8, 13), (3, 4, 5, 6, 8))
+    ]
+    rows += [[4 * rank + rank % 3 for rank in ranks] for ranks in ((12, 0, 1, 2, 3), range(8, 13), range(3, 8))]
+    ranks = torch.tensor([float(sum(RANK_CODES[card >> 2] for card in row)) for row in rows])
+    suits = torch.tensor([float(sum(SUIT_CODES[card & 3] for card in row)) for row in rows])
+    found = figures(ranks, suits, torch.zeros(len(rows), 13), torch.zeros(len(rows), 4)).tolist()
+    for cards, numbers in zip(rows, found):
+        value = row_value(np.array(cards, np.int8), 0, len(cards))
+        assert numbers[VALUE] * 2**20 == value
+        assert [numbers[COMPLETE_TOP], numbers[COMPLETE]] == [len(cards) == 3, len(cards) == 5]
+        for row in range(3):
+            if len(cards) <= SIZES[row]:
+                assert round(numbers[ROYALTY + row] * 10) == royalty(row, value)
+        if len(cards) <= SIZES[TOP]:
+            assert numbers[FANTASY] == (entry_cards(value, False) > 0)
+
+
+def test_an_action_is_scored_by_the_rows_that_it_makes() -> None:
+    network = trained()
+    games = positions(4)
+    observation, mask, _ = inputs(games)
+    cards, opens = network._cards(observation)
+    fouls = 0
+    for b, game in enumerate(games):
+        head = network.opening if opens[b] else network.later
+        found = head.results(network.figures, cards.select(torch.tensor([b])))
+        together = None if opens[b] else head.figures_together(found)
+        found = found.expand(3, -1, -1, -1)
+        assert bool(opens[b]) == (game.street == 0)
+        seat = game.acting()[0]
+        for action in np.flatnonzero(mask[b])[:: 1 + 9 * bool(opens[b])]:
+            local = int(action) - (0 if opens[b] else FIRST)
+            values, points = [], 0
+            for row in range(3):
+                after = row_after(game, seat, int(action), row)
+                values.append(row_value(np.array(after, np.int8), 0, len(after)))
+                points += royalty(row, values[-1])
+                assert found[row, head.contents[row, local], 0, 0] * 2**20 == values[-1]
+            if len(row_after(game, seat, int(action), 0)) == 3 and game.street == 4:
+                foul = not values[2] >= values[1] >= values[0]
+                fouls += foul
+                assert together[local, 0, 0] == foul
+                assert together[local, 0, 1] * 10 == pytest.approx(0 if foul else points, abs=1e-4)
+    assert fouls
+
+
+def test_cards_that_may_come_are_counted_by_the_streets_left() -> None:
+    network = trained()
+    games = positions(1)[:15]
+    observation, _, _ = inputs(games)
+    cards, _ = network._cards(observation)
+    unseen = 52 - 5 - torch.arange(3) * 5  # street 1: the own cards and those of the seats before
+    expected = 12 * unseen / (unseen + 1)
+    torch.testing.assert_close(cards.ranks[:3].sum(1), expected)
+    torch.testing.assert_close(cards.suits[:3].sum(1), expected)
+    assert not cards.ranks[12:].any()
+
+
+def test_rows_are_independent_and_every_weight_matters() -> None:
+    network = trained().requires_grad_(True)
+    observation, mask, state = inputs(positions(2))
+    logits, value, after = network(observation, mask, state)
+    assert logits.shape == mask.shape
+    assert after.shape == (len(mask), 0)
+    alone = [network(observation[i : i + 1], mask[i : i + 1], state[:1]) for i in range(len(mask))]
+    torch.testing.assert_close(torch.cat([row[0] for row in alone]), logits, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(torch.cat([row[1] for row in alone]), value, rtol=1e-4, atol=1e-4)
+    (logits.square().sum() + value.square().sum()).backward()
+    for name, parameter in network.named_parameters():
+        assert parameter.grad.any(), name
+
+
+def test_unrolling_gives_what_stepping_gives_and_zeros_behind_the_end() -> None:
+    network = trained()
+    observation, mask, state = inputs(positions(2)[:28])
+    lengths = torch.tensor([3, 0, 4, 4, 2, 4, 1])
+    shape = (4, 7)
+    logits, value = network.unroll(observation.unflatten(0, shape), mask.unflatten(0, shape), state[:7], lengths)
+    stepped, stepped_value, _ = network(observation, mask, state)
+    valid = torch.arange(4)[:, None] < lengths
+    torch.testing.assert_close(logits[valid], stepped.unflatten(0, shape)[valid], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(value[valid], stepped_value.unflatten(0, shape)[valid], rtol=1e-4, atol=1e-4)
+    assert not logits[~valid].any()
+    assert not value[~valid].any()
+
+
+def test_it_is_traced_and_runs_in_bfloat16_with_the_rows_in_float32() -> None:
+    network = trained()
+    assert trace_network(network, SPEC).traced is not None
+    lowered = network.lowered(torch.bfloat16)
+    assert lowered.body[0].weight.dtype == torch.bfloat16
+    lowered.load_state_dict(network.state_dict())
+    observation, mask, state = inputs(positions(1))
+    got, wanted = lowered(observation, mask, state), network(observation, mask, state)
+    assert got[0].dtype == got[1].dtype == torch.float32
+    for low, exact in zip(got, wanted):
+        torch.testing.assert_close(low, exact, rtol=0.1, atol=0.1)
+    assert trace_network(lowered, SPEC).traced is not None
+
+
+def test_fresh_policies_are_nearly_uniform() -> None:
+    network = build_network(NetworkConfig("ofc"), SPEC, seed=1)
+    observation, mask, state = inputs(positions(2))
+    logits, value, _ = network(observation, mask, state)
+    probability = logits.masked_fill(~mask, -torch.inf).softmax(-1)
+    assert (probability.amax(1) < 3 / mask.sum(1)).all()
+    assert value.abs().max() < 1
+
+
+def test_two_players_are_read_too() -> None:
+    rules = Rules(players=2)
+    network = trained(ofc_spec(rules))
+    observation, mask, state = inputs(positions(1, rules))
+    assert network(observation, mask, state)[0].isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (ofc_spec(Rules(jokers=1)), r"without jokers: a slice cards.own.top of 52 numbers; .* has one of 53"),
+        (GameSpec("vector", 4, 2), "vector has none. Set network.name: mlp_lstm"),
+        (GameSpec("short", SPEC.observation_size, 5, layout=SPEC.layout), "scores 259 actions; short has 5"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_a_sentence(spec, words) -> None:
+    with pytest.raises(ConfigError, match=words):
+        build_network(NetworkConfig("ofc"), spec)
+
+
+def test_normalised_observations_are_refused() -> None:
+    with pytest.raises(ConfigError, match="normalize_observations: the network ofc reads cards"):
+        build_network(NetworkConfig("ofc", OPTIONS, normalize_observations=True), SPEC)
