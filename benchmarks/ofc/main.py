@@ -69,7 +69,7 @@ def _options() -> argparse.Namespace:
 def measure(name: str, repeat: int, folder: Path, options: argparse.Namespace) -> Rate:
     """One window of one side. Raises MeasurementFailed."""
     if name in OURS:
-        overrides = [f"network.options={OURS[name]}", f"seed={repeat + 1}", *options.set]
+        overrides = [*OURS[name], f"seed={repeat + 1}", *options.set]
         return learn(folder / f"{name}-{repeat}", overrides, options.seconds, options.warm_up_sec)
     command = [
         sys.executable, "-P", "-m", "benchmarks.ofc.peer", name, "--seconds", str(options.seconds),
@@ -90,7 +90,7 @@ def measure(name: str, repeat: int, folder: Path, options: argparse.Namespace) -
 
 
 def promises(found: Mapping[str, Sequence[Rate]]) -> list[Promise]:
-    """Ours as shipped against the faster setting of the peer; none where one side was not measured."""
+    """Ours with the MLP against the faster setting of the peer; none where one side was not measured."""
     speeds, costs = ratios(found, "mlp"), ratios(found, "mlp", "cpu_us")
     if not speeds:
         return []

@@ -136,6 +136,7 @@ class LearnerConfig(Section, frozen=True):
 LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "gymnasium": ("frame_stack",),
     "network": ("normalize_observations",),
+    "ofc": ("foul_cost",),
     "workers": ("max_failed_share",),
     "learner": ("normalize_rewards", "weight_decay"),
 }
@@ -193,10 +194,10 @@ class Config(GamesConfig, frozen=True):
         for name in WATCHING:
             del plain[name]
         defaults = msgspec.to_builtins(type(self)())
-        for section, keys in LATER_KEYS.items():
-            _drop(plain[section], keys, defaults[section])
         later = [name for name, game in GAMES.items() if not game.in_every_fingerprint]
         _drop(plain, [*later, *LATER_SECTIONS], defaults)
+        for section, keys in LATER_KEYS.items():
+            _drop(plain.get(section, {}), keys, defaults[section])
         always = {kind for game in GAMES.values() if game.in_every_fingerprint for kind in game.opponents}
         _drop(plain["opponents"], [kind for kind in plain["opponents"] if kind not in always], defaults["opponents"])
         return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()[:16]
@@ -205,5 +206,5 @@ class Config(GamesConfig, frozen=True):
 def _drop(plain: dict[str, Any], keys: Iterable[str], defaults: Mapping[str, Any]) -> None:
     """Remove those of `keys` whose value is the default."""
     for key in keys:
-        if plain[key] == defaults[key]:
+        if key in plain and plain[key] == defaults[key]:
             del plain[key]

@@ -26,6 +26,7 @@ class OfcConfig(GameSection, frozen=True):
     jokers: Literal[0, 1, 2] = 0
     button: Literal["random", "last"] = "random"  # of the first hand; it acts last
     stay_value: NonNegativeFloat = 10.0  # points that staying counts where a hand in Fantasyland is set
+    foul_cost: NonNegativeFloat = 0.0  # points that a foul costs beside the score, in what is learned from only
     rollouts: Positive = 50  # of each candidate action of the opponent monte_carlo
     reward_scale: PositiveFloat = 0.1  # of the points that are learned from
 

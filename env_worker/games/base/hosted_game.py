@@ -65,7 +65,7 @@ class PolicySeat:
         return Decision(self.env, self.seat, self.episode, self.step + 1, kind=ABORTED) if self.step >= 0 else None
 
     def _earned(self, game: TurnGame) -> float:
-        total = float(game.returns()[self.seat])
+        total = float(game.learned_returns()[self.seat])
         reward, self._paid = total - self._paid, total
         if not np.isfinite(reward):
             raise EnvError(f"the return of seat {self.seat} is {total}")

@@ -69,6 +69,10 @@ class TurnGame(ABC):
     def returns(self) -> Sequence[float]:
         """[seats]: rewards of each seat since `reset`, added up."""
 
+    def learned_returns(self) -> Sequence[float]:
+        """[seats]: what is learned from, added up; `returns` unless a setting of the game makes a difference."""
+        return self.returns()
+
     def truncated(self) -> bool:
         """True where the game was cut short, by a limit of moves, say; of a game that is over."""
         return False

@@ -44,4 +44,5 @@ def rules(section: OfcConfig) -> Rules:
     return Rules(
         players=section.players, hands=section.hands, fantasyland=section.fantasyland, stay=section.stay,
         progressive=section.progressive, jokers=section.jokers, button=section.button, stay_value=section.stay_value,
+        foul_cost=section.foul_cost,
     )  # fmt: skip

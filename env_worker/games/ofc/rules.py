@@ -38,6 +38,7 @@ class Rules:
         button: of the first hand: `random`, drawn from the game's seed, or `last`, the last seat. It moves to the next
             seat before each regular hand and stays for hands with a seat in Fantasyland.
         stay_value: points that staying counts where a hand in Fantasyland is set.
+        foul_cost: points that a fouled hand costs its seat beside the score, in what is learned from only.
 
     Raises:
         ConfigError: a value is out of range.
@@ -51,6 +52,7 @@ class Rules:
     jokers: int = 0
     button: Literal["random", "last"] = "random"
     stay_value: float = 10.0
+    foul_cost: float = 0.0
 
     def __post_init__(self) -> None:
         if self.players not in (2, 3):
@@ -61,6 +63,8 @@ class Rules:
             raise ConfigError(f"An episode has at least 1 hand, not {self.hands}.")
         if not self.stay_value >= 0:
             raise ConfigError(f"stay_value is in points and not negative; it is {self.stay_value}.")
+        if not self.foul_cost >= 0:
+            raise ConfigError(f"foul_cost is in points and not negative; it is {self.foul_cost}.")
 
     @property
     def deck(self) -> int:

@@ -138,6 +138,13 @@ class OfcGame(TurnGame):
     def returns(self) -> Sequence[float]:
         return list(self.points)
 
+    def learned_returns(self) -> Sequence[float]:
+        cost = self.rules.foul_cost
+        if not cost or not self._results:
+            return self.returns()
+        fouls = np.sum([~result.legal for result in self._results], axis=0)
+        return [points - cost * float(count) for points, count in zip(self.points, fouls, strict=True)]
+
     def truncated(self) -> bool:
         return self._over and self._chain > LONGEST_CHAIN
 

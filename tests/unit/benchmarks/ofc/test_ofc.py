@@ -53,6 +53,7 @@ def _rates(*per_sec: float, cpu_us: float = 100.0) -> list[dict[str, float]]:
 def test_the_faster_peer_of_each_repeat_counts() -> None:
     found = {
         "mlp": _rates(6000.0, 8000.0, 9000.0), "lstm": _rates(3000.0, 3000.0, 3000.0),
+        "rows": _rates(2000.0, 2000.0, 2000.0),
         "same": _rates(1000.0, 1000.0, 3000.0, cpu_us=600.0), "same_threads": _rates(1.0, 1.0, 1.0),
         "sb3": _rates(500.0, 2000.0, 100.0, cpu_us=700.0),
     }  # fmt: skip
@@ -68,9 +69,11 @@ def test_the_faster_peer_of_each_repeat_counts() -> None:
 
 
 def test_both_sides_have_networks_of_equal_width() -> None:
-    for options in OURS.values():
-        assert load_config("ofc", [f"network.options={options}"]).network.options["hidden"] == 256
-    assert load_config("ofc").network.options == load_config("ofc", [f"network.options={OURS['mlp']}"]).network.options
+    for name in ("mlp", "lstm"):
+        network = load_config("ofc", [*OURS[name]]).network
+        assert network.name == "mlp_lstm"
+        assert network.options == {"hidden": 256, "layers": 2, "memory": name == "lstm"}
+    assert load_config("ofc", [*OURS["rows"]]).network.name == "ofc"
     assert set(TITLES) == {*OURS, *PEERS}
 
 

@@ -14,11 +14,11 @@ from tests.support.turn_games import any_legal, play
 def test_every_setting_reaches_the_rules():
     section = OfcConfig(
         players=2, hands=4, fantasyland=False, stay="full_house_too", progressive=True, jokers=2, button="last",
-        stay_value=3.5,
+        stay_value=3.5, foul_cost=2.5,
     )  # fmt: skip
     assert rules(section) == Rules(
         players=2, hands=4, fantasyland=False, stay="full_house_too", progressive=True, jokers=2, button="last",
-        stay_value=3.5,
+        stay_value=3.5, foul_cost=2.5,
     )  # fmt: skip
     assert rules(OfcConfig()) == Rules()
 

@@ -246,6 +246,18 @@ def test_a_foul_and_fantasyland_off_lead_nowhere():
         assert not game.truncated()
 
 
+def test_the_cost_of_a_foul_is_learned_from_and_not_scored():
+    for cost in (0.0, 2.5):
+        game = OfcGame(Rules(foul_cost=cost, hands=2))
+        game.reset(0)
+        fill(game, {0: FOULED_QUEENS, 1: PLAIN, 2: FOULED_QUEENS})
+        assert sum(game.returns()) == 0
+        assert game.returns()[0] < 0
+        assert [a - b for a, b in zip(game.returns(), game.learned_returns())] == [cost, 0, cost]
+        fill(game, {0: FOULED_QUEENS, 1: PLAIN, 2: PLAIN})
+        assert [a - b for a, b in zip(game.returns(), game.learned_returns())] == [2 * cost, 0, cost]
+
+
 def test_the_episode_holds_all_hands_in_fantasyland_and_then_the_next_regular_one():
     game = OfcGame(Rules(hands=2, button="last"))
     game.reset(4)
@@ -350,7 +362,9 @@ def test_people_write_rows_and_do_not_see_discards():
     assert game.parse_action(seat, game.action_name(seat, action)) == action
 
 
-@pytest.mark.parametrize("options", [{"players": 4}, {"players": 1}, {"jokers": 3}, {"hands": 0}, {"stay_value": -1.0}])
+@pytest.mark.parametrize(
+    "options", [{"players": 4}, {"players": 1}, {"jokers": 3}, {"hands": 0}, {"stay_value": -1.0}, {"foul_cost": -1.0}]
+)
 def test_impossible_rules_are_refused_in_a_sentence(options):
     with pytest.raises(ConfigError, match=r"not|is"):
         Rules(**options)
