@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import pytest
 from simul.common import cli
 from simul.common.launch.monitoring import flame_graphs, profiler
 from simul.common.launch.processes.processor_time import ProcessTree
+from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 
 STEP_SEC = 0.005
@@ -168,7 +168,7 @@ def test_a_profile_that_is_stopped_ends_its_run(tmp_path):
     profile = subprocess.Popen(
         [sys.executable, "-m", "simul.common.cli", "profile", "sleeping.yaml", "--seconds", "600"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
         deadline = time.monotonic() + 200
@@ -187,9 +187,10 @@ def test_a_profile_that_is_stopped_ends_its_run(tmp_path):
 
 @pytest.mark.slow
 def test_the_real_py_spy_draws_or_says_why_not(tmp_path):
-    program = shutil.which("py-spy", path=str(Path(sys.executable).parent)) or ""
-    if not program:
-        pytest.skip("py-spy is not installed")
+    try:
+        program = flame_graphs.find_py_spy()
+    except ConfigError as error:
+        pytest.skip(str(error))
     with (
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy,
         flame_graphs.FlameGraphs(program) as graphs,

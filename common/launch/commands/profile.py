@@ -58,6 +58,7 @@ def seconds(text: str) -> float:
 def _profile(options: argparse.Namespace) -> int:
     """Raises ConfigError, and SimulError where the run ended before."""
     from simul.common.launch.monitoring.flame_graphs import FlameGraphs, find_py_spy
+    from simul.common.launch.monitoring.output import complain
     from simul.common.launch.monitoring.profiler import Profiler
     from simul.common.protocol.errors import ConfigError
 
@@ -74,11 +75,13 @@ def _profile(options: argparse.Namespace) -> int:
         FlameGraphs(program) as graphs,
     ):
         out = (options.out or (Path() if fresh else run_dir.root) / "profile.json").absolute()
+        name = f"a new run of {options.config}" if fresh else str(run_dir.root)
+        complain(f"Waiting for {name}.\n")
         profiler = Profiler(run_dir, ended, options.seconds)
         profiler.begin(warm_up=fresh)
+        complain(f"Measuring for {options.seconds:g} s.\n")
         if program:
             graphs.start(profiler.pids(), options.seconds, out.with_suffix(""))
-        name = f"a new run of {options.config}" if fresh else str(run_dir.root)
         _finish(profiler, graphs, run_dir, out, name, as_json=options.json)
     return 0
 
@@ -88,6 +91,7 @@ def _finish(profiler: Profiler, graphs: FlameGraphs, run_dir: RunDir, out: Path,
     import msgspec
 
     from simul.common.launch.monitoring.bottleneck import find_bottleneck
+    from simul.common.launch.monitoring.output import complain
     from simul.common.launch.monitoring.profile_text import profile_text
     from simul.common.protocol.errors import ConfigError
     from simul.common.runtime.machine_info import machine
@@ -105,7 +109,7 @@ def _finish(profiler: Profiler, graphs: FlameGraphs, run_dir: RunDir, out: Path,
     except OSError as error:
         raise ConfigError(f"{out} cannot be written: {error.strerror}. Choose another file with --out.") from None
     if failure:
-        sys.stderr.write(failure + "\n")
+        complain(f"{failure}\n")
     sys.stdout.write(f"{text if as_json else profile_text(profile, bottleneck, [out, *pictures], name)}\n")
 
 
