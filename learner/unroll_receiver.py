@@ -208,20 +208,26 @@ class CreditSender:
         """Send to every server the next time."""
         self._next = 0.0
 
-    def send_credits(self, waiting_steps: int) -> None:
-        """Send what is due. A server that is gone loses its grants."""
-        now = time.monotonic()
+    def send_credits(self, waiting_steps: int) -> list[bytes]:
+        """Send what is due. Returns the servers that are gone, which lose their grants.
+
+        One whose queue is full keeps them: it is stopped, or busy, and its connection stands.
+        """
+        now, gone = time.monotonic(), []
         for peer, total in self._credits.grant_credits(waiting_steps).items():
             credit = Credit(total=total, taken=self._credits.received_from(peer), memory=self._memories.is_mapped(peer))
             if credit == self._said.get(peer) and now < self._next:
                 continue
-            if self._socket.send(peer, encode(credit)):
+            outcome = self._socket.deliver(peer, encode(credit))
+            if outcome == "sent":
                 self._said[peer] = credit
-            else:
+            elif outcome == "gone":
                 self._credits.remove_server(peer)
                 self._said.pop(peer, None)
+                gone.append(peer)
         if now >= self._next:
             self._next = now + REPORT_EVERY_SEC / 2
+        return gone
 
 
 @dataclass
@@ -424,7 +430,9 @@ class UnrollReceiver:
             with self._changed:
                 self.publisher.receive_and_send()
                 self._events.extend(self._endpoints.restore_missing(time.monotonic()))
-            self._credit_sender.send_credits(self._waiting_steps + self._waiting_samples)
+            if gone := self._credit_sender.send_credits(self._waiting_steps + self._waiting_samples):
+                with self._changed:
+                    self.publisher.forget_connections({self._handshake.connection_of(peer) for peer in gone})
         self._receive_last(poller)
 
     def _receive_last(self, poller: Poller) -> None:
