@@ -250,9 +250,12 @@ def format_causes(by_cause: Mapping[str, float]) -> str:
 
 
 def format_version(snapshot: Snapshot) -> str:
-    """The version that is served, the learner's before the server has reported one."""
-    served = number(snapshot.server, "policy_version")
-    return format_number(number(snapshot.learner, "policy_version") if served is None else served)
+    """The version that is served, `11 to 12` of several servers; the learner's before a server has reported one."""
+    served, newest = (number(snapshot.server, name) for name in ("policy_version", "policy_version_max"))
+    if served is None:
+        return format_number(number(snapshot.learner, "policy_version"))
+    between = f" to {format_number(newest)}" if newest is not None and newest > served else ""
+    return f"{format_number(served)}{between}"
 
 
 def _lag(learner: Mapping[str, Any]) -> str:
@@ -261,7 +264,7 @@ def _lag(learner: Mapping[str, Any]) -> str:
 
 
 def format_latency(server: Mapping[str, Any]) -> str:
-    """`4.1 ms p50, 17.9 ms p99`, of recent decisions."""
+    """`4.1 ms p50, 17.9 ms p99`, of recent decisions; of several servers, of the slowest."""
     p50, p99 = number(server, "latency_us", "p50"), number(server, "latency_us", "p99")
     if p50 is None or p99 is None:
         return "-"
