@@ -35,7 +35,7 @@ from simul.common.transport import RouterSocket
 FILE = "last_version"
 # Versions that a former life of the learner may have published beyond the last one noted on disk.
 MOST_UNNOTED = 10**8
-MOST_PEERS = 200  # admitted connections remembered: two a life of a server
+MOST_PEERS = 2000  # admitted connections remembered: two a life of a server, of up to 64 servers
 _SHOWN = 40  # characters of a peer's text in a sentence
 
 

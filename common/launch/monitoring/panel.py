@@ -18,6 +18,7 @@ from simul.common.launch.processes.role_reports import counts, number
 MOST_PROCESSES = 6
 MOST_OPPONENTS = 4
 MOST_EVENTS = 3
+MOST_SERVERS = 4
 LOSSES = ("policy_loss", "value_loss", "entropy")
 BARS = "▁▂▃▄▅▆▇█"
 WORKER_WORDS = {"wait": "waiting", "envs": "envs", "messages": "messages", "other": "other"}
@@ -31,7 +32,7 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     if evaluation := format_evaluation(snapshot.figures):
         title.append(f"  evaluation {evaluation}")
     title.no_wrap, title.overflow = True, "ellipsis"
-    shown = MOST_EVENTS - bool(format_store(snapshot.learner))  # the store's row takes the place of one
+    shown = MOST_EVENTS - bool(format_store(snapshot.learner)) - bool(snapshot.servers)  # their rows take the place
     events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-shown:]]
     return Group(title, _figures(snapshot), process_table(snapshot), *events)
 
@@ -62,6 +63,7 @@ def _figures(snapshot: Snapshot) -> Table:
         ("batches", format_histogram(counts(server, "batch_histogram"))),
         *format_results(snapshot.workers),
         *([("search", search)] if (search := format_search(snapshot)) else []),
+        *([("servers", format_servers(snapshot))] if snapshot.servers else []),
         ("workers", format_worker_split(snapshot.figures)),
         *([("store", store)] if (store := format_store(snapshot.learner)) else []),
         ("dropped", format_causes(dropped_by_cause(snapshot)) or "nothing"),
@@ -164,6 +166,7 @@ def run_line(snapshot: Snapshot) -> str:
         *(f"{label} {text}".strip() for label, text in format_results(snapshot.workers)),
         *([f"evaluation {evaluation}"] if (evaluation := format_evaluation(snapshot.figures)) else []),
         *([f"search {search}"] if (search := format_search(snapshot)) else []),
+        *([f"servers {format_servers(snapshot)}"] if snapshot.servers else []),
         *([f"store {store}"] if (store := format_store(snapshot.learner)) else []),
         f"workers {format_worker_split(snapshot.figures)}",
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
@@ -256,6 +259,18 @@ def format_version(snapshot: Snapshot) -> str:
         return format_number(number(snapshot.learner, "policy_version"))
     between = f" to {format_number(newest)}" if newest is not None and newest > served else ""
     return f"{format_number(served)}{between}"
+
+
+def format_servers(snapshot: Snapshot) -> str:
+    """`0 52%, 1 48% of the decisions`: the part of each, by index."""
+    total = sum(number(each, "decisions") or 0 for each in snapshot.servers.values())
+    servers = list(snapshot.servers.items())[:MOST_SERVERS]
+    shares = [
+        f"{name.rpartition('-')[2]} {(number(each, 'decisions') or 0) / total if total else 0.0:.0%}"
+        for name, each in servers
+    ]
+    more = len(snapshot.servers) - len(servers)
+    return f"{', '.join(shares)} of the decisions{f', and {more} more' if more else ''}"
 
 
 def _lag(learner: Mapping[str, Any]) -> str:

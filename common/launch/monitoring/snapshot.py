@@ -152,6 +152,12 @@ class RunMonitor:
         """Whether the state of a process, `silent` included, differs from the last snapshot."""
         return self._states(now) != self._shown
 
+    def works(self, role: str, now: float) -> dict[int, bool]:
+        """By index: whether each process of `role` is ready and not silent."""
+        states = self._states(now)
+        members = self._group.members.items()
+        return {key[1]: states[member.child.name] == "ready" for key, member in members if key[0] == role}
+
     def take_alerts(self) -> list[str]:
         """Sentences since the last call: which process is silent or cannot work, and whether the run learns."""
         alerts, self._alerts = [*self._heartbeats.take_alerts(), *self._alerts], []

@@ -87,6 +87,8 @@ class WeightsAck(Message, frozen=True, tag="WEIGHTS_ACK"):
 class Credit(Message, frozen=True, tag="CREDIT"):
     """Keepalive of the learner; `total`: unrolls and sample batches that the server may have sent since it connected.
 
+    With several servers it may be lower than before, and lower than what was sent: nothing more is sent until it is
+    higher.
     `taken`: those received so far, in sending order; their places in memory are free again.
     """
 
