@@ -22,7 +22,12 @@ EPISODE_FIGURES = ("return_mean", "return_min", "return_max", "length_mean", "le
 ALL_EPISODES = "all"  # the group of `recent` with every episode
 OWN_FIGURE = "figure."  # prefix of a game's own figures in a group
 PERCENTILES = ("latency_us", "queue_wait_us", "forward_us")
-WORKER_STAGES = ("wait", "envs", "messages", "other")
+WORKER_STAGES = {  # curves of the workers' time, and the stages of `stage_sec` that each is the sum of
+    "wait": ("wait",),
+    "envs": ("step", "encode", "search"),
+    "messages": ("submit", "receive"),
+    "other": ("report",),
+}
 # Figures of the learner's reports that are curves under the same name.
 LEARNER_FIGURES = (
     "policy_version", "decisions_learned", "decisions_per_sec", "busy_share", "ratio_error_p50", "ratio_error_p99",
@@ -223,7 +228,10 @@ def _server(now: Snapshot) -> Iterator[Figure]:
 def worker_split(now: Snapshot, before: Snapshot | None) -> dict[str, float]:
     """Share of the workers' time by stage, and `env_step_us`; since `before`, or since the start; {} without time."""
     seconds, earlier = counts(now.workers, "stage_sec"), counts(before.workers, "stage_sec") if before else {}
-    spent = {stage: seconds.get(stage, 0.0) - earlier.get(stage, 0.0) for stage in WORKER_STAGES}
+    spent = {
+        curve: sum(seconds.get(stage, 0.0) - earlier.get(stage, 0.0) for stage in stages)
+        for curve, stages in WORKER_STAGES.items()
+    }
     if (total := sum(spent.values())) <= 0:
         return {}
     split = {f"{stage}_share": each / total for stage, each in spent.items()}

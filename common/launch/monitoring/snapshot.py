@@ -38,6 +38,8 @@ class ProcessFigures(msgspec.Struct, frozen=True):
     peak_rss_mb: float
     peak_children_rss_mb: float
     machine: str = ""  # where `pid` means this process
+    stage_sec: dict[str, float] = {}  # where the time of its loop went, by stage
+    loop_sec: float = 0.0  # wall clock of its loop, at the same moment
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -200,6 +202,8 @@ class RunMonitor:
         for key, member in self._group.members.items():
             child, meter = member.child, member.meter
             silent_sec = self._reports.silent_sec(key, child.run_id, now) or 0.0
+            report = self._reports.last_report(key, child.run_id)
+            metrics = report.metrics if report is not None else {}
             ready = self._group.state_of(key) == "ready"
             self._heartbeats.update(child.name, silent_sec if ready else None, now)
             if phase == "training":
@@ -213,6 +217,7 @@ class RunMonitor:
                     restarts=member.restarts, cpu_percent=meter.cpu_percent, rss_mb=meter.rss_mb,
                     children_rss_mb=meter.children_rss_mb, peak_rss_mb=meter.peak_rss_mb,
                     peak_children_rss_mb=meter.peak_children_rss_mb, machine=this_machine(),
+                    stage_sec=counts(metrics, "stage_sec"), loop_sec=number(metrics, "loop_sec") or 0.0,
                 )
             )  # fmt: skip
         return figures

@@ -25,16 +25,16 @@ COUNTERS: dict[str, frozenset[str]] = {
         ("decisions", "rows_errored", "rows_cached", "rows_duplicate", "rows_redone", "messages_refused",
          "replies_dropped", "malformed", "batches", "batch_histogram", "sessions_started", "sessions_ended", "steps",
          "unrolls", "weights_refused", "weights_overtaken", "weights_unreadable", "weights_in_memory", "swaps",
-         "evaluations", "evaluation_batches", "samples")
+         "evaluations", "evaluation_batches", "samples", "messages", "stage_sec", "loop_sec")
     ),
     "learner": frozenset(
         ("updates", "decisions_learned_since_start", "unrolls", "samples", "steps_dropped", "skipped_minibatches",
-         "untrusted")
+         "untrusted", "stage_sec", "loop_sec")
     ),
     "env_worker": frozenset(
         ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "mirrored", "returns", "lengths",
          "turns", "unanswered", "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors",
-         "reward_parts", "actions", "stage_sec", "standings", "samples", "search")
+         "reward_parts", "actions", "stage_sec", "loop_sec", "standings", "samples", "search")
     ),
 }  # fmt: skip
 

@@ -50,7 +50,10 @@ def full(ready_sec: float = 100.0, **changes) -> Snapshot:
         },
         "workers": {
             "episodes": {"finished": 2 * n, "aborted": {"shutdown": 1}}, "actions": 400 * n,
-            "stage_sec": {"wait": 0.5 * n, "envs": 0.25 * n, "messages": 0.2 * n, "other": 0.05 * n},
+            "stage_sec": {
+                "wait": 0.5 * n, "step": 0.15 * n, "encode": 0.06 * n, "search": 0.04 * n, "submit": 0.15 * n,
+                "receive": 0.05 * n, "report": 0.05 * n,
+            },
             "recent": {
                 "all": {"games": 10, **EPISODES, "figure.foul": 0.25},
                 "random": {"games": 40, "win_rate": 0.75, **EPISODES},
