@@ -33,6 +33,7 @@ def main() -> int:
     add_role_arguments(parser)
     parser.add_argument("--print-spec", action="store_true")
     parser.add_argument("--checkpoint")
+    parser.add_argument("--server", type=int)
     parser.add_argument("--episodes", type=int, default=0)
     parser.add_argument("--pairings")
     parser.add_argument("--greedy", action="store_true")

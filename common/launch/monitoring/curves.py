@@ -52,6 +52,7 @@ CURVES = (
     "dropped/samples/<cause>",
     "server/mean_batch", *(f"server/{name}_{share}" for name in PERCENTILES for share in ("p50", "p99")),
     "server/rows_waiting", "server/sessions", "server/rows_errored/<code>",
+    "server/policy_version_min", "server/policy_version_max",
     *(f"worker/{stage}_share" for stage in WORKER_STAGES), "worker/env_step_us",
     "process/<role>/cpu_percent", "process/<role>/memory_mb",
     *(f"learner/{name}" for name in LEARNER_FIGURES),
@@ -218,6 +219,9 @@ def _server(now: Snapshot) -> Iterator[Figure]:
                 yield Figure(f"server/{name}_{share}", value)
     for name, key in (("rows_waiting", "waiting"), ("sessions", "sessions")):
         if (value := number(now.server, key)) is not None:
+            yield Figure(f"server/{name}", value)
+    for name, key in (("policy_version_min", "policy_version"), ("policy_version_max", "policy_version_max")):
+        if now.servers and (value := number(now.server, key)) is not None:
             yield Figure(f"server/{name}", value)
 
 
