@@ -5,9 +5,10 @@ PY := .venv/bin/python
 ARGS ?=
 PYTHON ?=
 CONFIG ?= configs/pokemon.yaml
+HOURS ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long test-kills lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-tables bench-ofc bench-search docs clean
+.PHONY: help up setup test test-long test-kills soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-tables bench-ofc bench-search docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +29,9 @@ test-long: setup ## all tests, with the full counts
 
 test-kills: setup ## random signals to the processes of real runs, whose books must balance (20 minutes; ARGS="cartpole --kills 20")
 	$(PY) -m tests.support.random_kills $(ARGS)
+
+soak: setup ## a run of hours whose memory, descriptors, threads and disk must not grow (HOURS=8 CONFIG=...)
+	$(PY) -m benchmarks.soak --hours $(HOURS) $(ARGS) $(CONFIG)
 
 lint: setup ## style, types, import contracts
 	$(PY) -m ruff check .

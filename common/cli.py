@@ -19,6 +19,7 @@ from simul.common.launch.commands.perft import add_perft
 from simul.common.launch.commands.play import add_play
 from simul.common.launch.commands.plot import add_plot
 from simul.common.launch.commands.policies import add_policies
+from simul.common.launch.commands.profile import add_profile
 from simul.common.launch.commands.serve import add_serve
 from simul.common.launch.commands.status import add_down, add_status
 from simul.common.launch.commands.up import add_up
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     add_init(command("init", "a new game of your own: a folder with a game, a network and a configuration"))
     add_status(command("status", "figures of a run"))
     add_logs(command("logs", "what all processes of a run have logged, by time"))
+    add_profile(command("profile", "where the time of a run goes, what limits it, and the setting to try"))
     add_down(command("down", "stop a run cleanly, as Ctrl-C does"))
     add_plot(command("plot", "learning curves of runs and seeds as PNG or SVG"))
     add_eval(command("eval", "play checkpoints, greedily, with frozen weights, and bots"))

@@ -63,6 +63,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m simul.env_worker")
     add_role_arguments(parser)
     parser.add_argument("--print-spec", action="store_true", help="print the game spec as JSON and exit")
+    parser.add_argument("--server", type=int, default=0, help="index of the inference server that it plays on")
     parser.add_argument("--episodes", type=int, help="play exactly this many episodes, record nothing, then stop")
     parser.add_argument("--pairings", type=decode_pairings, default=[], help="with --episodes: who plays whom, as JSON")
     parser.add_argument("--replays", type=Path, help="folder for the replays of all episodes")
@@ -76,8 +77,9 @@ def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config,
     reporter = Reporter(arguments, "env_worker")
     with stop.interrupting():
         source = _source(options, arguments, config)
+    server = config.server_settings(options.server)
     client = InferenceClient(
-        arguments.run_dir.own_endpoint(config.server.endpoint),
+        arguments.run_dir.own_endpoint(server.endpoint, options.server),
         name=f"worker-{arguments.index}",
         spec=source.spec,
         run_id=arguments.run_id,

@@ -71,6 +71,7 @@ class EnvSource(Protocol):
         """Counters since start. At least `episodes`: {started, finished, aborted: {cause: n}, alive}.
 
         `recent`, made by `simul.env_worker.recent_episodes`, adds curves of returns, lengths and win rates.
+        `encode_sec`: seconds spent on observations so far; `simul profile` then shows them apart from the step.
         """
 
     def close(self) -> None:

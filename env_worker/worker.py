@@ -16,7 +16,7 @@ from simul.env_worker.source import EnvSource, SearchingSource
 WAIT_SEC = 0.05
 DRAIN_SEC = 2.0
 MOST_SAMPLES_WAITING = 4096  # while the server has taken no more, nothing is searched
-STAGES = ("wait", "envs", "messages", "other")
+STAGES = ("wait", "step", "submit", "receive", "report")
 
 
 class Worker:
@@ -31,8 +31,9 @@ class Worker:
         self._refused: dict[str, int] = {}
         self._event = ""
         self._actions = 0
-        self._stages = Stages(STAGES)
         self._searching = source if isinstance(source, SearchingSource) else None
+        self._stages = Stages(STAGES if self._searching is None else (*STAGES, "search"))
+        self._encoded_before = 0.0  # seconds that the source took for observations before the loop
         self._evaluations: dict[int, int] = {}  # numbers of the source's requests, by the client's
 
     def run(self, stop: StopFlag) -> None:
@@ -45,8 +46,9 @@ class Worker:
             self._source.close()
             self._reporter.send(self.metrics(), state="stopped")
             return
-        self._reporter.send(self.metrics(), state="ready")
+        self._encoded_before = self._source.metrics().get("encode_sec", 0.0)
         self._stages.start()
+        self._reporter.send(self.metrics(), state="ready")
         while not stop and not (self._source.idle() and not self._unanswered()):
             self._run_once(WAIT_SEC)
         self._source.drain()
@@ -59,6 +61,10 @@ class Worker:
 
     def metrics(self) -> dict[str, Any]:
         """Counters since process start, the source's included."""
+        source = dict(self._source.metrics())
+        seconds = self._stages.seconds
+        encode_sec = source.pop("encode_sec", 0.0) - self._encoded_before
+        encode_sec = min(encode_sec, seconds["step"]) if self._searching is None else 0.0  # searches encode, too
         return {
             "decisions": self._decisions,
             "answered": self._client.answered,
@@ -68,30 +74,32 @@ class Worker:
             "busy": self._client.busy,
             "connected": self._client.connected,
             "actions": self._actions,
-            "stage_sec": dict(self._stages.seconds),
-            **self._source.metrics(),
+            "stage_sec": {**seconds, "step": seconds["step"] - encode_sec, "encode": encode_sec},
+            "loop_sec": self._stages.elapsed_sec,
+            **source,
             **({"samples": self._sample_counts()} if self._searching is not None else {}),
         }
 
     def _run_once(self, wait_sec: float) -> None:
         stages = self._stages
         decisions = self._source.poll()
-        stages.lap("envs")
+        stages.lap("step")
         if decisions:
             self._decisions += len(decisions)
             self._client.submit(decisions)
+        stages.lap("submit")
         if self._searching is not None:
             self._submit_searches(self._searching)
         replies = self._client.poll()
-        stages.lap("messages")
+        stages.lap("receive")
         self._apply(replies)
-        stages.lap("envs")
+        stages.lap("step")
         now = time.monotonic()
         if self._reporter.due(now):
             self._source.set_policies(self._client.policies)
             self._reporter.send(self.metrics(), event=self._event)
             self._event = ""
-        stages.lap("other")
+        stages.lap("report")
         if not (decisions or replies.actions or replies.evaluations):  # what was just applied may have made rows ready
             self._client.poller.set_files(self._source.files())
             self._client.poller.wait(wait_sec)
@@ -112,19 +120,22 @@ class Worker:
 
     def _submit_searches(self, source: SearchingSource) -> None:
         """Send the leaves and the samples that are ready."""
-        client = self._client
+        client, stages = self._client, self._stages
         if client.samples.waiting <= MOST_SAMPLES_WAITING:
-            for request in source.evaluations(client.rows_per_message):
+            requests = source.evaluations(client.rows_per_message)
+            stages.lap("search")
+            for request in requests:
                 number = client.evaluate(request.observation, request.mask, policy=request.policy, packed=True)
                 self._evaluations[number] = request.number
-        self._stages.lap("envs")
         if samples := source.take_samples():
             client.submit_samples(samples)
+        stages.lap("submit")
 
     def _apply(self, replies: Replies) -> None:
         if self._searching is not None:
             for evaluation in replies.evaluations:
                 self._searching.take_evaluation(self._evaluations.pop(evaluation.id), evaluation)
+            self._stages.lap("search")
         if replies.lost:
             self._event = "the inference server forgot our sessions; their games start again"
             self._log.warning(self._event)

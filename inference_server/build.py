@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from msgspec.structs import replace as replace_settings
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, ServerConfig
@@ -88,6 +89,7 @@ def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, lo
     """Load the policies onto their device; waits for the first weights."""
     run_dir = arguments.run_dir
     config, spec = run_dir.read_config(), run_dir.read_spec()
+    config = replace_settings(config, server=config.server_settings(arguments.index))
     torch.set_num_threads(1 if config.server.deterministic else config.server.threads)
     device = choose_device(config.server.device)
     exact = config.server.deterministic and config.server.precision == "auto"
@@ -128,10 +130,10 @@ def _assemble(
     admission = RowAdmission(spec, sessions, policies, recorder, session_closer, statistics)
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
     status_reply = StatusReply(sessions, clients, policies, in_flight, statistics, limits)
-    socket, proxy = _data_sockets(server, run_dir, spec, limits_of_proxy)
-    control = RouterSocket(run_dir.endpoint("control"))
+    socket, proxy = _data_sockets(server, arguments, spec, limits_of_proxy)
+    control = RouterSocket(run_dir.endpoint("control", arguments.index))
     keeper = EndpointMonitor(socket, control, *([proxy] if proxy else []))
-    public = server.endpoint or run_dir.endpoint("data")
+    public = server.endpoint or run_dir.endpoint("data", arguments.index)
     memory_bytes = memory_size(public, spec, limits["rows_per_step"]) if server.shared_memory else 0
     handshake = Handshake(spec, clients, policies, limits, memory_bytes)
     client_socket = ClientSocket(socket, handshake, clients, policies, statistics, limits, status_reply, proxy)
@@ -185,11 +187,12 @@ def _unroll_memory(run_dir: RunDir, served: ServedPolicies, layout: UnrollLayout
 
 
 def _data_sockets(
-    server: ServerConfig, run_dir: RunDir, spec: GameSpec, limits: Limits | None
+    server: ServerConfig, arguments: RoleArguments, spec: GameSpec, limits: Limits | None
 ) -> tuple[RouterSocket, ProxyProcess | None]:
     """The server's own socket, for processes of the run, and the proxy at the public endpoint."""
     keys = server_keys(Path(server.curve_keys)) if server.curve_keys else None
-    public, own = server.endpoint or run_dir.endpoint("data"), run_dir.own_endpoint(server.endpoint)
+    run_dir, index = arguments.run_dir, arguments.index
+    public, own = server.endpoint or run_dir.endpoint("data", index), run_dir.own_endpoint(server.endpoint, index)
     if limits is None or not own.startswith("ipc://"):
         socket = RouterSocket(public, keys=keys, counted=True, access=server.ipc_access)
         if own != connectable(public):

@@ -48,6 +48,7 @@ class Server:
         self._operations = operations
         self._statistics = operations.statistics
         self._pause_sec = WAIT_SEC
+        self._fills_batch = False  # the next wait is for a fuller batch
         self._look_aside_at = 0.0
         self._polled: list[RouterSocket | DealerSocket] = []
         self._poller = Poller()
@@ -55,6 +56,7 @@ class Server:
     def run(self, stop: StopFlag) -> None:
         """Serve until `stop` is set, then answer what waits and report."""
         self._operations.start()
+        self._statistics.stages.start()
         while not stop and not self._operations.control.shutdown:
             if not self.turn(time.monotonic()):
                 self._wait()
@@ -77,6 +79,7 @@ class Server:
         now = time.monotonic()  # reading took its time
         self._admission_control.refuse_expired(now)
         self._pause_sec = min(wait_sec or WAIT_SEC, self._batcher.next_deadline - now)
+        self._fills_batch = wait_sec > 0
         if wait_sec and not self._evaluator.waiting:
             return False
         return self._act(training_open=self._recorder.has_room(now))
@@ -84,10 +87,12 @@ class Server:
     def _look_aside(self, now: float) -> None:
         """Everything that is not a decision, weights among it: once a millisecond, and after every wait."""
         self._look_aside_at = now + LOOK_ASIDE_SEC
-        reporting = self._operations.reporting
+        reporting, stages = self._operations.reporting, self._statistics.stages
         reporting.add_event(self._weight_updates.poll(now))
+        stages.lap("weights")
         reporting.add_event(self._client_socket.count_connections(now))
         self._operations.poll(now)
+        stages.lap("report")
 
     def _act(self, *, training_open: bool) -> bool:
         """Act on one batch of steps or of evaluations: forward, reply, record. False when there was none."""
@@ -100,6 +105,7 @@ class Server:
         if not batch and self._evaluator.waiting:
             batch = self._evaluator.act()
             self._admission_control.settle(batch)
+            self._statistics.stages.lap("evaluate")
         if batch:
             self._admission_control.last_batch_took(time.monotonic() - begin)
         return bool(batch)
@@ -109,7 +115,7 @@ class Server:
             taken_at = time.monotonic()
             for chunk in batch:
                 self._statistics.queue_wait_us.add((taken_at - chunk.arrived_at) * 1e6, len(chunk))
-            self._statistics.stages.start()
+            self._statistics.stages.lap("batch")
             forward_sec = self._actor.act(batch, now)
             self._batcher.batch_answered(batch, forward_sec, time.monotonic())
 
@@ -138,9 +144,10 @@ class Server:
 
     def _receive(self, now: float) -> None:
         stages = self._statistics.stages
-        stages.start()
+        stages.lap("batch")
         for client, message, tensors in self._client_socket.receive(now):
             stages.lap("receive")
+            self._statistics.messages += 1
             self._close_departed()  # a newer run may open its sessions in the message after its HELLO
             self._admission_control.admit_message(client, message, tensors, now)
             stages.lap("admit")
@@ -161,4 +168,6 @@ class Server:
             self._polled, self._poller = sockets, Poller(sockets)
         poller = self._poller
         (poller.wait if self._pause_sec >= WAIT_SEC else poller.wait_briefly)(self._pause_sec)
+        held_back = "batch_wait" if self._fills_batch else "learner_full"
+        self._statistics.stages.lap(held_back if self._batcher.waiting else "wait")
         self._look_aside_at = 0.0

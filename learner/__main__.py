@@ -27,6 +27,7 @@ from simul.common.runtime.lifecycle import (
     parse_role_arguments,
 )
 from simul.common.runtime.logs import set_up
+from simul.common.runtime.metrics import Stages
 from simul.common.store.claim import read_claim
 from simul.common.transport import RouterSocket
 from simul.learner.algorithms import ALGORITHMS, ALPHAZERO, Settings
@@ -45,7 +46,7 @@ from simul.learner.store_mirror import StoreMirror
 from simul.learner.trainer import NetworkUpdater, Trainer
 from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
 from simul.learner.unroll_trainer import UnrollTrainer
-from simul.learner.update import Updater
+from simul.learner.update import STAGES, Updater
 from simul.learner.weight_publisher import LastVersionFile, ServerHandshake
 
 
@@ -81,13 +82,14 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
     torch.set_num_threads(options.threads)
     device = choose_device(options.device)
     network = build_network(config.network, spec, seed=config.seed).to(device)
+    stages = Stages(STAGES)
     replay = None
     updater: SampleUpdater | Updater
     if options.algorithm == ALPHAZERO:
-        updater = _build_sample_updater(config, network, spec)
+        updater = _build_sample_updater(config, network, spec, stages)
         replay = _open_replay(config, spec, run_dir)
     else:
-        updater = _build_updater(config, network)
+        updater = _build_updater(config, network, stages)
     facts = RunFacts(spec, config.network, config.fingerprint(), config.seed)
     resident = options.past_resident if config.opponents.past > 0 else 0
     league = League(run_dir.checkpoints / "past", every_decisions=options.past_every_decisions, resident=resident)
@@ -111,10 +113,10 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
         handshake = ServerHandshake(run_dir.token(), spec.fingerprint(), progress.version)
         sample_checker = None if replay is None else SampleChecker(spec)
         receiver = UnrollReceiver(unrolls, weights, checker, credits, handshake, sample_checker)
-        trainer = _build_trainer(config, updater, receiver, replay)
+        trainer = _build_trainer(config, updater, receiver, replay, stages)
         try:
             return Learner(
-                trainer, receiver, checkpoints, published, reporter, stop, _schedule(options), progress
+                trainer, receiver, checkpoints, published, reporter, stop, _schedule(options), progress, stages
             ).run()
         finally:
             receiver.close()
@@ -130,7 +132,7 @@ def _make_mirror(config: Config, arguments: RoleArguments) -> StoreMirror | None
     return StoreMirror(config.store, arguments.run_dir, owner, config.store_milestone_decisions)
 
 
-def _build_updater(config: Config, network: RecurrentNetwork) -> Updater:
+def _build_updater(config: Config, network: RecurrentNetwork, stages: Stages) -> Updater:
     options = config.learner
     device = next(network.parameters()).device
     return Updater(
@@ -144,10 +146,13 @@ def _build_updater(config: Config, network: RecurrentNetwork) -> Updater:
         zero_state=config.server.zero_state,
         seed=config.seed,
         normalize_rewards=options.normalize_rewards,
+        stages=stages,
     )
 
 
-def _build_sample_updater(config: Config, network: RecurrentNetwork, spec: GameSpec) -> SampleUpdater:
+def _build_sample_updater(
+    config: Config, network: RecurrentNetwork, spec: GameSpec, stages: Stages
+) -> SampleUpdater:  # fmt: skip
     options = config.learner
     if network.state_size:
         raise ConfigError(
@@ -161,6 +166,7 @@ def _build_sample_updater(config: Config, network: RecurrentNetwork, spec: GameS
         max_gradient_norm=options.max_gradient_norm,
         weight_decay=options.weight_decay,
         precision=choose_precision(options.precision, next(network.parameters()).device),
+        stages=stages,
     )
 
 
@@ -176,14 +182,18 @@ def _open_replay(config: Config, spec: GameSpec, run_dir: RunDir) -> Replay:
 
 
 def _build_trainer(
-    config: Config, updater: SampleUpdater | Updater, receiver: UnrollReceiver, replay: Replay | None
+    config: Config,
+    updater: SampleUpdater | Updater,
+    receiver: UnrollReceiver,
+    replay: Replay | None,
+    stages: Stages,
 ) -> Trainer[Any]:
     options = config.learner
     if isinstance(updater, Updater):
         return UnrollTrainer(updater, receiver, options.batch_steps, options.max_policy_lag)
     assert replay is not None
     schedule = UseSchedule(config.replay.uses, options.batch_steps, config.replay.min_samples)
-    return SampleTrainer(updater, receiver, replay, schedule, options.batch_steps)
+    return SampleTrainer(updater, receiver, replay, schedule, options.batch_steps, stages)
 
 
 def _resume(

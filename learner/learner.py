@@ -11,6 +11,7 @@ from typing import Any
 from simul.common.nets.io import first_nonfinite, weights_to_bytes
 from simul.common.protocol.errors import DivergedError, NothingLearnedError
 from simul.common.runtime.lifecycle import Reporter, StopFlag
+from simul.common.runtime.metrics import Stages
 from simul.common.store.layout import STOP_WAIT_SEC
 from simul.learner.algorithms import Settings
 from simul.learner.checkpoint_schedule import CheckpointSchedule
@@ -18,6 +19,7 @@ from simul.learner.checkpoints import optimizer_to_bytes
 from simul.learner.reports import SkipAlarm, StallAlarm, Statistics
 from simul.learner.trainer import Trainer
 from simul.learner.unroll_receiver import UnrollReceiver
+from simul.learner.update import STAGES
 from simul.learner.weight_publisher import LEARNER, LastVersionFile
 
 
@@ -61,7 +63,10 @@ class Learner:
         stop: StopFlag,
         schedule: LearningSchedule,
         progress: Progress,
+        stages: Stages | None = None,
     ) -> None:
+        """`stages`: where the loop's time goes; the trainer's laps are in it, too."""
+        self._stages = stages or Stages(STAGES)
         self.progress = progress
         self._trainer = trainer
         self._receiver = receiver
@@ -92,15 +97,19 @@ class Learner:
         self._receiver.start()
         self._publish()
         self._save()
+        self._stages.start()
         self._report(state="ready")
         while not self._stop:
             self._skip_served_versions()
             if (batch := self._pull()) is not None:
                 if self._update(batch):
                     self._publish()
+                self._stages.lap("publish")
                 self._save()
+                self._stages.lap("save")
                 self._check_skipped()
             self._report()
+            self._stages.lap("report")
         saved = self._save(last=True)
         self._receiver.finish()
         self._trainer.finish()
@@ -111,6 +120,7 @@ class Learner:
     def _pull(self) -> Any:
         begin = time.monotonic()
         batch = self._trainer.pull(PULL_SEC, self.progress.version)
+        self._stages.lap("wait")
         now = time.monotonic()
         self._statistics.wait_sec += now - begin
         if self._trainer.waits_for_data:
@@ -132,6 +142,7 @@ class Learner:
             self._alarm.record_advance(now, self._receiver.arrived)
         if sentence := self._skip_alarm.check(result.skipped, result.cause, statistics.skipped_minibatches, now):
             self._report(event=sentence)
+        self._stages.lap("update")
         return learned
 
     def _check_skipped(self) -> None:
@@ -235,6 +246,8 @@ class Learner:
             "decisions_learned_since_start": statistics.decisions,
             "decisions_per_sec": statistics.rate(now),
             "busy_share": statistics.busy_share(now),
+            "stage_sec": dict(self._stages.seconds),
+            "loop_sec": self._stages.elapsed_sec,
             "policy_lag": statistics.lag(),
             "unrolls": {"learned": statistics.unrolls, **receiver.account()},
             "samples": receiver.sample_account(),

@@ -9,13 +9,14 @@ import torch
 from numpy.typing import NDArray
 
 from simul.common.nets.base import RecurrentNetwork
+from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Settings
 from simul.learner.algorithms.alphazero import Positions, alphazero_loss, make_positions
 from simul.learner.replay.replay import Replay
 from simul.learner.replay.schedule import UseSchedule
 from simul.learner.trainer import Trained
 from simul.learner.unroll_receiver import UnrollReceiver
-from simul.learner.update import OptimizerStep, UpdateResult, mean_figures
+from simul.learner.update import STAGES, OptimizerStep, UpdateResult, mean_figures
 
 
 class SampleTrainer:
@@ -26,8 +27,16 @@ class SampleTrainer:
     """
 
     def __init__(
-        self, updater: SampleUpdater, receiver: UnrollReceiver, replay: Replay, schedule: UseSchedule, batch_rows: int
+        self,
+        updater: SampleUpdater,
+        receiver: UnrollReceiver,
+        replay: Replay,
+        schedule: UseSchedule,
+        batch_rows: int,
+        stages: Stages | None = None,
     ) -> None:
+        """`stages`: those of the learner's loop."""
+        self._stages = stages or Stages(STAGES)
         self.updater = updater
         self._receiver = receiver
         self._replay = replay
@@ -52,7 +61,9 @@ class SampleTrainer:
         if self.waits_for_data:
             return None
         self._schedule.count_drawn(self._batch_rows)
-        return self._replay.draw(self._batch_rows)
+        drawn = self._replay.draw(self._batch_rows)
+        self._stages.lap("batch")
+        return drawn
 
     def train(self, batch: NDArray[np.int64], version: int, learning_rate: float, settings: Settings) -> Trained:
         """See `Trainer`. The age of a sample in versions is its policy_lag."""
@@ -84,12 +95,15 @@ class SampleTrainer:
 
     def _store(self, timeout_sec: float) -> None:
         """Store what the receiver holds; waits for the first of it."""
-        for samples in self._receiver.take_samples(timeout_sec):
+        received = self._receiver.take_samples(timeout_sec)
+        self._stages.lap("wait")
+        for samples in received:
             if self._replay.add(samples):
                 self._new += samples.length
                 self._schedule.count_arrived(samples.length)
             else:
                 self._receiver.mark_duplicate(samples)
+        self._stages.lap("batch")
 
 
 class SampleUpdater:
@@ -104,7 +118,10 @@ class SampleUpdater:
         max_gradient_norm: float,
         weight_decay: float,
         precision: torch.dtype = torch.float32,
+        stages: Stages | None = None,
     ) -> None:
+        """`stages`: those of the learner's loop."""
+        self._stages = stages or Stages(STAGES)
         self.network = network
         self.device = next(network.parameters()).device
         fused = self.device.type in ("cpu", "cuda")
@@ -132,8 +149,10 @@ class SampleUpdater:
             columns = replay.get(numbers[part])
             versions[part], outcomes[part] = columns["policy_version"], columns["outcome"]
             positions = make_positions(columns, self._num_actions, self.device)
+            self._stages.lap("batch")
             loss = alphazero_loss(positions, *self._forward(positions), settings)
             figures = self._optimizer_step.step(loss)
+            self._stages.lap("update")
             if figures is None:
                 largest = float(np.abs(outcomes[part]).max())
                 skipped, cause = skipped + 1, self._optimizer_step.describe_gradient(loss, largest)

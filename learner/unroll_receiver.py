@@ -5,6 +5,7 @@ It never waits for the main loop.
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
@@ -30,10 +31,20 @@ LAST_READS_SEC = 2.0
 FINISH_SEC = 60.0
 
 
+EQUAL_SHARE = 0.05  # of all credit: divided equally, whatever a server has sent lately
+
+
 @dataclass
 class _Peer:
     received: int = 0
     granted: int = 0
+    demand: float = 0.0  # its part of what arrived lately
+    counted: int = 0  # of `received`, what `demand` includes
+
+    @property
+    def outstanding(self) -> int:
+        """Granted and not received yet. What arrives after its grant was lowered is not negative."""
+        return max(self.granted - self.received, 0)
 
 
 class CreditAllocator:
@@ -42,6 +53,12 @@ class CreditAllocator:
     The steps waiting here and those granted but not yet received may together reach `capacity_steps`. An unroll not
     yet received is assumed to have the mean length of those received. Every server can always send one. For alphazero
     read "batch of samples" for "unroll" and "sample" for "step".
+
+    Credit follows demand: EQUAL_SHARE of it is divided equally, the rest by what arrived from each server over the last
+    `capacity_steps`. A server that has used up its credit counts for twice as much, up to an equal part, so that one
+    whose demand rises, or two that are both limited by credit, soon have theirs. What exceeds a server's part of the
+    capacity is taken back where another lacks credit. Unrolls that were on their way by then still count: for as long
+    as a CREDIT travels, the capacity may be exceeded by what was taken back.
     """
 
     def __init__(self, capacity_steps: int, unroll_length: int) -> None:
@@ -51,7 +68,9 @@ class CreditAllocator:
 
     def add_server(self, peer: bytes) -> None:
         """Start, or restart, a server's count at 0: it sent SERVER_HELLO."""
-        self._peers[peer] = _Peer()
+        self._peers.pop(peer, None)
+        mean = sum(other.demand for other in self._peers.values()) / len(self._peers) if self._peers else 1.0
+        self._peers[peer] = _Peer(demand=mean)
 
     def remove_server(self, peer: bytes) -> None:
         """Forget a server; its grants are free again."""
@@ -73,14 +92,55 @@ class CreditAllocator:
         return self._peers[peer].received
 
     def grant_credits(self, waiting_steps: int) -> dict[bytes, int]:
-        """Cumulative grant of each server, never lower than before."""
-        outstanding = sum(peer.granted - peer.received for peer in self._peers.values())
-        room = int((self._capacity - waiting_steps) / max(self._mean_length, 1.0)) - outstanding
-        share = max(room, 0) // max(len(self._peers), 1)
-        for peer in self._peers.values():
-            least = peer.received + 1 if waiting_steps < self._capacity else peer.granted
-            peer.granted = max(peer.granted + share, least)
+        """Cumulative grant of each server. That of a lone server is never lower than before."""
+        shares = self._shares()
+        room = self._unrolls(self._capacity - waiting_steps)
+        free = room - sum(peer.outstanding for peer in self._peers.values())
+        lacking = {name: round(share * room) - self._peers[name].outstanding for name, share in shares.items()}
+        lacking = {name: unrolls for name, unrolls in lacking.items() if unrolls > 0}
+        wanted = sum(lacking.values())
+        if wanted > free:
+            free += self._take_back(shares, wanted - max(free, 0))
+        for name, unrolls in lacking.items():
+            peer = self._peers[name]
+            peer.granted = max(peer.granted, peer.received) + unrolls * max(min(free, wanted), 0) // wanted
+        if waiting_steps < self._capacity:
+            for peer in self._peers.values():
+                peer.granted = max(peer.granted, peer.received + 1)
         return {name: peer.granted for name, peer in self._peers.items()}
+
+    def _unrolls(self, steps: float) -> int:
+        return max(int(steps / max(self._mean_length, 1.0)), 0)
+
+    def _shares(self) -> dict[bytes, float]:
+        """Each server's part of the credit; together 1."""
+        if len(self._peers) == 1:
+            return dict.fromkeys(self._peers, 1.0)
+        self._update_demand()
+        equal, total = EQUAL_SHARE / max(len(self._peers), 1), sum(peer.demand for peer in self._peers.values())
+        return {name: equal + (1 - EQUAL_SHARE) * peer.demand / total for name, peer in self._peers.items()}
+
+    def _update_demand(self) -> None:
+        arrived = sum(peer.received - peer.counted for peer in self._peers.values())
+        kept = math.exp(-arrived / max(self._unrolls(self._capacity), 1))
+        equal = 1.0 / max(len(self._peers), 1)
+        for peer in self._peers.values():
+            if arrived:
+                peer.demand = peer.demand * kept + (peer.received - peer.counted) / arrived * (1.0 - kept)
+            peer.counted = peer.received
+            if not peer.outstanding:
+                peer.demand = max(peer.demand, min(2 * max(peer.demand, EQUAL_SHARE * equal), equal))
+
+    def _take_back(self, shares: dict[bytes, float], unrolls: int) -> int:
+        """Lower grants beyond the servers' parts of the whole capacity, not of the room: that changes all the time."""
+        capacity, taken = self._unrolls(self._capacity), 0
+        for name, share in shares.items():
+            peer = self._peers[name]
+            excess = min(peer.outstanding - max(round(share * capacity), 1), unrolls - taken)
+            if excess > 0:
+                peer.granted -= excess
+                taken += excess
+        return taken
 
 
 class UnrollMemories:
@@ -148,20 +208,26 @@ class CreditSender:
         """Send to every server the next time."""
         self._next = 0.0
 
-    def send_credits(self, waiting_steps: int) -> None:
-        """Send what is due. A server that is gone loses its grants."""
-        now = time.monotonic()
+    def send_credits(self, waiting_steps: int) -> list[bytes]:
+        """Send what is due. Returns the servers that are gone, which lose their grants.
+
+        One whose queue is full keeps them: it is stopped, or busy, and its connection stands.
+        """
+        now, gone = time.monotonic(), []
         for peer, total in self._credits.grant_credits(waiting_steps).items():
             credit = Credit(total=total, taken=self._credits.received_from(peer), memory=self._memories.is_mapped(peer))
             if credit == self._said.get(peer) and now < self._next:
                 continue
-            if self._socket.send(peer, encode(credit)):
+            outcome = self._socket.deliver(peer, encode(credit))
+            if outcome == "sent":
                 self._said[peer] = credit
-            else:
+            elif outcome == "gone":
                 self._credits.remove_server(peer)
                 self._said.pop(peer, None)
+                gone.append(peer)
         if now >= self._next:
             self._next = now + REPORT_EVERY_SEC / 2
+        return gone
 
 
 @dataclass
@@ -364,7 +430,9 @@ class UnrollReceiver:
             with self._changed:
                 self.publisher.receive_and_send()
                 self._events.extend(self._endpoints.restore_missing(time.monotonic()))
-            self._credit_sender.send_credits(self._waiting_steps + self._waiting_samples)
+            if gone := self._credit_sender.send_credits(self._waiting_steps + self._waiting_samples):
+                with self._changed:
+                    self.publisher.forget_connections({self._handshake.connection_of(peer) for peer in gone})
         self._receive_last(poller)
 
     def _receive_last(self, poller: Poller) -> None:

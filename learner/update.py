@@ -15,10 +15,12 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.normalization import NormalizedNetwork
+from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Algorithm, Loss, Settings
 from simul.learner.batches import Minibatch, ReceivedUnroll, make_minibatch
 from simul.learner.normalization import ObservationStatistics, RewardScale, Statistics
 
+STAGES = ("wait", "batch", "update", "publish", "save", "report")  # of the learner's loop
 LARGE_REWARD = 1e3  # a larger reward is the likely cause of a gradient that is not finite
 
 
@@ -116,7 +118,10 @@ class Updater:
         zero_state: bool = False,
         seed: int = 0,
         normalize_rewards: bool = False,
+        stages: Stages | None = None,
     ) -> None:
+        """`stages`: those of the learner's loop, see STAGES."""
+        self._stages = stages or Stages(STAGES)
         self.network = network
         self.device = next(network.parameters()).device
         self.optimizer = torch.optim.Adam(network.parameters(), eps=1e-5, fused=self.device.type in ("cpu", "cuda"))
@@ -153,12 +158,14 @@ class Updater:
             minibatch = make_minibatch([unrolls[i] for i in part], self._discount, self.device)
             if self._reward_scale is not None:
                 minibatch = _with_rewards(minibatch, self._reward_scale.scaled(minibatch.trajectories.reward))
+            self._stages.lap("batch")
             loss = self._loss(minibatch, settings)
             if number == 0:
                 # Only unrolls that the current weights began: else the recurrent state is of older weights.
                 fresh = (minibatch.policy_version[0] == version) & minibatch.trajectories.valid  # (T, B)
                 ratio_error = (loss.log_ratio.exp() - 1).abs()[fresh].cpu().numpy()
             figures = self._optimizer_step.step(loss)
+            self._stages.lap("update")
             if figures is None:
                 trajectories = minibatch.trajectories
                 largest = float((trajectories.reward * trajectories.valid).abs().max())

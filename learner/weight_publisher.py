@@ -1,9 +1,14 @@
-"""Admits servers of this run and publishes weights to them: each version once, and again after every SERVER_HELLO."""
+"""Admits servers of this run and publishes weights to them: each version once, and again after every SERVER_HELLO.
+
+A server gets the next weights after its WEIGHTS_ACK, and then the newest. One that does not read costs one version.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import Counter, deque
+from collections.abc import Container
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -30,7 +35,7 @@ from simul.common.transport import RouterSocket
 FILE = "last_version"
 # Versions that a former life of the learner may have published beyond the last one noted on disk.
 MOST_UNNOTED = 10**8
-MOST_PEERS = 200  # admitted connections remembered: two a life of a server
+MOST_PEERS = 2000  # admitted connections remembered: two a life of a server, of up to 64 servers
 _SHOWN = 40  # characters of a peer's text in a sentence
 
 
@@ -51,12 +56,16 @@ class ServerHandshake:
         self._token = token
         self._spec_fingerprint = spec_fingerprint
         self._newest = version
-        self._admitted: dict[bytes, None] = {}  # the latest, closed ones included: their messages may be unread
+        self._admitted: dict[bytes, str] = {}  # with their connection; closed ones, too: messages may be unread
         self._said: set[str] = set()
 
     def __contains__(self, peer: object) -> bool:
         """Whether this peer was admitted. Routing ids are random, so those of two sockets never collide."""
         return peer in self._admitted
+
+    def connection_of(self, peer: bytes) -> str:
+        """The `connection` of an admitted peer's SERVER_HELLO; an empty string for any other."""
+        return self._admitted.get(peer, "")
 
     def note_published(self, version: int) -> None:
         """Raise the newest version that servers can have served."""
@@ -71,7 +80,7 @@ class ServerHandshake:
         if problem := self._problem(hello):
             self._say(problem)
             return False
-        self._admitted[peer] = None
+        self._admitted[peer] = hello.connection
         if len(self._admitted) > MOST_PEERS:
             del self._admitted[next(iter(self._admitted))]
         return True
@@ -160,7 +169,8 @@ class LastVersionFile:
 class Publication:
     """One version of a policy's weights: in shared memory for servers on this machine, else as bytes by the socket.
 
-    The memory is made when the first server needs it, and released by `close`.
+    The memory is made when the first server needs it. It is released when newer weights have replaced these and no
+    server that was told of it owes its WEIGHTS_ACK.
     """
 
     def __init__(self, message: Weights, weights: bytes) -> None:
@@ -168,21 +178,38 @@ class Publication:
         self._message = message
         self._weights = weights
         self._file = -1
+        self._readers = 0
+        self._replaced = False
 
     def frames(self, *, in_memory: bool) -> list[Frame]:
-        """The message: with the weights' path in memory where the system provides it, else with all their bytes."""
-        if in_memory and self._in_memory():
+        """The message, with the path of `write_to_memory`, or with all bytes."""
+        if in_memory:
             place = {"path": shared_path(self._file), "file_number": file_number(self._file)}
             return encode(msgspec.structs.replace(self._message, **place))
         return encode(self._message, {"safetensors": np.frombuffer(self._weights, np.uint8)})
 
-    def close(self) -> None:
-        """Release the memory: it cannot be opened any more; servers that mapped it keep their mapping."""
-        if self._file >= 0:
+    def add_reader(self) -> None:
+        """A server was told of the memory."""
+        self._readers += 1
+
+    def remove_reader(self) -> None:
+        """That server has mapped the memory, or will not."""
+        self._readers -= 1
+        self._close_if_unused()
+
+    def replace(self) -> None:
+        """Newer weights are here: only servers that were told of the memory still need it."""
+        self._replaced, self._weights = True, b""
+        self._close_if_unused()
+
+    def _close_if_unused(self) -> None:
+        """Close the file: it cannot be opened any more; servers that mapped it keep their mapping."""
+        if self._replaced and not self._readers and self._file >= 0:
             os.close(self._file)
             self._file = -1
 
-    def _in_memory(self) -> bool:
+    def write_to_memory(self) -> bool:
+        """Write the weights to shared memory, once. False where the system provides none."""
         if self._file < 0:
             try:
                 self._file = anonymous_file(self._weights, len(self._weights), writable=False)
@@ -193,6 +220,40 @@ class Publication:
 
 LEARNER = "learner"
 MOST_AT_ONCE = 1000  # messages, after which the other socket has its turn
+
+
+@dataclass
+class _Server:
+    """One connection of a server to the weights socket.
+
+    Attributes:
+        versions: by policy, what it has or was sent.
+        turns: by policy, when it was last sent. What was sent longest ago has precedence, the learner's before all
+            that was never sent: a policy whose versions come fast does not keep others waiting.
+        unacknowledged: (policy, version) that was sent and not acknowledged yet.
+        read: the publication of `unacknowledged`, where it is read from shared memory.
+    """
+
+    connection: str
+    reads_memory: bool
+    versions: dict[str, int]
+    turns: dict[str, int] = field(default_factory=lambda: {LEARNER: -1})
+    unacknowledged: tuple[str, int] | None = None
+    read: Publication | None = None
+
+    def note_sent(self, policy: str, version: int, read: Publication | None) -> None:
+        """A version was sent; `read`: it lies in shared memory."""
+        self.versions[policy] = version
+        self.turns[policy] = max(0, *self.turns.values()) + 1
+        self.unacknowledged, self.read = (policy, version), read
+        if read is not None:
+            read.add_reader()
+
+    def finish(self) -> None:
+        """What was sent is acknowledged, or never will be."""
+        if self.read is not None:
+            self.read.remove_reader()
+        self.unacknowledged = self.read = None
 
 
 class WeightPublisher:
@@ -212,8 +273,7 @@ class WeightPublisher:
         self._codec = Codec[ServerHello | Unroll | UnrollMemory | WeightsAck](TO_LEARNER)
         self._policies: dict[str, Publication] = {}
         self._posted_version = self._sent_version = -1  # of the policy `learner`: the newest set, the newest sent
-        self._sent: dict[bytes, dict[str, int]] = {}  # server -> policy -> version
-        self._readers: set[bytes] = set()  # servers that read weights from shared memory
+        self._servers: dict[bytes, _Server] = {}
 
     def set_weights(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
         """Replace the policy's weights. Policies outside `resident` are dropped."""
@@ -223,14 +283,19 @@ class WeightPublisher:
             self._posted_version = max(self._posted_version, version)
             self._handshake.note_published(version)
         if former is not None:
-            former.close()
+            former.replace()
         for name in self._policies.keys() - set(resident):
-            self._policies.pop(name).close()
+            self._policies.pop(name).replace()
+            for server in self._servers.values():
+                server.versions.pop(name, None)
+                server.turns.pop(name, None)
 
     def close(self) -> None:
         """Release the shared memory."""
         for publication in self._policies.values():
-            publication.close()
+            publication.replace()
+        for peer in list(self._servers):
+            self._forget(peer)
 
     def has_policy(self, policy: str) -> bool:
         """True when the policy has weights here and is resident."""
@@ -246,13 +311,19 @@ class WeightPublisher:
         if version > self._sent_version:
             self.foreign_version = max(self.foreign_version, version)
 
+    def forget_connections(self, connections: Container[str]) -> None:
+        """The unroll socket has lost these: their servers acknowledge nothing any more."""
+        for peer, server in list(self._servers.items()):
+            if server.connection and server.connection in connections:
+                self._forget(peer)
+
     def receive_and_send(self) -> None:
         """Read the servers' messages, then send each the weights it lacks. Never blocks."""
         for _ in range(MOST_AT_ONCE):
             if (received := self.socket.receive()) is None:
                 break
             self._receive(*received)
-        for peer in list(self._sent):
+        for peer in list(self._servers):
             self._send_missing(peer)
 
     def _receive(self, peer: bytes, frames: list[Frame]) -> None:
@@ -268,47 +339,50 @@ class WeightPublisher:
             self._admit(peer, message)
         elif peer not in self._handshake:
             self._handshake.refuse(message)
-        elif isinstance(message, WeightsAck) and message.unreadable:
-            self._resend_as_bytes(peer, message)
-        elif isinstance(message, WeightsAck) and not message.accepted:
-            self.events.append(
-                f"A server refused version {message.policy_version} of {message.policy}: {message.reason}."
-            )
+        elif isinstance(message, WeightsAck):
+            self._on_ack(peer, message)
 
     def _admit(self, peer: bytes, hello: ServerHello) -> None:
+        self._forget(peer)
         if not self._handshake.admit(peer, hello):
-            self._sent.pop(peer, None)
             return
         self.note_served_version(hello.served_version)
-        self._sent[peer] = {LEARNER: hello.served_version}
-        if hello.shared_memory and can_share_memory(self.socket.endpoint):
-            self._readers.add(peer)
-        else:
-            self._readers.discard(peer)
+        reads_memory = hello.shared_memory and can_share_memory(self.socket.endpoint)
+        self._servers[peer] = _Server(hello.connection, reads_memory, {LEARNER: hello.served_version})
 
-    def _resend_as_bytes(self, peer: bytes, ack: WeightsAck) -> None:
-        """A server could not read weights in memory: it gets bytes from now on.
+    def _on_ack(self, peer: bytes, ack: WeightsAck) -> None:
+        if not (ack.accepted or ack.unreadable or ack.overtaken):
+            self.events.append(f"A server refused version {ack.policy_version} of {ack.policy}: {ack.reason}.")
+        server = self._servers.get(peer)
+        if server is None or server.unacknowledged != (ack.policy, ack.policy_version):
+            return
+        server.finish()
+        if ack.unreadable:  # it gets bytes from now on
+            server.reads_memory = False
+            server.versions.pop(ack.policy, None)
+            server.turns[ack.policy] = -1  # before all others
 
-        Ignored where newer weights have replaced them: that memory is released, and the newer ones were announced.
-        """
-        sent, current = self._sent.get(peer, {}), self._policies.get(ack.policy)
-        if current is not None and sent.get(ack.policy) == current.version == ack.policy_version:
-            self._readers.discard(peer)
-            del sent[ack.policy]
+    def _forget(self, peer: bytes) -> None:
+        if (server := self._servers.pop(peer, None)) is not None:
+            server.finish()
 
     def _send_missing(self, peer: bytes) -> None:
-        sent = self._sent[peer]
-        for policy, publication in self._policies.items():
+        """Send the next version that the server lacks, where it has acknowledged the last one."""
+        server = self._servers[peer]
+        if server.unacknowledged is not None:
+            return
+        for policy in sorted(self._policies, key=lambda name: server.turns.get(name, 0)):
+            publication = self._policies[policy]
             version = publication.version
             held_back = policy == LEARNER and version <= self.foreign_version  # the main loop is about to publish anew
-            if sent.get(policy) == version or held_back:
+            if server.versions.get(policy) == version or held_back:
                 continue
-            outcome = self.socket.deliver(peer, publication.frames(in_memory=peer in self._readers))
+            in_memory = server.reads_memory and publication.write_to_memory()
+            outcome = self.socket.deliver(peer, publication.frames(in_memory=in_memory))
             if outcome == "gone":  # a running server sends SERVER_HELLO again
-                del self._sent[peer]
-                self._readers.discard(peer)
-            if outcome != "sent":  # a full queue: the newest version follows once the server reads
-                return
-            sent[policy] = version
-            if policy == LEARNER:
-                self._sent_version = max(self._sent_version, version)
+                self._forget(peer)
+            elif outcome == "sent":
+                server.note_sent(policy, version, publication if in_memory else None)
+                if policy == LEARNER:
+                    self._sent_version = max(self._sent_version, version)
+            return  # of a full queue nothing was sent: the newest version follows once the server reads

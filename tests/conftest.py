@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 
 import pytest
+import torch
 from hypothesis import HealthCheck, settings
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hypothesis looks at no clock. `make test` has the same examples every time, `make test-long` looks for others.
 
-    No run of the tests sends notices to the person who runs them.
+    No run of the tests sends notices to the person who runs them. Torch takes one thread in the process of the tests:
+    several run at once, and threads that wait for a preempted one burn its core.
     """
+    torch.set_num_threads(1)
     os.environ["SIMUL_NOTIFY"] = ""
     same = "not slow" in config.option.markexpr
     settings.register_profile(

@@ -93,10 +93,10 @@ class Sink:
     def prepare(self) -> None:
         """Write the next weights to shared memory: a learner's own work, done here on the clients' core."""
         while self._former:
-            self._former.pop().close()
+            self._former.pop().replace()
         if self._next is None:
             self._next = self._make("learner", self._version + 1)
-            self._next.frames(in_memory=True)
+            self._next.write_to_memory()
 
     def publish(self) -> None:
         """Publish the same weights as a newer version."""
@@ -126,7 +126,8 @@ class Sink:
             self._former.append(self._published[policy])
         self._published[policy] = publication
         for peer, reads_memory in self._peers.items():
-            self._weights.send(peer, publication.frames(in_memory=reads_memory))
+            in_memory = reads_memory and publication.write_to_memory()
+            self._weights.send(peer, publication.frames(in_memory=in_memory))
 
 
 def main() -> None:

@@ -25,16 +25,17 @@ ANSWER_SEC = 60.0  # the server reads, verifies, builds and warms up a policy be
 
 
 class ControlClient:
-    """One request at a time. Use as a context manager."""
+    """One request at a time. Use as a context manager. `server`: index of the inference server."""
 
-    def __init__(self, run_dir: RunDir, timeout_sec: float = ANSWER_SEC) -> None:
+    def __init__(self, run_dir: RunDir, timeout_sec: float = ANSWER_SEC, *, server: int = 0) -> None:
         self._run_dir = run_dir
+        self._server = server
         self._timeout_sec = timeout_sec
         self._token = _token(run_dir)
         self._codec: Codec[ControlAnswer] = Codec(FROM_CONTROL)
 
     def __enter__(self) -> ControlClient:
-        self._socket = DealerSocket(self._run_dir.endpoint("control"))
+        self._socket = DealerSocket(self._run_dir.endpoint("control", self._server))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -75,7 +76,8 @@ class ControlClient:
                 raise ConfigError(answer.text)
             return answer
         raise InferenceError(
-            "ERR_TIMEOUT", f"no inference server of {self._run_dir.root} answered in {self._timeout_sec:g} s"
+            "ERR_TIMEOUT",
+            f"inference server {self._server} of {self._run_dir.root} did not answer in {self._timeout_sec:g} s",
         )
 
 

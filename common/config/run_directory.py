@@ -84,20 +84,25 @@ class RunDir:
         """Remove the sockets and their locks, after all roles have stopped."""
         shutil.rmtree(self.sockets, ignore_errors=True)
 
-    def endpoint(self, name: str) -> str:
-        """ZeroMQ endpoint of the socket called `name`: data, own, unrolls, weights, status or control."""
-        if sys.platform == "win32":
-            return f"tcp://127.0.0.1:{TCP_BASE_PORT + ('data', 'unrolls', 'weights', 'status', 'control').index(name)}"
-        return f"ipc://{self.sockets / name}.ipc"
+    def endpoint(self, name: str, server: int = 0) -> str:
+        """ZeroMQ endpoint of the socket called `name`: data, own, unrolls, weights, status or control.
 
-    def own_endpoint(self, configured: str) -> str:
-        """The endpoint at which processes of this run reach the server, past the proxy for other clients.
-
-        `configured`: server.endpoint. Without ipc (Windows) there is no proxy and one endpoint for all clients.
+        `server`: index of the inference server. Each has data, own and control; the others exist once.
         """
         if sys.platform == "win32":
-            return connectable(configured) or self.endpoint("data")
-        return self.endpoint("own")
+            names = ("data", "unrolls", "weights", "status", "control")
+            return f"tcp://127.0.0.1:{TCP_BASE_PORT + len(names) * server + names.index(name)}"
+        return f"ipc://{self.sockets / name}{f'-{server}' if server else ''}.ipc"
+
+    def own_endpoint(self, configured: str, server: int = 0) -> str:
+        """The endpoint at which processes of this run reach a server, past the proxy for other clients.
+
+        `configured`: server.endpoint of that server. Without ipc (Windows) there is no proxy and one endpoint for all
+        clients.
+        """
+        if sys.platform == "win32":
+            return connectable(configured) or self.endpoint("data", server)
+        return self.endpoint("own", server)
 
     def token(self) -> str:
         """The run's training token, without which no client's sessions are learned from. Raises ConfigError."""

@@ -140,7 +140,7 @@ LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "workers": ("max_failed_share",),
     "learner": ("normalize_rewards", "weight_decay"),
 }
-LATER_SECTIONS = ("replay", "search")  # likewise
+LATER_SECTIONS = ("replay", "search", "cluster")  # likewise
 
 
 class ReplayConfig(Section, frozen=True):
@@ -156,6 +156,18 @@ class ReplayConfig(Section, frozen=True):
     window_slope: Share = 0.4  # at first by so many for each new one
     memory_mb: Annotated[int, Meta(ge=1, le=10**6)] = 1024  # reserved at once; the oldest samples make room
     disk_mb: Annotated[int, Meta(ge=1, le=10**7)] = 1024  # RUN_DIR/replay; the oldest files make room
+
+
+class ClusterServersConfig(Section, frozen=True):
+    """Inference servers; each has the settings of `server`."""
+
+    count: Annotated[int, Meta(ge=1, le=64)] = 1  # each with its own sessions; each worker plays on one of them
+
+
+class ClusterConfig(Section, frozen=True):
+    """How many processes of a role a run has, where one is not enough."""
+
+    servers: ClusterServersConfig = ClusterServersConfig()
 
 
 class EvaluationConfig(Section, frozen=True):
@@ -176,6 +188,7 @@ class Config(GamesConfig, frozen=True):
     learner: LearnerConfig = LearnerConfig()
     replay: ReplayConfig = ReplayConfig()
     search: SearchConfig = SearchConfig()  # of learner.algorithm alphazero
+    cluster: ClusterConfig = ClusterConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     metrics: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ("tensorboard", "csv")  # curves go there
     prometheus_port: Port = 0  # the newest figures of the curves at 127.0.0.1:PORT/metrics; 0: off
@@ -183,6 +196,23 @@ class Config(GamesConfig, frozen=True):
     store: str = ""  # s3://bucket/run or another URL of fsspec's: checkpoints are copied there, and resumed from there
     store_milestone_decisions: Positive = 1_000_000  # the first checkpoint past each multiple stays there for good
     notice_every_decisions: NonNegative = 1_000_000  # a notice each so many, where SIMUL_NOTIFY has addresses; 0: none
+
+    @property
+    def workers_of_a_server(self) -> int:
+        """How many workers play on one server, at most."""
+        return -(-self.workers.count // self.cluster.servers.count)
+
+    def server_settings(self, index: int) -> ServerConfig:
+        """`server` of one of several servers: its index is added to each port, and as `-INDEX` to an ipc path."""
+        server = self.server
+        if not index:
+            return server
+        port = server.prometheus_port
+        return msgspec.structs.replace(
+            server,
+            endpoint=_endpoint_of(server.endpoint, index),
+            prometheus_port=port + index if port else 0,
+        )
 
     def fingerprint(self) -> str:
         """First 16 hex digits of SHA-256 over all values that a run's learning depends on.
@@ -201,6 +231,13 @@ class Config(GamesConfig, frozen=True):
         always = {kind for game in GAMES.values() if game.in_every_fingerprint for kind in game.opponents}
         _drop(plain["opponents"], [kind for kind in plain["opponents"] if kind not in always], defaults["opponents"])
         return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()[:16]
+
+
+def _endpoint_of(endpoint: str, index: int) -> str:
+    host, _, port = endpoint.rpartition(":")
+    if endpoint.startswith("tcp://"):
+        return f"{host}:{int(port) + index}" if port.isdecimal() else endpoint
+    return f"{endpoint}-{index}" if endpoint else ""
 
 
 def _drop(plain: dict[str, Any], keys: Iterable[str], defaults: Mapping[str, Any]) -> None:

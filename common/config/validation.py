@@ -180,6 +180,7 @@ def describe_value(value: object) -> str:
 NETWORKS = ("mlp_lstm", "conv_lstm", "board_resnet")  # for any game: vectors, images, boards
 MADE_FOR_A_GAME = {name: reads for game in GAMES.values() for name, reads in game.networks.items()}
 STORE_SCHEMES = ("s3", "gs", "file")
+MOST_PORT = 65535
 STORE_URLS = "s3://bucket/run, gs://bucket/run or file:///mnt/disk/run"
 _MODULE_CLASS = re.compile(r"^[^\W\d][\w.]*:[^\W\d]\w*$")
 
@@ -300,13 +301,20 @@ def _sizes(config: Config) -> Iterator[Rule]:
             f"got {learner.batch_steps}",
         )
     seats = config.game_section.seats() or 1  # else checked again with the game's spec
-    wanted = workers.count * workers.envs * seats
+    wanted = config.workers_of_a_server * workers.envs * seats
     if server.max_sessions < wanted:
         yield (
             ("server.max_sessions", "workers.count", "workers.envs"),
-            f"expected at least workers.count x workers.envs x {seats} seats = {wanted}, because the server refuses "
-            f"sessions beyond it; got {server.max_sessions}",
+            f"expected at least {workers_words(config)} x workers.envs x {seats} seats = {wanted}, because the server "
+            f"refuses sessions beyond it; got {server.max_sessions}",
         )
+
+
+def workers_words(config: Config) -> str:
+    """What the sessions of one server are counted from, in a sentence."""
+    if config.cluster.servers.count == 1:
+        return "workers.count"
+    return f"{config.workers_of_a_server} workers of a server"
 
 
 def _alphazero(config: Config) -> Iterator[Rule]:
@@ -347,9 +355,34 @@ def _server(config: Config) -> Iterator[Rule]:
             check_endpoint(server.endpoint, curve=bool(server.curve_keys))
         except ConfigError as error:
             yield ("server.endpoint",), str(error)
+    yield from _ports(config)
     if server.curve_keys:
         try:
             server_keys(Path(server.curve_keys))
             client_keys(Path(server.curve_keys))  # the keys of the workers
         except ConfigError as error:
             yield ("server.curve_keys",), str(error)
+
+
+def _ports(config: Config) -> Iterator[Rule]:
+    """Several servers take as many ports in a row."""
+    server, count = config.server, config.cluster.servers.count
+    _, _, endpoint = server.endpoint.rpartition(":")
+    of_endpoint = int(endpoint) if server.endpoint.startswith("tcp://") and endpoint.isdecimal() else 0
+    for key, port in (("server.endpoint", of_endpoint), ("server.prometheus_port", server.prometheus_port)):
+        if port and port + count - 1 > MOST_PORT:
+            yield (
+                (key, "cluster.servers.count"),
+                f"{count} servers take the ports {port} to {port + count - 1}; the last one there is is {MOST_PORT}",
+            )
+    if server.prometheus_port and 0 < config.prometheus_port - server.prometheus_port < count:
+        yield (
+            ("prometheus_port", "server.prometheus_port", "cluster.servers.count"),
+            f"the servers take the ports {server.prometheus_port} to {server.prometheus_port + count - 1}, "
+            f"and {config.prometheus_port} is one of them",
+        )
+    if server.deterministic and count > 1:
+        yield (
+            ("cluster.servers.count", "server.deterministic"),
+            "deterministic runs have one server: which weights a game meets depends on when they reach its server",
+        )

@@ -12,14 +12,9 @@ print(simul.evaluate(run.run_dir, episodes=100)["mean_return"])
 from __future__ import annotations
 
 import atexit
-import contextlib
 import json
-import os
-import signal
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,12 +25,10 @@ import numpy as np
 import yaml
 
 from simul.common.config.loader import DEFAULT_MODE, config_from_tree, load_config
-from simul.common.protocol.errors import ConfigError, SimulError
-from simul.common.runtime.installation import import_path
+from simul.common.launch.processes.child_command import ChildCommand
+from simul.common.protocol.errors import SimulError
 
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
-STOPPED_EARLY = (130, -signal.SIGINT)  # exit codes of a command that was stopped before it had its handlers
-KEPT_LINES = 30  # of what a command printed, for the text of an error
 
 
 def train(
@@ -75,14 +68,14 @@ def train(
         arguments += ["--from", str(origin)]
     for change in changes:
         arguments += ["--set", change]
-    command = _Command(["up", str(path), "--run-dir", str(root), *arguments], progress)
+    command = ChildCommand(["up", str(path), "--run-dir", str(root), *arguments], progress)
     return Run(command, root, temporary)
 
 
 class Run:
     """A training run in its own processes. A context manager: the run is stopped at the end of the block."""
 
-    def __init__(self, command: _Command, run_dir: Path, temporary: Path | None = None) -> None:
+    def __init__(self, command: ChildCommand, run_dir: Path, temporary: Path | None = None) -> None:
         self.run_dir = run_dir
         self._command = command
         self._temporary = temporary
@@ -178,7 +171,7 @@ def evaluate(
         arguments.append("--no-mirror")
     for change in _flat(overrides):
         arguments += ["--set", change]
-    command = _Command(arguments, progress, result=True)
+    command = ChildCommand(arguments, progress, result=True)
     command.wait()
     command.check()
     return dict(json.loads(command.result))
@@ -205,7 +198,7 @@ def serve(
         arguments += ["--curve-keys", str(curve_keys)]
     for change in _flat(overrides):
         arguments += ["--set", change]
-    command = _Command(arguments, progress)
+    command = ChildCommand(arguments, progress)
     try:
         line = command.wait_for_line(" endpoint ")
     except BaseException:  # Ctrl-C while it starts
@@ -221,7 +214,7 @@ def serve(
 class Server:
     """A served checkpoint. `endpoint`: where clients connect. A context manager: stopped at the end of the block."""
 
-    def __init__(self, command: _Command, endpoint: str) -> None:
+    def __init__(self, command: ChildCommand, endpoint: str) -> None:
         self.endpoint = endpoint
         self._command = command
 
@@ -246,110 +239,6 @@ class Server:
     def stop(self) -> None:
         """Answer what has arrived, then end."""
         self._command.stop()
-
-
-class _Command:
-    """`simul ...` in a process of its own session: Ctrl-C reaches this process, which passes it on.
-
-    The command stops when its standard input ends: because it is asked to, or because this process has ended, a kill -9
-    included. A signal could be lost before the command has its handlers.
-    """
-
-    def __init__(self, arguments: Sequence[str], progress: bool, *, result: bool = False) -> None:
-        self.result = ""
-        self._progress = progress
-        self._asked = False
-        self._lines: list[str] = []
-        self._arrived = threading.Condition()
-        self._over = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "simul.common.cli", "--stop-at-eof", *arguments],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if result else subprocess.STDOUT, start_new_session=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": import_path()},
-        )  # fmt: skip
-        lines = self._process.stderr if result else self._process.stdout
-        self._readers = [threading.Thread(target=self._read_lines, args=[lines], daemon=True)]
-        if result:
-            self._readers.append(threading.Thread(target=self._read_result, daemon=True))
-        for reader in self._readers:
-            reader.start()
-        atexit.register(self.stop)
-
-    @property
-    def running(self) -> bool:
-        return self._process.poll() is None
-
-    def wait(self) -> None:
-        """Until it has ended. Ctrl-C asks it to stop; a second one stops it at once."""
-        while True:
-            try:
-                self._process.wait()
-                break
-            except KeyboardInterrupt:
-                self._signal()
-        self._finish()
-
-    def stop(self) -> None:
-        """Ask it to stop, and wait."""
-        if self.running:
-            self._signal()
-        self.wait()
-
-    def wait_for_line(self, part: str) -> str | None:
-        """The first line that holds `part`; None where it ended without one."""
-        with self._arrived:
-            while True:
-                for line in self._lines:
-                    if part in line:
-                        return line
-                if self._over:
-                    return None
-                self._arrived.wait(1.0)
-
-    def check(self) -> None:
-        """Raises ConfigError or SimulError where it failed."""
-        code = self._process.returncode
-        if code and not (self._asked and code in STOPPED_EARLY):
-            raise (ConfigError if code == 2 else SimulError)(self.last_lines() or f"simul ended with exit code {code}.")
-
-    def last_lines(self) -> str:
-        """What it printed last."""
-        return "\n".join(self._lines[-KEPT_LINES:])
-
-    def _signal(self) -> None:
-        """Ask it to stop; the second time: now."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(ProcessLookupError, BrokenPipeError):
-            if self._asked:
-                self._process.send_signal(signal.SIGINT)
-            self._asked = True
-            self._process.stdin.close()
-
-    def _finish(self) -> None:
-        for reader in self._readers:
-            reader.join()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if pipe is not None:
-                pipe.close()
-        atexit.unregister(self.stop)
-
-    def _read_lines(self, pipe: Any) -> None:
-        for raw in pipe:
-            line = raw.decode(errors="replace").rstrip("\n")
-            with self._arrived:
-                self._lines.append(line)
-                del self._lines[: -10 * KEPT_LINES]
-                self._arrived.notify_all()
-            if self._progress:
-                print(line, flush=True)  # as a cell of a notebook shows it
-        with self._arrived:
-            self._over = True
-            self._arrived.notify_all()
-
-    def _read_result(self) -> None:
-        assert self._process.stdout is not None
-        self.result = self._process.stdout.read().decode()
 
 
 def _written(config: Mapping[str, Any]) -> Path:

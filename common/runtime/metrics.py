@@ -66,15 +66,28 @@ class Timings:
 
 
 class Stages:
-    """Where a loop's time goes: seconds by stage. A lap costs a tenth of a microsecond."""
+    """Where a loop's time goes: seconds by stage. A lap costs a tenth of a microsecond.
+
+    stages.start()
+    while running:
+        receive(); stages.lap("receive")
+        work();    stages.lap("work")
+
+    Every moment since `start` belongs to the stage whose lap ended it, so that the stages add up to `elapsed_sec`.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
         self.seconds = dict.fromkeys(names, 0.0)
-        self._mark = 0.0
+        self._began = self._mark = time.perf_counter()
 
     def start(self) -> None:
-        """The time since the last lap belongs to no stage."""
-        self._mark = time.perf_counter()
+        """The loop begins: what was before belongs to no stage."""
+        self._began = self._mark = time.perf_counter()
+
+    @property
+    def elapsed_sec(self) -> float:
+        """Wall clock since `start`, which no lap adds to."""
+        return time.perf_counter() - self._began
 
     def lap(self, stage: str) -> float:
         """The time since the last lap, or start, belongs to `stage`; how long it was."""

@@ -8,6 +8,8 @@ from typing import Any
 from simul.common.runtime.metrics import Stages, Timings, power_of_two_bucket
 
 STAGES = ("receive", "admit", "gather", "forward", "sample", "reply", "record")
+# The rest of the loop: work, and waiting for messages, for a fuller batch, for a learner that has no room.
+OTHER_STAGES = ("batch", "evaluate", "weights", "report", "wait", "batch_wait", "learner_full")
 
 
 class Statistics:
@@ -15,6 +17,7 @@ class Statistics:
 
     def __init__(self) -> None:
         self.decisions = 0  # decisions answered, each once
+        self.messages = 0  # STEP, EVALUATE and SAMPLES, refused ones included
         self.batches = 0
         self.batch_histogram: Counter[int] = Counter()
         self.rows_errored: Counter[str] = Counter()
@@ -53,7 +56,7 @@ class Statistics:
         self.latency_us = Timings()
         self.forward_us = Timings()
         self.swap_us = Timings()
-        self.stages = Stages(STAGES)
+        self.stages = Stages((*STAGES, *OTHER_STAGES))
 
     def batch(self, rows: int, answered: int, forward_sec: float) -> None:
         """Count one forward of `rows` rows, of which `answered` had a finite result."""
@@ -71,6 +74,7 @@ class Statistics:
         """Plain values for a report."""
         return {
             "decisions": self.decisions,
+            "messages": self.messages,
             "rows_errored": dict(self.rows_errored),
             "faults": self.faults,
             "rows_cached": self.rows_cached,
@@ -91,9 +95,10 @@ class Statistics:
             "latency_us": self.latency_us.percentiles(),
             "forward_us": self.forward_us.percentiles(),
             "stage_us": {
-                stage: round(seconds * 1e6 / max(self.decisions, 1), 3)
-                for stage, seconds in self.stages.seconds.items()
+                stage: round(self.stages.seconds[stage] * 1e6 / max(self.decisions, 1), 3) for stage in STAGES
             },
+            "stage_sec": dict(self.stages.seconds),
+            "loop_sec": self.stages.elapsed_sec,
             "sessions_ended": dict(self.sessions_ended),
             "weights_refused": self.weights_refused,
             "weights_overtaken": self.weights_overtaken,

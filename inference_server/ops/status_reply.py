@@ -52,8 +52,8 @@ def sessions_of_client(config: ServerConfig) -> int:
 
 
 def reserved_sessions(config: Config, spec: GameSpec) -> int:
-    """Sessions that the run's workers need: one for each seat of each of their envs."""
-    return min(config.server.max_sessions, config.workers.count * config.workers.envs * spec.seats)
+    """Sessions that the workers of one server need: one for each seat of each of their envs."""
+    return min(config.server.max_sessions, config.workers_of_a_server * config.workers.envs * spec.seats)
 
 
 class StatusReply:

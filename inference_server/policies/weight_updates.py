@@ -218,12 +218,15 @@ class WeightUpdates:
         return event
 
     def _drop_overtaken(self, newer: Weights) -> None:
-        """Drop older weights whose verification has not begun; they get no WEIGHTS_ACK."""
+        """Drop older weights whose verification has not begun."""
         for item in list(self._pending):
             weights, future = item
             if weights.policy == newer.policy and weights.policy_version < newer.policy_version and future.cancel():
                 self._pending.remove(item)
                 self._statistics.weights_overtaken += 1
+                if self._link is not None:
+                    reason = f"version {newer.policy_version} arrived before it was verified"
+                    self._link.acknowledge(weights, reason, overtaken=True)
 
     def _swap_in(self, weights: Weights, prepared: Callable[[], PreparedWeights]) -> str:
         """Serve them from the next batch on. Returns a sentence if they are refused."""

@@ -7,6 +7,7 @@ dropped (and counted) until it answers. Places of shared memory that it had not 
 
 from __future__ import annotations
 
+import os
 from collections import deque
 
 import msgspec
@@ -130,12 +131,17 @@ class LearnerLink:
         self._flush()
         return received
 
-    def acknowledge(self, weights: Weights, reason: str = "", *, unreadable: bool = False) -> None:
-        """Tell the learner whether its weights were accepted; `unreadable`: asks for the bytes."""
+    def acknowledge(
+        self, weights: Weights, reason: str = "", *, unreadable: bool = False, overtaken: bool = False
+    ) -> None:
+        """Tell the learner whether its weights were accepted; it sends no others before.
+
+        `unreadable`: asks for the bytes. `overtaken`: newer ones are here.
+        """
         if self._weights is not None:
             ack = WeightsAck(
                 policy=weights.policy, policy_version=weights.policy_version,
-                accepted=not reason, reason=reason, unreadable=unreadable,
+                accepted=not reason, reason=reason, unreadable=unreadable, overtaken=overtaken,
             )  # fmt: skip
             self._weights.send(encode(ack))
 
@@ -166,6 +172,7 @@ class LearnerLink:
         hello = ServerHello(
             protocol=PROTOCOL, spec_fingerprint=self._fingerprint,
             served_version=served_version, shared_memory=self._shared_memory, token=self._token,
+            connection=os.urandom(8).hex(),
         )  # fmt: skip
         for socket in (self._unrolls, self._weights):
             socket.send(encode(hello))

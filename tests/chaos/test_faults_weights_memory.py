@@ -27,6 +27,7 @@ from simul.learner.weight_publisher import Publication
 weights = Path(sys.argv[1]).read_bytes()
 fingerprint = hashlib.sha256(weights).hexdigest()
 publication = Publication(Weights(policy="learner", policy_version=5, fingerprint=fingerprint), weights)
+assert publication.write_to_memory()
 sys.stdout.write(publication.frames(in_memory=True)[0].hex() + "\\n")
 sys.stdout.flush()
 sys.stdin.read()

@@ -12,6 +12,6 @@ from tests.support.random_kills import run
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(("game", "kills"), [("cartpole", 200), ("pokemon", 60)])
+@pytest.mark.parametrize(("game", "kills"), [("cartpole", 200), ("two-servers", 60), ("pokemon", 60)])
 def test_the_books_of_a_run_under_random_signals_balance(game: str, kills: int, tmp_path) -> None:
     run(game, kills, seed=1, root=tmp_path / "run")

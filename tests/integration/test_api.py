@@ -15,7 +15,9 @@ import psutil
 import pytest
 
 import simul
+from simul.common import cli
 from simul.common.protocol.decisions import start_flags
+from simul.inference_server.ops.statistics import STAGES
 from tests.support.stand import PATIENCE_SEC
 
 START_SEC = 250.0  # three processes, one after the other
@@ -41,6 +43,7 @@ def run(tmp_path_factory) -> simul.Run:
         assert "libllvmlite" not in loaded
         (server,) = _processes(one, "simul.inference_server")
         assert "libtorch_cpu" in {Path(file.path).name.partition(".")[0] for file in server.memory_maps()}
+        assert cli.main(["profile", "--run-dir", str(root), "--seconds", "1"]) == 0
         summary = one.stop()
         assert summary["decisions"] > 0
     assert not one.running
@@ -50,6 +53,19 @@ def run(tmp_path_factory) -> simul.Run:
 def _processes(run: simul.Run, module: str) -> list[psutil.Process]:
     children = psutil.Process(run._command._process.pid).children(recursive=True)
     return [child for child in children if module in child.cmdline()]
+
+
+def test_the_stages_of_each_role_add_up_to_its_wall_clock(run: simul.Run) -> None:
+    figures = json.loads((run.run_dir / "profile.json").read_text())
+    assert {each["role"] for each in figures["processes"]} == {"env_worker", "inference_server", "learner"}
+    for each in figures["processes"]:
+        assert 0.95 <= each["covered"] <= 1.05, each
+        assert each["wall_sec"] >= 0.5, "of the second between two reports"
+    roles, working = figures["roles"], ("step", "encode", "submit", "receive")
+    assert all(roles["env_worker"]["share"][stage] > 0 for stage in working)
+    assert all(roles["inference_server"]["share"][stage] > 0 for stage in STAGES)
+    assert all(roles["learner"]["share"][stage] > 0 for stage in ("batch", "update", "publish"))
+    assert figures["sentence"].endswith(("now).", "end those first.", "helps."))
 
 
 def test_a_checkpoint_is_evaluated(run: simul.Run, capsys) -> None:

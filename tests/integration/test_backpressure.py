@@ -128,6 +128,23 @@ def test_a_full_learner_holds_up_whom_it_learns_from_and_nobody_else_and_no_cloc
         assert [action.step for action in exchange(trained, [stand.decision(0, step + 1)]).actions] == [step + 1]
 
 
+def test_a_server_that_waits_says_whether_for_messages_or_for_the_learner() -> None:
+    with Stand(credit=0) as stand:
+
+        def stage_sec(stage: str) -> float:
+            return stand.server.metrics()["stage_sec"][stage]
+
+        client = stand.client("trained")
+        wait_for(lambda: stage_sec("wait") > 0.1)
+        assert stage_sec("learner_full") == 0.0
+        _until_it_waits(stand, client)
+        wait_for(lambda: stage_sec("learner_full") > 0)
+        before = stage_sec("wait")
+        wait_for(lambda: stage_sec("learner_full") > 0.1)
+        assert stage_sec("wait") == before
+        assert stage_sec("forward") > 0
+
+
 def test_steps_go_first_and_evaluations_get_every_fifth_batch_while_both_wait(monkeypatch) -> None:
     monkeypatch.setattr(
         "simul.inference_server.frontend.client_socket.RECEIVE_SEC", PATIENCE_SEC

@@ -1,4 +1,4 @@
-"""What `simul init` writes trains as it is, until it plays better than at random."""
+"""What `simul init` writes trains as it is; the long test trains it until it plays better than at random."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simul.common.config.run_directory import RunDir
+from simul.common.launch.monitoring.accounting import imbalances
 from simul.common.launch.processes.run_lock import read_json
 from simul.common.runtime.installation import import_path
 
@@ -25,14 +26,29 @@ def _simul(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("network", ["mlp_lstm", pytest.param("first_game.network:Network", marks=pytest.mark.slow)])
-def test_the_game_of_init_is_learned(tmp_path: Path, network: str) -> None:
+@pytest.mark.timeout(300)
+def test_the_game_of_init_trains(tmp_path: Path) -> None:
     said = _simul(tmp_path, "init", "first_game")
-    command = said.splitlines()[-1].removeprefix("Next: simul ").split()
+    _simul(tmp_path, *_next_command(said), "--plain", "--stop-after-decisions", "5000")
+    summary = read_json(RunDir(tmp_path / "runs" / "first_game"), "summary.json")
+    assert summary["policy_version"] >= 1
+    assert summary["returns"]["count"] > 0
+    assert imbalances(summary) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("network", ["mlp_lstm", "first_game.network:Network"])
+def test_the_game_of_init_is_learned(tmp_path: Path, network: str) -> None:
+    command = _next_command(_simul(tmp_path, "init", "first_game"))
     decisions, recent = 0, 0.0
     while recent <= MUST_BE_ABOVE and decisions < MOST_DECISIONS:  # the same command resumes
         _simul(tmp_path, *command, "--plain", "--stop-after-decisions", "45000", "--set", f"network.name={network}")
         summary = read_json(RunDir(tmp_path / "runs" / "first_game"), "summary.json")
         decisions, recent = summary["lifetime_decisions_learned"], summary["returns"]["recent_mean"]
     assert recent > MUST_BE_ABOVE, f"{recent} after {decisions} decisions"
+
+
+def _next_command(said: str) -> list[str]:
+    """The arguments of `simul` that `simul init` names last."""
+    return said.splitlines()[-1].removeprefix("Next: simul ").split()

@@ -33,7 +33,7 @@ def learned(run: Path, *settings: str, decisions: int = 1500) -> tuple[dict[str,
     return read_json(RunDir(run), "summary.json"), load_policy(run)
 
 
-@pytest.mark.parametrize("shared_memory", ["true", "false"])
+@pytest.mark.parametrize("shared_memory", ["true", pytest.param("false", marks=pytest.mark.slow)])
 def test_images_arrive_as_bytes(tmp_path, shared_memory):
     summary, policy = learned(
         tmp_path / "run", "gymnasium.id=benchmarks.learn_envs:SeekEnv", "gymnasium.frame_stack=2",

@@ -17,7 +17,6 @@ from simul.inference_server.engine.graphs import GraphEngine
 from tests.support.engines import act
 from tests.support.graph_stand_in import StandInGraphs
 
-torch.set_num_threads(1)  # as the server's: threads of a convolution wait for each other where the machine is busy
 SPEC = GameSpec(name="test", observation_size=6, num_actions=5)
 IMAGE = GameSpec("image", 62, 3, "uint8", observation_shape=(4, 5, 3), observation_axes="HWC")
 HALF = GameSpec(name="half", observation_size=7, num_actions=3, observation_dtype="float16")

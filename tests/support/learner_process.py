@@ -88,6 +88,8 @@ class FakeServer:
             message, tensors = self.codec.decode(frames)
             if (data := self._read(message, tensors)) is None:
                 continue
+            about = {"policy": message.policy, "policy_version": message.policy_version}
+            self.weights.send(encode(WeightsAck(**about, accepted=True)))
             assert hashlib.sha256(data).hexdigest() == message.fingerprint
             check_state(bytes_to_state(data), self.template)
             self.policies[message.policy] = message.policy_version

@@ -32,11 +32,15 @@ LONGEST_STOP_SEC = 5.0
 PATIENCE_SEC = 120.0
 GAMES = {
     "cartpole": ("configs/cartpole.yaml", "learner.batch_steps=256", "learner.epochs=1"),
+    "two-servers": (
+        "configs/cartpole.yaml", "learner.batch_steps=256", "learner.epochs=1", "cluster.servers.count=2",
+    ),
     "pokemon": (
         "configs/pokemon.yaml", "workers.envs=8", "learner.batch_steps=256", "learner.minibatches=1",
         "opponents=random:0.4,max:0.2,self:0.4",
     ),
 }  # fmt: skip
+KILLS = {"cartpole": 200, "two-servers": 200, "pokemon": 60}
 SIGNALS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGSTOP")
 
 
@@ -127,12 +131,12 @@ def _all_ready(status: dict[str, Any]) -> bool:
 def main() -> int:
     """Prints what was done and the books."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.random_kills", description=__doc__)
-    parser.add_argument("games", nargs="*", choices=[*GAMES, []], help="default: both")
-    parser.add_argument("--kills", type=int, help="signals; default: 200 for cartpole, 60 for pokemon")
+    parser.add_argument("games", nargs="*", choices=[*GAMES, []], help="default: all")
+    parser.add_argument("--kills", type=int, help="signals; default: 200, for pokemon 60")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     options = parser.parse_args()
     for game in options.games or GAMES:
-        kills = options.kills or {"cartpole": 200, "pokemon": 60}[game]
+        kills = options.kills or KILLS[game]
         sys.stdout.write(f"{game}: {kills} signals, seed {options.seed}\n")
         with tempfile.TemporaryDirectory(prefix="random-kills-") as folder:
             summary = run(game, kills, options.seed, Path(folder) / "run")

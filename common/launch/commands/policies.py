@@ -1,11 +1,15 @@
-"""`simul policies list|load|unload`: which policies a running server serves."""
+"""`simul policies list|load|unload`: which policies the servers of a running run serve."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from simul.common.config.option_types import path
+
+if TYPE_CHECKING:
+    from simul.common.config.run_directory import RunDir
 
 LIST_TIMEOUT_SEC = 5.0
 
@@ -32,7 +36,7 @@ def add_policies(policies: argparse.ArgumentParser) -> None:
 
 
 def _policies(options: argparse.Namespace) -> int:
-    """Do one action, then print what the server serves. Exit code 0. Raises ConfigError, InferenceError."""
+    """Do one action at every server, then print what each serves. Exit code 0. Raises ConfigError, InferenceError."""
     from rich.console import Console
     from rich.table import Table
 
@@ -43,22 +47,39 @@ def _policies(options: argparse.Namespace) -> int:
     run_dir = choose_run(options.run_dir, active_only=True)
     if not run_dir.exists():
         raise ConfigError(f"There is no run in {run_dir.root}. Name a run directory with --run-dir.")
-    with ControlClient(run_dir, LIST_TIMEOUT_SEC if options.action == "list" else ANSWER_SEC) as control:
-        if options.action == "list":
-            answer = control.policies()
-        elif options.action == "load":
-            answer = control.load(options.name, _newest_folder(options.checkpoint))
-        else:
-            answer = control.unload(options.name, drain=options.drain)
-    console = Console()
-    if answer.text:
-        console.print(answer.text, highlight=False)
-    table = Table("policy", "version", "sessions", "from", "new sessions")
-    for policy in answer.policies:
-        version, sessions = str(policy.policy_version), str(policy.sessions)
-        table.add_row(policy.name, version, sessions, policy.source, "yes" if policy.open else "no, draining")
+    patience_sec = LIST_TIMEOUT_SEC if options.action == "list" else ANSWER_SEC
+    folder = _newest_folder(options.checkpoint) if options.action == "load" else None  # the same one for all
+    console, count = Console(), _servers_of(run_dir)
+    several = ["server"] * (count > 1)
+    table = Table(*several, "policy", "version", "sessions", "from", "new sessions")
+    for server in range(count):
+        try:
+            with ControlClient(run_dir, patience_sec, server=server) as control:
+                if options.action == "list":
+                    answer = control.policies()
+                elif folder is not None:
+                    answer = control.load(options.name, folder)
+                else:
+                    answer = control.unload(options.name, drain=options.drain)
+        except ConfigError as error:
+            done = f" The servers before it have done it: {server} of {count}." if server else ""
+            raise ConfigError(f"inference server {server}: {error}{done}" if several else str(error)) from None
+        if answer.text:
+            console.print(f"inference server {server}: {answer.text}" if several else answer.text, highlight=False)
+        for policy in answer.policies:
+            version, sessions = str(policy.policy_version), str(policy.sessions)
+            new = "yes" if policy.open else "no, draining"
+            table.add_row(*[str(server)] * len(several), policy.name, version, sessions, policy.source, new)
     console.print(table)
     return 0
+
+
+def _servers_of(run_dir: RunDir) -> int:
+    """How many inference servers the run has; 1 where its configuration cannot be read."""
+    try:
+        return run_dir.read_config().cluster.servers.count
+    except (OSError, ValueError):
+        return 1
 
 
 def _newest_folder(given: Path) -> Path:

@@ -58,19 +58,29 @@ def status(root: Path | None, *, as_json: bool) -> int:
 
 
 def down(root: Path | None) -> int:
-    """Stop the supervisor of a run and wait for it. Exit code 0: stopped, or not active; 1: still stopping."""
+    """Stop the supervisor of a run and wait for it. Exit code 0: stopped, or not active; 1: still stopping.
+
+    Raises ConfigError: it runs on another machine, or `choose_run` finds none.
+    """
     import contextlib
     import signal
 
     import psutil
 
+    from simul.common.launch.processes.machine import host_of
     from simul.common.launch.processes.run_lock import choose_run, living_owner
+    from simul.common.protocol.errors import ConfigError
 
     run_dir = choose_run(root, active_only=True)
     owner = living_owner(run_dir)
     if owner is None:
         sys.stdout.write(f"No run is active in {run_dir.root}.\n")
         return 0
+    if not owner.here:
+        raise ConfigError(
+            f"The run in {run_dir.root} is process {owner.pid} of the machine {host_of(owner.machine)}. "
+            "Stop it there with `simul down`."
+        )
     requested_at = time.time()
     with contextlib.suppress(psutil.NoSuchProcess):
         psutil.Process(owner.pid).send_signal(signal.SIGTERM)

@@ -22,7 +22,12 @@ EPISODE_FIGURES = ("return_mean", "return_min", "return_max", "length_mean", "le
 ALL_EPISODES = "all"  # the group of `recent` with every episode
 OWN_FIGURE = "figure."  # prefix of a game's own figures in a group
 PERCENTILES = ("latency_us", "queue_wait_us", "forward_us")
-WORKER_STAGES = ("wait", "envs", "messages", "other")
+WORKER_STAGES = {  # curves of the workers' time, and the stages of `stage_sec` that each is the sum of
+    "wait": ("wait",),
+    "envs": ("step", "encode", "search"),
+    "messages": ("submit", "receive"),
+    "other": ("report",),
+}
 # Figures of the learner's reports that are curves under the same name.
 LEARNER_FIGURES = (
     "policy_version", "decisions_learned", "decisions_per_sec", "busy_share", "ratio_error_p50", "ratio_error_p99",
@@ -47,6 +52,7 @@ CURVES = (
     "dropped/samples/<cause>",
     "server/mean_batch", *(f"server/{name}_{share}" for name in PERCENTILES for share in ("p50", "p99")),
     "server/rows_waiting", "server/sessions", "server/rows_errored/<code>",
+    "server/policy_version_min", "server/policy_version_max",
     *(f"worker/{stage}_share" for stage in WORKER_STAGES), "worker/env_step_us",
     "process/<role>/cpu_percent", "process/<role>/memory_mb",
     *(f"learner/{name}" for name in LEARNER_FIGURES),
@@ -214,12 +220,18 @@ def _server(now: Snapshot) -> Iterator[Figure]:
     for name, key in (("rows_waiting", "waiting"), ("sessions", "sessions")):
         if (value := number(now.server, key)) is not None:
             yield Figure(f"server/{name}", value)
+    for name, key in (("policy_version_min", "policy_version"), ("policy_version_max", "policy_version_max")):
+        if now.servers and (value := number(now.server, key)) is not None:
+            yield Figure(f"server/{name}", value)
 
 
 def worker_split(now: Snapshot, before: Snapshot | None) -> dict[str, float]:
     """Share of the workers' time by stage, and `env_step_us`; since `before`, or since the start; {} without time."""
     seconds, earlier = counts(now.workers, "stage_sec"), counts(before.workers, "stage_sec") if before else {}
-    spent = {stage: seconds.get(stage, 0.0) - earlier.get(stage, 0.0) for stage in WORKER_STAGES}
+    spent = {
+        curve: sum(seconds.get(stage, 0.0) - earlier.get(stage, 0.0) for stage in stages)
+        for curve, stages in WORKER_STAGES.items()
+    }
     if (total := sum(spent.values())) <= 0:
         return {}
     split = {f"{stage}_share": each / total for stage, each in spent.items()}

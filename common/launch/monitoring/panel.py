@@ -18,6 +18,7 @@ from simul.common.launch.processes.role_reports import counts, number
 MOST_PROCESSES = 6
 MOST_OPPONENTS = 4
 MOST_EVENTS = 3
+MOST_SERVERS = 4
 LOSSES = ("policy_loss", "value_loss", "entropy")
 BARS = "▁▂▃▄▅▆▇█"
 WORKER_WORDS = {"wait": "waiting", "envs": "envs", "messages": "messages", "other": "other"}
@@ -31,7 +32,7 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     if evaluation := format_evaluation(snapshot.figures):
         title.append(f"  evaluation {evaluation}")
     title.no_wrap, title.overflow = True, "ellipsis"
-    shown = MOST_EVENTS - bool(format_store(snapshot.learner))  # the store's row takes the place of one
+    shown = MOST_EVENTS - bool(format_store(snapshot.learner)) - bool(snapshot.servers)  # their rows take the place
     events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-shown:]]
     return Group(title, _figures(snapshot), process_table(snapshot), *events)
 
@@ -62,6 +63,7 @@ def _figures(snapshot: Snapshot) -> Table:
         ("batches", format_histogram(counts(server, "batch_histogram"))),
         *format_results(snapshot.workers),
         *([("search", search)] if (search := format_search(snapshot)) else []),
+        *([("servers", format_servers(snapshot))] if snapshot.servers else []),
         ("workers", format_worker_split(snapshot.figures)),
         *([("store", store)] if (store := format_store(snapshot.learner)) else []),
         ("dropped", format_causes(dropped_by_cause(snapshot)) or "nothing"),
@@ -164,6 +166,7 @@ def run_line(snapshot: Snapshot) -> str:
         *(f"{label} {text}".strip() for label, text in format_results(snapshot.workers)),
         *([f"evaluation {evaluation}"] if (evaluation := format_evaluation(snapshot.figures)) else []),
         *([f"search {search}"] if (search := format_search(snapshot)) else []),
+        *([f"servers {format_servers(snapshot)}"] if snapshot.servers else []),
         *([f"store {store}"] if (store := format_store(snapshot.learner)) else []),
         f"workers {format_worker_split(snapshot.figures)}",
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
@@ -250,9 +253,24 @@ def format_causes(by_cause: Mapping[str, float]) -> str:
 
 
 def format_version(snapshot: Snapshot) -> str:
-    """The version that is served, the learner's before the server has reported one."""
-    served = number(snapshot.server, "policy_version")
-    return format_number(number(snapshot.learner, "policy_version") if served is None else served)
+    """The version that is served, `11 to 12` of several servers; the learner's before a server has reported one."""
+    served, newest = (number(snapshot.server, name) for name in ("policy_version", "policy_version_max"))
+    if served is None:
+        return format_number(number(snapshot.learner, "policy_version"))
+    between = f" to {format_number(newest)}" if newest is not None and newest > served else ""
+    return f"{format_number(served)}{between}"
+
+
+def format_servers(snapshot: Snapshot) -> str:
+    """`0 52%, 1 48% of the decisions`: the part of each, by index."""
+    total = sum(number(each, "decisions") or 0 for each in snapshot.servers.values())
+    servers = list(snapshot.servers.items())[:MOST_SERVERS]
+    shares = [
+        f"{name.rpartition('-')[2]} {(number(each, 'decisions') or 0) / total if total else 0.0:.0%}"
+        for name, each in servers
+    ]
+    more = len(snapshot.servers) - len(servers)
+    return f"{', '.join(shares)} of the decisions{f', and {more} more' if more else ''}"
 
 
 def _lag(learner: Mapping[str, Any]) -> str:
@@ -261,7 +279,7 @@ def _lag(learner: Mapping[str, Any]) -> str:
 
 
 def format_latency(server: Mapping[str, Any]) -> str:
-    """`4.1 ms p50, 17.9 ms p99`, of recent decisions."""
+    """`4.1 ms p50, 17.9 ms p99`, of recent decisions; of several servers, of the slowest."""
     p50, p99 = number(server, "latency_us", "p50"), number(server, "latency_us", "p99")
     if p50 is None or p99 is None:
         return "-"

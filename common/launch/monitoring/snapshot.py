@@ -12,12 +12,15 @@ import psutil
 
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.heartbeat_alerts import HeartbeatAlerts, LearningAlerts, OutageAlerts
+from simul.common.launch.processes.machine import this_machine
 from simul.common.launch.processes.process_group import ProcessGroup
+from simul.common.launch.processes.role_process import LOG_NAMES
 from simul.common.launch.processes.role_reports import Metrics, RoleReports, counts, number
 from simul.common.launch.processes.run_lock import write_atomically
 
 RATE_WINDOW_SEC = 10.0
 SILENT_SEC = 3.0
+SERVER_FIGURES = ("decisions", "policy_version", "latency_us", "clients", "sessions", "waiting", "unrolls")
 SILENT_SERVER_SEC = 0.85  # it reports twice a second; a server that hangs is shown within a second
 
 
@@ -34,6 +37,9 @@ class ProcessFigures(msgspec.Struct, frozen=True):
     children_rss_mb: float
     peak_rss_mb: float
     peak_children_rss_mb: float
+    machine: str = ""  # where `pid` means this process
+    stage_sec: dict[str, float] = {}  # where the time of its loop went, by stage
+    loop_sec: float = 0.0  # wall clock of its loop, at the same moment
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -65,6 +71,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     curve_rows_lost: int = 0
     rates_over_sec: float = 0.0
     counted_sec: dict[str, float] = {}  # by role: the moment of its figures, in seconds since readiness
+    servers: dict[str, Metrics] = {}  # by process name, where there are several: SERVER_FIGURES of each
 
 
 class RunMonitor:
@@ -126,6 +133,7 @@ class RunMonitor:
             processes=self._processes(phase, now),
             events=list(self.events),
             game=self._game,
+            servers=self._each_server(),
             unreported=self._reports.unreported(),
             batches_per_sec=_mean(batches, ready_sec) if ended else self._batches.add(answered_at, batches),
             rates_over_sec=round(ready_sec if ended else self._decisions.over_sec, 3),
@@ -146,10 +154,25 @@ class RunMonitor:
         """Whether the state of a process, `silent` included, differs from the last snapshot."""
         return self._states(now) != self._shown
 
+    def works(self, role: str, now: float) -> dict[int, bool]:
+        """By index: whether each process of `role` is ready and not silent."""
+        states = self._states(now)
+        members = self._group.members.items()
+        return {key[1]: states[member.child.name] == "ready" for key, member in members if key[0] == role}
+
     def take_alerts(self) -> list[str]:
         """Sentences since the last call: which process is silent or cannot work, and whether the run learns."""
         alerts, self._alerts = [*self._heartbeats.take_alerts(), *self._alerts], []
         return alerts
+
+    def _each_server(self) -> dict[str, Metrics]:
+        each = self._reports.of_processes("inference_server")
+        if len(each) < 2:
+            return {}
+        return {
+            f"{LOG_NAMES['inference_server']}-{index}": {name: part[name] for name in SERVER_FIGURES if name in part}
+            for index, part in each.items()
+        }
 
     def _alert(self, sentence: str) -> None:
         if sentence:
@@ -179,6 +202,8 @@ class RunMonitor:
         for key, member in self._group.members.items():
             child, meter = member.child, member.meter
             silent_sec = self._reports.silent_sec(key, child.run_id, now) or 0.0
+            report = self._reports.last_report(key, child.run_id)
+            metrics = report.metrics if report is not None else {}
             ready = self._group.state_of(key) == "ready"
             self._heartbeats.update(child.name, silent_sec if ready else None, now)
             if phase == "training":
@@ -191,7 +216,8 @@ class RunMonitor:
                     name=child.name, pid=child.pid, create_time=_create_time(child.pid), state=state,
                     restarts=member.restarts, cpu_percent=meter.cpu_percent, rss_mb=meter.rss_mb,
                     children_rss_mb=meter.children_rss_mb, peak_rss_mb=meter.peak_rss_mb,
-                    peak_children_rss_mb=meter.peak_children_rss_mb,
+                    peak_children_rss_mb=meter.peak_children_rss_mb, machine=this_machine(),
+                    stage_sec=counts(metrics, "stage_sec"), loop_sec=number(metrics, "loop_sec") or 0.0,
                 )
             )  # fmt: skip
         return figures

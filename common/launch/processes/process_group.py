@@ -11,7 +11,7 @@ from typing import Self
 
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes.report_receiver import ReportReceiver
-from simul.common.launch.processes.role_process import ResourceMeter, RoleProcess, role_command
+from simul.common.launch.processes.role_process import LOG_NAMES, ResourceMeter, RoleProcess, role_command
 from simul.common.launch.processes.role_reports import RoleKey, RoleReports
 from simul.common.protocol.errors import SimulError
 from simul.common.protocol.messages import Report
@@ -28,6 +28,7 @@ RESTART_WINDOW_SEC = 120.0
 MOST_DEATHS = 10  # within the window: more than that is a fault that a restart does not fix
 MOST_FAILED_STARTS = 5  # in a row: on a loaded machine ten slow starts do not fit into the window
 FIRST_DELAY_SEC = 0.1
+MOVE_PATIENCE_SEC = 10.0  # for a process that shall start again with other arguments
 LONGEST_DELAY_SEC = 0.8  # recovery is promised within 10 s
 
 
@@ -98,6 +99,7 @@ class _Member:
         self.restarts = 0
         self.restart_at: float | None = None
         self.last_error = ""  # of the last life that died
+        self.stop_by: float | None = None  # it was asked to stop, so that it starts again with other arguments
 
 
 class ProcessGroup:
@@ -159,6 +161,9 @@ class ProcessGroup:
             if member.restart_at is None and child.exit_code() is not None:
                 child.kill()  # also what it started and left behind
                 self._reports.mark_ended((child.role, child.index), child.run_id, now)
+                if member.stop_by is not None:
+                    member.stop_by, member.restart_at = None, now
+                    continue
                 member.last_error = child.last_line()
                 if child.exit_code() == EXIT_ENDS_RUN:
                     raise self._death_error(member)
@@ -168,11 +173,21 @@ class ProcessGroup:
                 if delay is None:
                     raise self._death_error(member, "too often; last with ")
                 member.restart_at = now + delay
-                sentences.append(f"{_title(child)} died ({child.exit_reason()}), restarting")
+                sentences.append(f"{self._title(child)} died ({child.exit_reason()}), restarting")
+            elif member.stop_by is not None and now >= member.stop_by:
+                child.kill()
             elif member.restart_at is not None and now >= member.restart_at:
                 sentences += self._needed.restore()
                 sentences += self._start_again(member, now)
         return sentences
+
+    def start_again_with(self, key: RoleKey, arguments: Sequence[str], now: float) -> None:
+        """Stop a process, and start it again with other extra arguments, in `restart_dead`. It counts as no death."""
+        member = self.members[key]
+        member.arguments = arguments
+        if member.restart_at is None:
+            member.stop_by = now + MOVE_PATIENCE_SEC
+            member.child.request_stop()
 
     def stop(self, role: str, patience_sec: float, meanwhile: Callable[[], bool]) -> list[str]:
         """Ask the processes of `role` to stop and wait; `meanwhile` is called often and returns True to kill them now.
@@ -190,9 +205,9 @@ class ProcessGroup:
         for member in members:
             if member.child.exit_code() is None:
                 why = "was killed at once" if hurry else f"did not stop in {patience_sec:.0f} s and was killed"
-                sentences.append(f"{_title(member.child)} {why}")
+                sentences.append(f"{self._title(member.child)} {why}")
             elif member.restart_at is None and not member.child.exited_cleanly():
-                sentences.append(f"{_title(member.child)} ended with {member.child.exit_reason()}")
+                sentences.append(f"{self._title(member.child)} ended with {member.child.exit_reason()}")
             if member.restart_at is None:
                 self._reports.mark_ended((member.child.role, member.child.index), member.child.run_id, time.monotonic())
             member.child.kill()
@@ -221,7 +236,7 @@ class ProcessGroup:
             member.child = self._spawn(child.role, child.index, member.threads, member.arguments)
         except OSError as error:
             member.last_error = str(error)
-            failed = f"{_title(child)} could not be started ({error.strerror})"
+            failed = f"{self._title(child)} could not be started ({error.strerror})"
             delay = member.restart_policy.record_death(now, was_ready=False)
             if delay is None:
                 raise RoleDied(f"{failed} too often. Free memory or processes, then start the run again.", 1) from error
@@ -238,13 +253,15 @@ class ProcessGroup:
         child = member.child
         code = child.exit_code()
         if code in (2, EXIT_ENDS_RUN):  # the role has logged a sentence that says what is wrong
-            return RoleDied(f"{_title(child)}: {child.error_message()}", 2 if code == 2 else 1)
+            return RoleDied(f"{self._title(child)}: {child.error_message()}", 2 if code == 2 else 1)
         log = child.log_tail() or "(its log is empty)"
-        return RoleDied(f"{_title(child)} died {before}({child.exit_reason()}). The end of its log:\n{log}", 1)
+        return RoleDied(f"{self._title(child)} died {before}({child.exit_reason()}). The end of its log:\n{log}", 1)
 
-
-def _title(child: RoleProcess) -> str:
-    return f"worker {child.index}" if child.role == "env_worker" else f"the {ROLE_TITLES[child.role]}"
+    def _title(self, child: RoleProcess) -> str:
+        if child.role == "env_worker":
+            return f"worker {child.index}"
+        number = f" {child.index}" if (child.role, 1) in self.members else ""
+        return f"the {ROLE_TITLES[child.role]}{number}"
 
 
 class RunningRoles:
@@ -292,6 +309,8 @@ class RunningRoles:
             self.on_report(report)
             age_sec = time.time() - report.time if report.time else 0.0
             events = self.reports.add_report(report, time.monotonic(), age_sec)
+            if (report.role, 1) in self.group.members and report.role != "env_worker":  # whose words these are
+                events = [f"{LOG_NAMES[report.role]}-{report.index}: {event}" for event in events]
             sentences += events if of_failures or report.state != "failed" else []
         return sentences
 

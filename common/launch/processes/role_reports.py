@@ -8,7 +8,7 @@ A role's counters start at 0 in each life. Counters of dead lives are added to t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -25,18 +25,24 @@ COUNTERS: dict[str, frozenset[str]] = {
         ("decisions", "rows_errored", "rows_cached", "rows_duplicate", "rows_redone", "messages_refused",
          "replies_dropped", "malformed", "batches", "batch_histogram", "sessions_started", "sessions_ended", "steps",
          "unrolls", "weights_refused", "weights_overtaken", "weights_unreadable", "weights_in_memory", "swaps",
-         "evaluations", "evaluation_batches", "samples")
+         "evaluations", "evaluation_batches", "samples", "messages", "stage_sec", "loop_sec")
     ),
     "learner": frozenset(
         ("updates", "decisions_learned_since_start", "unrolls", "samples", "steps_dropped", "skipped_minibatches",
-         "untrusted")
+         "untrusted", "stage_sec", "loop_sec")
     ),
     "env_worker": frozenset(
         ("decisions", "answered", "refused", "resent", "busy", "episodes", "results", "mirrored", "returns", "lengths",
          "turns", "unanswered", "redos", "invalid_choices", "bad_actions", "scripted", "team_previews", "parse_errors",
-         "reward_parts", "actions", "stage_sec", "standings", "samples", "search")
+         "reward_parts", "actions", "stage_sec", "loop_sec", "standings", "samples", "search")
     ),
 }  # fmt: skip
+
+# Gauges of servers that are not summed. Of several servers: versions from the least to the greatest, percentiles of the
+# slowest, means by their decisions.
+VERSIONS = ("policy_version", "offered_version")  # the greatest has the suffix `_max`
+PERCENTILES = ("latency_us", "queue_wait_us", "forward_us", "swap_us")
+ALL_TRUE = ("learner_alive", "ready")
 
 # Gauges that a dead life leaves open: (metric, gauge inside it, counter by cause that takes it over, cause).
 OPEN_GAUGES: dict[str, tuple[tuple[str, str, str, str], ...]] = {
@@ -130,11 +136,17 @@ class RoleReports:
 
     def totals(self, role: str) -> Metrics:
         """Figures of all lives of all processes of `role`; {} before the first report."""
-        return sum_metrics(
-            self._merged(role, [lives[run_id] for run_id in sorted(lives)])
+        parts = list(self.of_processes(role).values())
+        total = sum_metrics(parts)
+        return {**total, **_server_gauges(parts)} if role == "inference_server" and len(parts) > 1 else total
+
+    def of_processes(self, role: str) -> dict[int, Metrics]:
+        """By index: figures of all lives of each process of `role`."""
+        return {
+            key[1]: self._merged(role, [lives[run_id] for run_id in sorted(lives)])
             for key, lives in sorted(self._lives.items())
             if key[0] == role
-        )
+        }
 
     def of_each(self, role: str, name: str) -> list[Any]:
         """A figure of the last report of each process of `role` that has it; lists are not summed by `totals`."""
@@ -165,6 +177,39 @@ def sum_metrics(parts: Iterable[Metrics]) -> Metrics:
     for part in parts:
         total = add_metrics(total, part)
     return total
+
+
+def _server_gauges(parts: list[Metrics]) -> Metrics:
+    """Gauges of several servers that have no sum; those that none has reported are left out."""
+    merged: Metrics = {}
+    for name in VERSIONS:
+        if versions := [version for part in parts if (version := number(part, name)) is not None]:
+            merged |= {name: min(versions), f"{name}_max": max(versions)}
+    for name in PERCENTILES:
+        if any(name in part for part in parts):
+            merged[name] = _by_key([counts(part, name) for part in parts], max)
+    if any("policies" in part for part in parts):
+        merged["policies"] = _by_key([counts(part, "policies") for part in parts], min)
+    stages = [{**part["stage_us"], "count": number(part, "decisions") or 0} for part in parts if "stage_us" in part]
+    if stages:
+        means = sum_metrics(stages)
+        merged["stage_us"] = {name: round(mean, 3) for name, mean in means.items() if name != "count"}
+    for name in ALL_TRUE:
+        if told := [part[name] for part in parts if name in part]:
+            merged[name] = all(told)
+    if told := [part["health"] for part in parts if "health" in part]:
+        merged["health"] = next((health for health in told if health != "ok"), "ok")
+    return merged
+
+
+def _by_key(parts: Iterable[Mapping[str, float]], choose: Callable[[list[float]], float]) -> dict[str, float]:
+    """One of the numbers of each key. A percentile that was not measured (NaN) is none."""
+    found: dict[str, list[float]] = {}
+    for part in parts:
+        for key, value in part.items():
+            if not math.isnan(value):
+                found.setdefault(key, []).append(value)
+    return {key: choose(values) for key, values in found.items()}
 
 
 def new_events(before: list[str], after: list[str]) -> list[str]:

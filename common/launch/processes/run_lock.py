@@ -1,4 +1,8 @@
-"""Which supervisor owns a run directory. supervisor.pid holds its pid and start time: a pid may be reused."""
+"""Which supervisor owns a run directory. supervisor.pid holds its pid, its start time and its machine.
+
+A pid may be reused, and on another machine it means another process: there only a run's status.json tells whether its
+supervisor lives, because it is written every second.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +17,30 @@ import msgspec
 import psutil
 
 from simul.common.config.run_directory import RunDir
+from simul.common.launch.processes.machine import host_of, is_this_machine, this_machine
 from simul.common.protocol.errors import ConfigError
 
 SAME_START_SEC = 0.1
 OWNER_FILE = "supervisor.pid"
+ELSEWHERE_SEC = 4.0  # a run on another machine whose status.json does not change for so long is not active
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
-    """Pid and start time: a later process with the same pid differs."""
+    """Pid, start time and machine: a later process with the same pid differs, and one elsewhere."""
 
     pid: int
     create_time: float
+    machine: str = ""
+
+    @property
+    def here(self) -> bool:
+        """Whether the pid is of this machine. Of any other nothing can be said or done here."""
+        return is_this_machine(self.machine)
 
     def alive(self) -> bool:
-        """True while this very process runs."""
+        """True while this very process runs; False for one of another machine."""
+        if not self.here:
+            return False
         try:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.create_time) < SAME_START_SEC
@@ -37,16 +51,33 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
 
 def this_process() -> ProcessIdentity:
     """The calling process."""
-    return ProcessIdentity(os.getpid(), psutil.Process().create_time())
+    return ProcessIdentity(os.getpid(), psutil.Process().create_time(), this_machine())
 
 
 def living_owner(run_dir: RunDir) -> ProcessIdentity | None:
-    """The supervisor that runs in `run_dir` now, if any."""
+    """The supervisor that runs in `run_dir` now, if any. Takes up to ELSEWHERE_SEC for one of another machine."""
     try:
         owner = msgspec.json.decode((run_dir.root / OWNER_FILE).read_bytes(), type=ProcessIdentity)
     except (OSError, msgspec.DecodeError):
         return None
-    return owner if owner.alive() else None
+    return owner if (owner.alive() if owner.here else _status_changes(run_dir)) else None
+
+
+def _status_changes(run_dir: RunDir) -> bool:
+    """Whether status.json is written. Clocks of two machines differ, so its time says nothing: it is watched."""
+    file, deadline = run_dir.root / "status.json", time.monotonic() + ELSEWHERE_SEC
+
+    def content() -> bytes:
+        with contextlib.suppress(OSError):
+            return file.read_bytes()
+        return b""
+
+    before = content()
+    while time.monotonic() < deadline:
+        if content() != before:
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def choose_run(root: Path | None, *, active_only: bool, how: str = "--run-dir") -> RunDir:
@@ -71,6 +102,11 @@ def choose_run(root: Path | None, *, active_only: bool, how: str = "--run-dir") 
 def check_unowned(run_dir: RunDir) -> None:
     """Raises ConfigError where another supervisor lives in the run directory."""
     owner = living_owner(run_dir)
+    if owner is not None and not owner.here:
+        raise ConfigError(
+            f"A run is already active in {run_dir.root}: process {owner.pid} of the machine {host_of(owner.machine)}. "
+            "Stop it there with `simul down`, or choose another run directory with --run-dir."
+        )
     if owner is not None:
         raise ConfigError(
             f"A run is already active in {run_dir.root} (process {owner.pid}). "
@@ -110,9 +146,16 @@ def release(run_dir: RunDir) -> None:
 
 
 def end_leftover_roles(run_dir: RunDir, patience_sec: float = 15.0) -> list[int]:
-    """Wait for the roles of a killed supervisor, which exit by themselves, then kill them. Returns their pids."""
+    """Wait for the roles of a killed supervisor, which exit by themselves, then kill them. Returns their pids.
+
+    Those of another machine are none of its business: their pids may be other processes' here.
+    """
     status = read_json(run_dir, "status.json")
-    listed = [ProcessIdentity(p["pid"], p["create_time"]) for p in status.get("processes", ()) if p.get("create_time")]
+    listed = [
+        ProcessIdentity(p["pid"], p["create_time"], p.get("machine", ""))
+        for p in status.get("processes", ())
+        if p.get("create_time")
+    ]
     left = [owner for owner in listed if owner.alive()]
     deadline = time.monotonic() + patience_sec
     while any(owner.alive() for owner in left) and time.monotonic() < deadline:

@@ -39,6 +39,8 @@ def make_folder(prefix: str) -> Path:
 def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
     """Remove the folders whose owners are dead; those that cannot be removed (another user's) stay.
 
+    So do those of another machine, or of another container that shares the folder for temporary files.
+
     A folder with an owner file may be of any kind, so that any command removes those of a killed one. A folder without
     is removed only if its name begins with `prefix`: sockets of runs lie in the same place.
 
@@ -49,7 +51,7 @@ def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
     for folder in parent.glob(f"{ANY_KIND}*"):
         try:
             owner = msgspec.json.decode((folder / run_lock.OWNER_FILE).read_bytes(), type=ProcessIdentity)
-            dead = not owner.alive()
+            dead = owner.here and not owner.alive()
         except FileNotFoundError:
             dead = folder.name.startswith(prefix) and folder.is_dir() and now - folder.stat().st_mtime > OWNERLESS_SEC
         except (OSError, msgspec.DecodeError):

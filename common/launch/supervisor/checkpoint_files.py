@@ -95,7 +95,8 @@ def find_fault(folder: Path) -> str:
 
 
 def config_of(checkpoint: Path, overrides: Sequence[str]) -> Config:
-    """The configuration that the checkpoint was trained with. Raises ConfigError."""
+    """The configuration that the checkpoint was trained with, but with one inference server. Raises ConfigError."""
+    overrides = ["cluster.servers.count=1", *overrides]
     beside = checkpoint.parent.parent / "config.yaml"
     if beside.is_file() and beside.stat().st_size:  # empty: left by a full disk
         return load_config(beside, overrides)

@@ -32,7 +32,7 @@ STOP_SEC = 3.0
 # Settings of the run that an evaluation does not share: no endpoint of others, one thread, the processor.
 OVERRIDES = (
     "workers.count=1", "server.device=cpu", "server.threads=1", "server.endpoint=''", "server.curve_keys=''",
-    "server.prometheus_port=0",
+    "server.prometheus_port=0", "cluster.servers.count=1",
 )  # fmt: skip
 CommandLine = Callable[[Path], list[str]]  # of the evaluation of a checkpoint
 

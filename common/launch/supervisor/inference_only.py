@@ -24,6 +24,7 @@ from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint, spec_of
 from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.launch.supervisor.preflight import check_resources
+from simul.common.protocol.errors import ConfigError
 from simul.common.transport import check_endpoint, server_keys
 
 ROLE = "inference_server"
@@ -147,6 +148,11 @@ def _config(
     are set afterwards.
     """
     config = config_of(folder, ["server.endpoint=''", "server.curve_keys=''", "server.prometheus_port=0", *overrides])
+    if (count := config.cluster.servers.count) > 1:
+        raise ConfigError(
+            f"cluster.servers.count is {count}, and `simul serve` starts one inference server. Leave it out, and start "
+            "`simul serve` once more at another --endpoint for a second one."
+        )
     server = config.server
     keys = Path(server.curve_keys) if curve_keys is None and server.curve_keys else curve_keys
     endpoint = endpoint or server.endpoint or ENDPOINT

@@ -12,6 +12,7 @@ import msgspec
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.config.validation import workers_words
 from simul.common.launch.processes import run_lock
 from simul.common.launch.processes.process_group import Command
 from simul.common.launch.processes.role_process import role_environment
@@ -42,10 +43,12 @@ except ConfigError as error:
 def check_resources(config: Config) -> None:
     """Raise ConfigError where an endpoint or a port is taken, or a device is missing."""
     with ExitStack() as until_checked:  # all at once: two settings may name the same one
-        if config.server.endpoint:
-            until_checked.enter_context(probe_bind(config.server.endpoint, curve=bool(config.server.curve_keys)))
-        ports = {"server.prometheus_port": config.server.prometheus_port, "prometheus_port": config.prometheus_port}
-        for setting, port in ports.items():
+        servers = [config.server_settings(index) for index in range(config.cluster.servers.count)]
+        for server in servers:
+            if server.endpoint:
+                until_checked.enter_context(probe_bind(server.endpoint, curve=bool(server.curve_keys)))
+        ports = [("server.prometheus_port", server.prometheus_port) for server in servers]
+        for setting, port in (*ports, ("prometheus_port", config.prometheus_port)):
             if port:
                 until_checked.enter_context(_port(port, setting))
     _check_devices({config.server.device, config.learner.device} - {"auto", "cpu"})
@@ -53,11 +56,12 @@ def check_resources(config: Config) -> None:
 
 def check_sessions(config: Config, spec: GameSpec) -> None:
     """Raise ConfigError where the server would refuse sessions. Validation has checked games whose seats it knows."""
-    wanted = config.workers.count * config.workers.envs * spec.seats
+    wanted = config.workers_of_a_server * config.workers.envs * spec.seats
     if config.server.max_sessions < wanted:
         raise ConfigError(
-            f"server.max_sessions is {config.server.max_sessions}; expected at least workers.count x workers.envs x "
-            f"{spec.seats} seats of {spec.name} = {wanted}, because the server refuses sessions beyond it."
+            f"server.max_sessions is {config.server.max_sessions}; expected at least {workers_words(config)} x "
+            f"workers.envs x {spec.seats} seats of {spec.name} = {wanted}, because the server refuses sessions "
+            "beyond it."
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
@@ -22,6 +22,7 @@ from simul.common.launch.supervisor.game_spec import StartStopped
 from simul.common.launch.supervisor.preflight import prepare_run
 from simul.common.launch.supervisor.run_curves import RunCurves
 from simul.common.launch.supervisor.run_notices import RunNotices
+from simul.common.launch.supervisor.worker_binding import WorkerBinding
 from simul.common.protocol.errors import ConfigError
 from simul.common.store.layout import STOP_WAIT_SEC
 
@@ -56,6 +57,7 @@ class Supervisor:
         self._roles = RunningRoles(run_dir, command)
         self._reports, self._group = self._roles.reports, self._roles.group
         self._monitor = RunMonitor(str(run_dir.root), self._reports, self._group, config.game)
+        self._binding = WorkerBinding(config.workers.count, config.cluster.servers.count)
         self._signals = Signals()
         self._next_snapshot = 0.0
         self._polled_at = time.monotonic()
@@ -108,6 +110,7 @@ class Supervisor:
             while not self._done():
                 self._poll()
                 self._say_all(self._group.restart_dead(time.monotonic()))
+                self._move_workers(time.monotonic())
                 if result := self._evaluations.poll(self._curves.position.decisions):
                     self._curves.add_evaluation(result)
         except StartStopped:
@@ -138,23 +141,34 @@ class Supervisor:
     def _start_up(self) -> None:
         config = self._config
         self._start("learner", 1, config.learner.threads)
-        self._start("inference_server", 1, config.server.threads)
-        self._start("env_worker", config.workers.count, 1)
+        servers = config.cluster.servers.count
+        self._start("inference_server", servers, config.server.threads)
+        bound = self._binding.bound
+        arguments = [_server_argument(bound[worker]) for worker in sorted(bound)] if servers > 1 else []
+        self._start("env_worker", config.workers.count, 1, arguments)
         if not self._signals.stop:
             self._monitor.mark_ready()
             self._phase = "training"
             self._trained = True
             self._notices.started(self._curves.begin.decisions)
 
-    def _start(self, role: str, count: int, threads: int) -> None:
-        """Start a role and wait until each of its processes is ready."""
+    def _start(self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = ()) -> None:
+        """Start a role and wait until each of its processes is ready; `arguments`: the extra ones of each."""
         if self._signals.stop:
             return
         began = time.monotonic()
-        self._group.start(role, count, threads)
+        self._group.start(role, count, threads, arguments)
         self._group.wait_until_ready(role, self._poll_while_starting)
         if not self._signals.stop:
             self._say(f"{ROLE_TITLES[role]} ready ({time.monotonic() - began:.1f} s)")
+
+    def _move_workers(self, now: float) -> None:
+        """Workers of a server that is lost start again on the others."""
+        if self._config.cluster.servers.count == 1:
+            return
+        for worker, server in self._binding.update(self._monitor.works("inference_server", now), now).items():
+            self._say(f"worker {worker} moves to inference server {server}: its own has not worked for long")
+            self._group.start_again_with(("env_worker", worker), _server_argument(server), now)
 
     def _poll(self) -> None:
         """Receive reports; once a second, or when the state of a process changed, write status.json and draw."""
@@ -172,6 +186,7 @@ class Supervisor:
         self._polled_at = now
         if now - before > LONGEST_POLL_SEC:
             self._monitor.exclude_pause(now - before)
+            self._binding.exclude_pause(now - before)
 
     def _take_snapshot(self, last: bool = False) -> Snapshot:
         """The state of the run, for status.json and, where due, the curves. `last`: of a run that has ended."""
@@ -230,3 +245,8 @@ class Supervisor:
     def _say(self, sentence: str) -> None:
         self._monitor.add_event(sentence)
         self._display.say(sentence)
+
+
+def _server_argument(server: int) -> list[str]:
+    """Of an env worker."""
+    return ["--server", str(server)]

@@ -62,6 +62,7 @@ class ServerHello(Message, frozen=True, tag="SERVER_HELLO"):
     """A server requests weights; `served_version` is the last one it served (-1: none).
 
     `token` is the run's. The learner refuses every message of a server that has not shown it on that socket.
+    `connection` is the same on both sockets: where one is closed, the learner forgets the other.
     """
 
     protocol: str
@@ -69,21 +70,25 @@ class ServerHello(Message, frozen=True, tag="SERVER_HELLO"):
     served_version: int = -1
     shared_memory: bool = False  # the server prefers to read weights from shared memory
     token: str = ""
+    connection: str = ""  # a name that no other pair of connections has
 
 
 class WeightsAck(Message, frozen=True, tag="WEIGHTS_ACK"):
-    """Weights were staged (or refused, with the reason)."""
+    """Weights were staged (or refused, with the reason). The learner sends the next ones only after it."""
 
     policy: str
     policy_version: int
     accepted: bool
     reason: str = ""
     unreadable: bool = False  # the weights cannot be read at `path`: requests the bytes
+    overtaken: bool = False  # newer ones arrived before these were verified; they are not served
 
 
 class Credit(Message, frozen=True, tag="CREDIT"):
     """Keepalive of the learner; `total`: unrolls and sample batches that the server may have sent since it connected.
 
+    With several servers it may be lower than before, and lower than what was sent: nothing more is sent until it is
+    higher.
     `taken`: those received so far, in sending order; their places in memory are free again.
     """
 
@@ -97,8 +102,8 @@ class Weights(Message, frozen=True, tag="WEIGHTS"):
 
     `policy` is `learner`, or the name of a frozen past self. `resident` names every policy that stays loaded.
 
-    To a server that requested it the tensor is not sent: it is the sealed file `path`, which exists until the learner
-    has newer weights of this policy. Any other file at that path has another `file_number`.
+    To a server that requested it the tensor is not sent: it is the sealed file `path`, which exists until the server
+    has sent WEIGHTS_ACK. Any other file at that path has another `file_number`.
     """
 
     policy: str

@@ -99,6 +99,7 @@ class HostedGame:
     Attributes:
         number: of the game, from 0; episode: of its env.
         turns: the moves so far; None where they are not kept.
+        encode_sec: seconds spent on what policies are shown.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class HostedGame:
         self.matchup = matchup
         self.seats = seats
         self.open = 0  # decisions that wait for their actions
+        self.encode_sec = 0.0
         self._chance = chance
         self._actions: dict[int, int] = {}
 
@@ -140,7 +142,9 @@ class HostedGame:
                 if isinstance(seat, ScriptedSeat):
                     self._actions[number] = seat.choose(game)
                 else:
+                    begin = time.perf_counter()
                     decisions.append(seat.decide(game))
+                    self.encode_sec += time.perf_counter() - begin
                     self.open += 1
             if self.open:
                 return True

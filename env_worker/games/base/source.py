@@ -79,6 +79,7 @@ class TurnGameSource:
         self._episodes = [-1] * envs  # the number of each env's latest episode
         self._due: deque[HostedGame] = deque()  # games to be played on without an action
         self._ready: list[Decision] = []
+        self._encode_sec = 0.0
         self._draining = False
         self._wakeup = Wakeup()
 
@@ -165,9 +166,10 @@ class TurnGameSource:
         return self._wakeup.files()
 
     def metrics(self) -> dict[str, Any]:
-        """Those of `GameCounters`, `returns`, and in an evaluation `standings`."""
+        """Those of `GameCounters`, `returns`, `encode_sec`, and in an evaluation `standings`."""
         metrics = self._counters.metrics(alive=sum(hosted is not None for hosted in self._running))
         metrics |= self._returns.metrics(metrics["recent"])
+        metrics["encode_sec"] = self._encode_sec
         if self._schedule is not None:
             metrics["standings"] = self._standings.figures()
         return metrics
@@ -253,6 +255,8 @@ class TurnGameSource:
                 finished = True
         except Exception as error:  # noqa: BLE001 - a user's game may raise anything
             self._fail(hosted, error)
+        self._encode_sec += hosted.encode_sec
+        hosted.encode_sec = 0.0
         if finished:
             self._save(hosted)
         if self._running[hosted.env] is None:

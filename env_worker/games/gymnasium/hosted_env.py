@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,7 @@ class HostedEnv:
         mask: uint8 [A] of that decision, 1 = legal.
         reward: of the last step, unscaled. episode_return: their sum.
         finished: number of finished episodes.
+        encode_sec: seconds spent on observations.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class HostedEnv:
         self.reward = 0.0
         self.episode_return = 0.0
         self.finished = 0
+        self.encode_sec = 0.0
         self._dtype = spec.observation_dtype
         self._make_env = make_env
         self._recorder = recorder
@@ -90,7 +93,9 @@ class HostedEnv:
             return None, True, False
         if not truncated:
             self.mask = action_mask(info, len(self.mask))
+        begin = time.perf_counter()
         flat = flat_observation(self._env.observation_space, observation, self._dtype)
+        self.encode_sec += time.perf_counter() - begin
         if self._recorder is not None:
             self._recorder.observe(flat, None if truncated else self.mask)
         return flat, False, bool(truncated)

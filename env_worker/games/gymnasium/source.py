@@ -201,8 +201,9 @@ class GymnasiumSource:
         return []
 
     def metrics(self) -> dict[str, Any]:
-        """`episodes`, `returns`, `lengths`, `events`; `episode_returns` in an evaluation: see `EpisodeTally`."""
-        return self._episode_tally.metrics(alive=sum(env.alive for env in self._hosted))
+        """`encode_sec`, and those of `EpisodeTally`: `episodes`, `returns`, `lengths`, `events`, ..."""
+        metrics = self._episode_tally.metrics(alive=sum(env.alive for env in self._hosted))
+        return {**metrics, "encode_sec": sum(env.encode_sec for env in self._hosted)}
 
     def close(self) -> None:
         """Close every env; running episodes count as aborted by `shutdown`."""

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from simul.common.client.client import Replies
 from simul.common.client.evaluation import unanswered
@@ -174,9 +175,92 @@ def test_every_moment_of_the_loop_belongs_to_one_stage_and_ends_are_no_actions()
     elapsed_sec = time.perf_counter() - began
     seconds = worker._stages.seconds
     assert worker._actions == 1
-    assert seconds["envs"] >= 0.05
+    assert seconds["step"] >= 0.05
     assert all(spent > 0 for spent in seconds.values()), "each stage was passed"
     assert 0 <= elapsed_sec - sum(seconds.values()) < elapsed_sec - 0.05, "nothing is counted twice"
+
+
+SLEEPS = {"poll": 0.008, "observe": 0.005, "act": 0.02, "submit": 0.006, "receive": 0.004, "wait": 0.01}
+PASSES = 5
+
+
+class SleepingSource(ScriptedSource):
+    """Sleeps in `poll`, a part of it for its observations, and in `act`; is idle after so many passes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passes = 0
+        self.encode_sec = 1.0  # before the loop
+
+    def start(self) -> None:
+        pass
+
+    set_policies = drain = close = lambda *_: None
+
+    def poll(self) -> list[Any]:
+        self.passes += 1
+        time.sleep(SLEEPS["poll"])
+        begin = time.perf_counter()
+        time.sleep(SLEEPS["observe"])
+        self.encode_sec += time.perf_counter() - begin
+        return ["decision"]
+
+    def act(self, actions: Any) -> None:
+        time.sleep(SLEEPS["act"])
+
+    def idle(self) -> bool:
+        return self.passes == 2 * PASSES
+
+    def metrics(self) -> dict[str, Any]:
+        return {"encode_sec": self.encode_sec}
+
+
+class SleepingClient(ScriptedClient):
+    """Sleeps in each call; answers every second `poll`."""
+
+    def submit(self, decisions: Any) -> None:
+        super().submit(decisions)
+        time.sleep(SLEEPS["submit"])
+
+    def poll(self) -> Replies:
+        time.sleep(SLEEPS["receive"])
+        return super().poll()
+
+    def wait(self, timeout_sec: float) -> bool:
+        time.sleep(SLEEPS["wait"])
+        return False
+
+
+def test_the_stages_of_a_source_that_sleeps_known_times_are_these_times_and_add_up_to_the_wall_clock() -> None:
+    class Reports(SilentReporter):
+        sent: list[tuple[float, dict[str, Any]]] = []
+
+        def send(self, metrics: Any, *, state: str = "", event: str = "") -> None:
+            self.sent.append((time.perf_counter(), metrics))
+
+    class Sometimes(SleepingSource):
+        def poll(self) -> list[Any]:
+            return super().poll() if self.passes % 2 == 0 else self._nothing()
+
+        def _nothing(self) -> list[Any]:
+            self.passes += 1
+            return []
+
+    action = Action(0, 0, 10, 3, 0, 1, -0.1, 0.0, 5)
+    client = SleepingClient(*[Replies([action], []), Replies([], [])] * PASSES)
+    reports = Reports()
+    Worker(Sometimes(), client, reports, logging.getLogger("test")).run(StopFlag())  # type: ignore[arg-type]
+    (begin, first), (end, last), _ = reports.sent
+    stages = {stage: sec - first["stage_sec"][stage] for stage, sec in last["stage_sec"].items()}
+    least = {
+        "step": SLEEPS["poll"] + SLEEPS["act"], "encode": SLEEPS["observe"], "submit": SLEEPS["submit"],
+        "receive": 2 * SLEEPS["receive"], "wait": SLEEPS["wait"],
+    }  # fmt: skip
+    for stage, seconds in least.items():
+        assert stages[stage] >= PASSES * seconds * 0.99, stage
+    assert 0.95 * (end - begin) <= sum(stages.values()) <= last["loop_sec"]
+    assert last["loop_sec"] - first["loop_sec"] == pytest.approx(end - begin, rel=0.05)
+    assert "encode_sec" not in last
 
 
 def test_a_refused_row_ends_its_game_and_no_later_one() -> None:

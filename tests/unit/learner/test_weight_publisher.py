@@ -63,7 +63,10 @@ TOKEN = "the run's"
 
 
 class FakeSocket:
-    """A router whose peers read what they like."""
+    """A router whose peers read what they like, and acknowledge it unless they are `stopped`.
+
+    Those that are `blind` cannot read what lies in memory, and say so.
+    """
 
     def __init__(self) -> None:
         self.endpoint = "ipc://here"
@@ -71,6 +74,8 @@ class FakeSocket:
         self.outbound: dict[bytes, list[tuple[str, int, tuple[str, ...]]]] = {}
         self.gone: set[bytes] = set()
         self.full: set[bytes] = set()
+        self.stopped: set[bytes] = set()
+        self.blind: set[bytes] = set()
         self.in_memory: list[bool] = []  # of each message that was sent
         self.codec = Codec[Weights](FROM_LEARNER)
 
@@ -88,18 +93,24 @@ class FakeSocket:
         assert bool(message.path) != bool(tensors)
         self.in_memory.append(bool(message.path))
         self.outbound.setdefault(peer, []).append((message.policy, message.policy_version, message.resident))
+        if peer not in self.stopped:
+            self.acknowledge(peer, message.policy, message.policy_version, bool(message.path) and peer in self.blind)
         return "sent"
 
     def hello(
         self, peer: bytes, served: int = -1, spec: str = SPEC, *, shared_memory: bool = False, token: str = TOKEN
     ) -> None:
         hello = ServerHello(
-            protocol=PROTOCOL, spec_fingerprint=spec, served_version=served, shared_memory=shared_memory, token=token
-        )
+            protocol=PROTOCOL, spec_fingerprint=spec, served_version=served, shared_memory=shared_memory, token=token,
+            connection=f"of {peer.decode()}",
+        )  # fmt: skip
         self.inbound.append((peer, encode(hello)))
 
-    def unreadable(self, peer: bytes, policy: str, version: int) -> None:
-        ack = WeightsAck(policy=policy, policy_version=version, accepted=False, reason="gone", unreadable=True)
+    def acknowledge(self, peer: bytes, policy: str, version: int, unreadable: bool = False) -> None:
+        reason = "gone" * unreadable
+        ack = WeightsAck(
+            policy=policy, policy_version=version, accepted=not unreadable, reason=reason, unreadable=unreadable
+        )
         self.inbound.append((peer, encode(ack)))
 
 
@@ -129,21 +140,28 @@ def publisher(socket, handshake) -> WeightPublisher:
     box.close()
 
 
+def settle(socket, publisher) -> None:
+    """Both sides have read and answered everything."""
+    publisher.receive_and_send()
+    while socket.inbound:
+        publisher.receive_and_send()
+
+
 def sent(socket, peer=b"a"):
     return [(policy, version) for policy, version, _ in socket.outbound.pop(peer, [])]
 
 
 def test_each_server_gets_each_policy_once_and_all_again_after_hello(socket, publisher):
     socket.hello(b"a")
-    publisher.receive_and_send()
-    publisher.receive_and_send()
+    settle(socket, publisher)
+    settle(socket, publisher)
     assert sent(socket) == [("learner", 5)]
     publisher.set_weights("past/5", 5, b"five", ("learner", "past/5"))
     publisher.set_weights("learner", 6, b"six", ("learner", "past/5"))
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert sorted(sent(socket)) == [("learner", 6), ("past/5", 5)]
     socket.hello(b"b")
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert sorted(sent(socket, b"b")) == [("learner", 6), ("past/5", 5)]
     assert not sent(socket)
 
@@ -153,27 +171,27 @@ def test_a_policy_that_is_no_longer_resident_is_forgotten(socket, publisher):
     publisher.set_weights("learner", 6, b"six", ("learner",))
     assert not publisher.has_policy("past/5")
     socket.hello(b"a")
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert sent(socket) == [("learner", 6)]
 
 
 @pytest.mark.parametrize("served", [5, 40])
 def test_weights_wait_until_they_are_newer_than_what_a_former_life_served(socket, publisher, served):
     socket.hello(b"a", served=served)
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert publisher.foreign_version == served
     assert not sent(socket)
     publisher.set_weights("learner", served + 1, b"more", ("learner",))
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert sent(socket) == [("learner", served + 1)]
 
 
 def test_a_server_that_reconnects_with_our_own_version_is_no_foreigner(socket, publisher):
     socket.hello(b"a")
-    publisher.receive_and_send()
+    settle(socket, publisher)
     sent(socket)
     socket.hello(b"b", served=5)
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert publisher.foreign_version == -1
     assert not sent(socket, b"b"), "it has these weights already"
 
@@ -181,12 +199,12 @@ def test_a_server_that_reconnects_with_our_own_version_is_no_foreigner(socket, p
 def test_a_server_that_does_not_read_gets_what_is_newest_once_it_does(socket, publisher):
     socket.hello(b"a")
     socket.full.add(b"a")
-    publisher.receive_and_send()
+    settle(socket, publisher)
     publisher.set_weights("learner", 6, b"six", ("learner",))
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert not sent(socket)
     socket.full.clear()
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert sent(socket) == [("learner", 6)]
 
 
@@ -198,9 +216,9 @@ def test_a_lost_server_one_of_another_game_a_refusal_and_garbage(socket, publish
     socket.inbound.append((b"a", [b"\xc1"]))
     refusal = WeightsAck(policy="learner", policy_version=5, accepted=False, reason="torn")
     socket.inbound.append((b"a", encode(refusal)))
-    publisher.receive_and_send()
+    settle(socket, publisher)
     socket.gone.clear()
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert not socket.outbound
     assert [event.split(":")[0].split(".")[0] for event in (*handshake.events, *publisher.events)] == [
         "A server has the spec fingerprint 1111111111111111; the learner has 0000000000000000",
@@ -216,19 +234,19 @@ def test_a_peer_without_the_runs_token_gets_nothing_and_changes_nothing(socket, 
     refusal = WeightsAck(policy="learner", policy_version=5, accepted=False, reason="torn")
     for frames in (encode(refusal), [b"\xc1"]):
         socket.inbound.append((b"stranger", frames))
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert not socket.outbound
     assert publisher.foreign_version == -1
     assert not publisher.events
     assert handshake.untrusted == {"SERVER_HELLO": 1, "WEIGHTS_ACK": 1, "unreadable": 1}
     assert all("has not shown the run's token" in event for event in handshake.events)
     socket.hello(b"stranger")
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert sent(socket, b"stranger") == [("learner", 5)]
     socket.hello(b"stranger", token=token)
-    publisher.receive_and_send()
+    settle(socket, publisher)
     publisher.set_weights("learner", 6, b"six", ("learner",))
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert not socket.outbound, "whoever shows another token later is a stranger again"
 
 
@@ -240,7 +258,7 @@ def test_a_run_without_a_token_trusts_nobody(socket):
 @pytest.mark.parametrize("served", [9223372036854775800, 10**9, 5 + MOST_UNNOTED + 1, -2])
 def test_a_version_that_no_learner_can_have_published_is_not_believed(socket, publisher, handshake, served):
     socket.hello(b"a", served=served)
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert publisher.foreign_version == -1
     assert not socket.outbound
     assert f"served version {served}, which no learner of this run can have published" in handshake.events[0]
@@ -252,53 +270,94 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on 
 @linux
 def test_weights_lie_in_memory_for_whoever_can_reach_it_only(socket, publisher):
     socket.hello(b"a", shared_memory=True)
-    publisher.receive_and_send()
+    settle(socket, publisher)
     socket.hello(b"b")
-    publisher.receive_and_send()
+    settle(socket, publisher)
     socket.endpoint = "tcp://10.0.0.1:5"
     socket.hello(b"c", shared_memory=True)
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert socket.in_memory == [True, False, False]
     socket.hello(b"a")  # in another life it does without
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert socket.in_memory[3:] == [False]
 
 
 @linux
 def test_a_server_that_cannot_read_gets_the_bytes_of_these_and_all_other_weights(socket, publisher):
     publisher.set_weights("past/5", 5, b"five", ("learner", "past/5"))
+    socket.blind.add(b"a")
     socket.hello(b"a", shared_memory=True)
-    publisher.receive_and_send()
-    assert sent(socket) == [("learner", 5), ("past/5", 5)]
-    for policy in ("learner", "past/5"):
-        socket.unreadable(b"a", policy, 5)
-    publisher.receive_and_send()
-    assert sent(socket) == [("learner", 5), ("past/5", 5)]
+    settle(socket, publisher)
+    assert sent(socket) == [("learner", 5), ("learner", 5), ("past/5", 5)]
     publisher.set_weights("learner", 6, b"six", ("learner", "past/5"))
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert sent(socket) == [("learner", 6)]
-    assert socket.in_memory == [True] * 2 + [False] * 3
+    assert socket.in_memory == [True] + [False] * 3
     assert not publisher.events
     socket.hello(b"a", served=6, shared_memory=True)  # it is asked again after every hello
-    publisher.receive_and_send()
-    assert sent(socket) == [("past/5", 5)]
-    assert socket.in_memory[5:] == [True]
+    settle(socket, publisher)
+    assert sent(socket) == [("past/5", 5), ("past/5", 5)]
+    assert socket.in_memory[4:] == [True, False]
 
 
 @linux
-def test_what_newer_weights_took_the_memory_of_is_not_sent_again(socket, publisher):
+def test_a_server_that_owes_an_answer_costs_one_version_which_it_can_read_for_as_long(socket, publisher):
+    gc.collect()
+    before = anonymous_files()
+    socket.stopped.add(b"stopped")
+    for peer in (b"stopped", b"a"):
+        socket.hello(peer, shared_memory=True)
+    for version in range(6, 56):
+        publisher.set_weights("learner", version, b"newer", ("learner",))
+        settle(socket, publisher)
+    assert sent(socket, b"stopped") == [("learner", 6)]
+    assert sent(socket)[-1] == ("learner", 55)
+    assert anonymous_files() == before + 2, "what the stopped one was told of, and what is newest"
+    socket.acknowledge(b"stopped", "learner", 5)  # it was never sent
+    socket.acknowledge(b"stranger", "learner", 6)
+    settle(socket, publisher)
+    assert not sent(socket, b"stopped")
+    socket.acknowledge(b"stopped", "learner", 6)
+    settle(socket, publisher)
+    assert sent(socket, b"stopped") == [("learner", 55)], "none between"
+    assert anonymous_files() == before + 1
+
+
+@linux
+@pytest.mark.parametrize("how", ["hello", "lost"])
+def test_what_a_lost_connection_owed_is_released(socket, publisher, how):
+    gc.collect()
+    before = anonymous_files()
+    socket.stopped.add(b"a")
     socket.hello(b"a", shared_memory=True)
-    publisher.receive_and_send()
+    settle(socket, publisher)
     publisher.set_weights("learner", 6, b"six", ("learner",))
-    publisher.receive_and_send()
-    assert sent(socket) == [("learner", 5), ("learner", 6)]
-    for peer, policy, version in ((b"a", "learner", 5), (b"a", "past/1", 1), (b"stranger", "learner", 6)):
-        socket.unreadable(peer, policy, version)
-    publisher.receive_and_send()
-    assert not socket.outbound
-    publisher.set_weights("learner", 7, b"seven", ("learner",))
-    publisher.receive_and_send()
-    assert socket.in_memory == [True] * 3
+    assert anonymous_files() == before + 1
+    publisher.forget_connections({"", "of b"})
+    assert anonymous_files() == before + 1
+    if how == "lost":
+        publisher.forget_connections({"of a"})
+    else:
+        socket.hello(b"a", served=6)
+        settle(socket, publisher)
+    assert anonymous_files() == before
+    assert sent(socket) == [("learner", 5)]
+
+
+def test_a_policy_whose_versions_come_fast_does_not_keep_others_waiting(socket, publisher):
+    socket.stopped.add(b"a")
+    socket.hello(b"a")
+    settle(socket, publisher)
+    resident = ("learner", "past/5", "past/6")
+    for name in resident[1:]:
+        publisher.set_weights(name, int(name[-1]), b"past", resident)
+    order = sent(socket)
+    for version in (6, 7, 8):
+        publisher.set_weights("learner", version, b"newer", resident)
+        socket.acknowledge(b"a", *order[-1])
+        settle(socket, publisher)
+        order += sent(socket)
+    assert order == [("learner", 5), ("past/5", 5), ("past/6", 6), ("learner", 8)]
 
 
 @linux
@@ -311,7 +370,7 @@ def test_memory_goes_with_the_weights_that_lie_in_it(socket, publisher):
         past = f"past/{version // 10}"
         publisher.set_weights(past, version, b"past", ("learner", past))
         publisher.set_weights("learner", version, b"newer", ("learner", past))
-        publisher.receive_and_send()
+        settle(socket, publisher)
         assert anonymous_files() == before + 2
     publisher.close()
     assert anonymous_files() == before
@@ -325,6 +384,6 @@ def test_where_the_system_has_no_memory_the_bytes_are_sent(socket, publisher, mo
 
     monkeypatch.setattr("simul.learner.weight_publisher.anonymous_file", none)
     socket.hello(b"a", shared_memory=True)
-    publisher.receive_and_send()
+    settle(socket, publisher)
     assert sent(socket) == [("learner", 5)]
     assert socket.in_memory == [False]

@@ -9,6 +9,7 @@ from typing import Any
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
+from simul.common.runtime.metrics import Stages
 from simul.env_worker.games.base.matchmaking import PAST, SELF_PLAY, Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
@@ -57,7 +58,10 @@ class LiveBattle:
 
 
 class Matchmaker:
-    """Draws an opponent for each battle from the configured shares; equal seeds draw equally."""
+    """Draws an opponent for each battle from the configured shares; equal seeds draw equally.
+
+    `encoding`: the time that the seats' observations take here.
+    """
 
     def __init__(
         self,
@@ -84,6 +88,7 @@ class Matchmaker:
         self._extras = extras
         self._doubles = doubles
         self._reading = DoubleSeat if doubles else ReadingSeat
+        self.encoding = Stages(("encode",))
         self._battle_class = SeatDoubleBattle if doubles else SeatBattle
         self._players = self._seated([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
 
@@ -118,7 +123,7 @@ class Matchmaker:
         flags = start_flags(self._record and learns, self._greedy)
         if self._hosted:
             return HostedSeat(env, seat, episode, policy, flags, self._weights)
-        return self._reading(env, seat, episode, self._gen, policy, flags, self._weights, self._extras)
+        return self._reading(env, seat, episode, self._gen, policy, flags, self._weights, self._extras, self.encoding)
 
 
 class ScheduledMatchmaker(Matchmaker):

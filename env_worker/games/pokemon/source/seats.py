@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
+from simul.common.runtime.metrics import Stages
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatBattle, SeatView
 from simul.env_worker.games.pokemon.battle_view.tally import NO_TALLY, RewardFacts, Standing, TallyKeeper
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
@@ -173,8 +174,11 @@ class ReadingSeat(PolicySeat):
         flags: int,
         weights: RewardWeights,
         extras: Extras = PLAIN,
+        encoding: Stages | None = None,
     ) -> None:
+        """`encoding`: its stage `encode` gets the time that observations take."""
         super().__init__(env, seat, episode, policy, flags, weights)
+        self._encoding = encoding or Stages(("encode",))
         self._gen = gen
         self._extras = extras
         self.battle: SeatView = self._make_battle(f"p{seat + 1}")
@@ -233,7 +237,9 @@ class ReadingSeat(PolicySeat):
 
     def _look(self, steps: RequestSteps) -> Snapshot:
         """Observation, mask and facts as they are now."""
+        self._encoding.start()
         observation, standing = steps.encode()
+        self._encoding.lap("encode")
         return observation, np.frombuffer(bytes(steps.choices.mask), dtype=np.uint8), self._facts(standing)
 
     def _facts(self, standing: Standing) -> RewardFacts:

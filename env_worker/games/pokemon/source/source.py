@@ -178,6 +178,7 @@ class PokemonSource:
     def metrics(self) -> dict[str, Any]:
         metrics = self._score.metrics(alive=len(self._battles.battles))
         keeper = self._keeper
+        metrics["encode_sec"] = self._matchmaker.encoding.seconds["encode"]
         metrics["host_pids"] = keeper.pids if keeper is not None else []
         metrics["host_restarts"] = keeper.restarts if keeper is not None else 0
         return metrics

@@ -8,7 +8,6 @@ import torch
 
 from simul.common.protocol.specs import GameSpec, Slice
 
-torch.set_num_threads(1)  # as a role has: threads of a convolution wait for each other where the machine is busy
 TABLES = {"species": 40, "item": 12, "ability": 9, "move": 30}
 
 

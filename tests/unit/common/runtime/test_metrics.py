@@ -1,10 +1,11 @@
-"""Timings: percentiles of a recent window, and the histogram of a whole life."""
+"""Timings: percentiles of a recent window, and the histogram of a whole life. Stages: all of a loop's time."""
 
 from __future__ import annotations
 
 import random
+import time
 
-from simul.common.runtime.metrics import Timings
+from simul.common.runtime.metrics import Stages, Timings
 
 BOUNDS = (50.0, 100.0, 200.0, 400.0)
 
@@ -37,3 +38,19 @@ def test_the_histogram_agrees_with_plain_counting():
 def test_nothing_yet():
     assert Timings().histogram(BOUNDS) == ((0, 0, 0, 0), 0, 0)
     assert Timings().percentiles() == {}
+
+
+def test_stages_add_up_to_the_wall_clock_and_each_has_its_own_time():
+    stages = Stages(("short", "long"))
+    time.sleep(0.05)  # before the loop: belongs to none
+    stages.start()
+    for _ in range(3):
+        time.sleep(0.005)
+        stages.lap("short")
+        time.sleep(0.02)
+        least = stages.elapsed_sec
+        stages.lap("long")
+    assert stages.seconds["short"] >= 3 * 0.005
+    assert stages.seconds["long"] >= 3 * 0.02
+    assert least <= sum(stages.seconds.values()) + 1e-6
+    assert sum(stages.seconds.values()) <= stages.elapsed_sec

@@ -19,7 +19,6 @@ from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.engine.sampling import sample
 from tests.support.engines import act
 
-torch.set_num_threads(1)  # as the server's
 SPEC = GameSpec(name="test", observation_size=6, num_actions=5)
 
 

@@ -40,7 +40,9 @@ def full(ready_sec: float = 100.0, **changes) -> Snapshot:
         "server": {
             "decisions": 500 * n, "batches": 50 * n, "waiting": 3, "sessions": 8, **timings,
             "steps": {"dropped": {"closed": 2}}, "rows_errored": {"ERR_ORDER": 1},
+            "policy_version": 11, "policy_version_max": 12,
         },
+        "servers": {"simul-inference-0": {"policy_version": 12}, "simul-inference-1": {"policy_version": 11}},
         "learner": {
             **dict.fromkeys(LEARNER_FIGURES, 0.5), "policy_lag": {"mean": 1.0, "recent_mean": 2.0, "recent_max": 3},
             "unrolls": {"learned": 7, "dropped": {"stale": 2}}, "samples": {"stored": 9, "dropped": {"duplicate": 1}},
@@ -48,7 +50,10 @@ def full(ready_sec: float = 100.0, **changes) -> Snapshot:
         },
         "workers": {
             "episodes": {"finished": 2 * n, "aborted": {"shutdown": 1}}, "actions": 400 * n,
-            "stage_sec": {"wait": 0.5 * n, "envs": 0.25 * n, "messages": 0.2 * n, "other": 0.05 * n},
+            "stage_sec": {
+                "wait": 0.5 * n, "step": 0.15 * n, "encode": 0.06 * n, "search": 0.04 * n, "submit": 0.15 * n,
+                "receive": 0.05 * n, "report": 0.05 * n,
+            },
             "recent": {
                 "all": {"games": 10, **EPISODES, "figure.foul": 0.25},
                 "random": {"games": 40, "win_rate": 0.75, **EPISODES},
@@ -66,6 +71,12 @@ def test_every_name_of_the_table_is_written_and_no_other():
     evaluated = {figure.curve for figure in evaluation_figures(RESULT)}
     assert evaluated == set(EVALUATION_CURVES)
     assert len(CURVES) == len(set(CURVES))
+
+
+def test_versions_of_several_servers_are_curves_and_of_one_server_are_not():
+    found = {figure.name: figure.value for figure in curve_figures(full(), None)}
+    assert (found["server/policy_version_min"], found["server/policy_version_max"]) == (11, 12)
+    assert not any("policy_version_m" in figure.name for figure in curve_figures(full(servers={}), None))
 
 
 def test_rates_and_means_are_of_the_interval_and_sums_are_over_the_processes():

@@ -73,6 +73,20 @@ def test_the_fullest_panel_fits_80_by_24_with_nothing_cut_off():
     assert "…" not in "".join(line for line in lines if " long" not in line)
 
 
+def test_several_servers_are_shown_each_and_the_panel_still_fits():
+    server = {**snapshot().server, "policy_version": 123456, "policy_version_max": 123458}
+    each = {f"simul-inference-{n}": {"decisions": 100 * n, "policy_version": 123456 + n} for n in range(5)}
+    lines = drawn(snapshot(server=server, servers=each))
+    assert len(lines) <= 23
+    text = " ".join("\n".join(lines).split())
+    assert "123,456 to 123,458" in text
+    assert "0 0%, 1 10%, 2 20%, 3 30% of the decisions, and 1 more" in text
+    assert "servers 0 0%, 1 100% of the decisions" in run_line(
+        snapshot(servers={"simul-inference-0": {"policy_version": 7}, "simul-inference-1": {"decisions": 3}})
+    )
+    assert "servers" not in run_line(snapshot())
+
+
 def test_after_a_fault_long_values_wrap_and_labels_stay_whole():
     unrolls = {"received": 10, "learned": 7, "dropped": {"learner_died": 1234, "too_old": 56789, "stale_network": 3}}
     aborted = {"server_lost": 1234, "simulator_died": 567, "worker_died": 89, "shutdown": 12, "host_silent": 1}

@@ -143,3 +143,23 @@ def test_the_time_that_no_figure_covers_ends_with_the_life_however_late_the_run_
     state.mark_ended(("inference_server", 0), 1, 10.5)
     state.mark_ended(("inference_server", 0), 1, 40.0)
     assert state.unreported() == {"inference_server": {"lives": 1, "seconds": 0.5}}
+
+
+def test_gauges_of_several_servers_are_not_summed():
+    state = RoleReports()
+    first = {"decisions": 30, "sessions": 4, "policy_version": 7, "offered_version": 9, "learner_alive": True,
+             "policies": {"learner": 7, "past/1": 1}, "latency_us": {"p50": 5.0, "p99": 80.0}, "health": "ok",
+             "stage_us": {"forward": 2.0}}  # fmt: skip
+    second = {"decisions": 10, "sessions": 5, "policy_version": 9, "offered_version": 9, "learner_alive": False,
+              "policies": {"learner": 9}, "latency_us": {"p50": 6.0, "p99": 20.0}, "health": "stuck for 1.0 s",
+              "stage_us": {"forward": 6.0}}  # fmt: skip
+    state.add_report(report(**first), 1.0)
+    assert state.totals("inference_server") == first, "of one server they are its own"
+    state.add_report(report(index=1, **second), 1.0)
+    state.add_report(report(index=2), 1.0)  # it starts
+    assert state.totals("inference_server") == {
+        "decisions": 40, "sessions": 9, "policy_version": 7, "policy_version_max": 9, "offered_version": 9,
+        "offered_version_max": 9, "learner_alive": False, "policies": {"learner": 7, "past/1": 1},
+        "latency_us": {"p50": 6.0, "p99": 80.0}, "health": "stuck for 1.0 s", "stage_us": {"forward": 3.0},
+    }  # fmt: skip
+    assert state.of_processes("inference_server") == {0: first, 1: second, 2: {}}

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import threading
 
+import msgspec
+import psutil
 import pytest
 
 from simul.common.config.run_directory import RunDir
+from simul.common.launch.commands.status import down
 from simul.common.launch.processes import run_lock
 from simul.common.launch.processes.run_lock import ProcessIdentity, living_owner, this_process
 from simul.common.protocol.errors import ConfigError
@@ -54,3 +60,54 @@ def test_an_owner_file_that_was_removed_is_written_again(run_dir):
     assert run_lock.living_owner(run_dir) is None
     run_lock.restore_claim(run_dir)
     assert run_lock.living_owner(run_dir) == run_lock.this_process()
+
+
+@pytest.fixture
+def elsewhere(run_dir, monkeypatch):
+    """Its owner is said to be this very process, of another machine."""
+    monkeypatch.setattr(run_lock, "ELSEWHERE_SEC", 0.5)
+    owner = msgspec.structs.replace(this_process(), machine="node-7/0123/4")
+    run_lock.write_atomically(run_dir, "supervisor.pid", owner)
+    run_lock.write_atomically(run_dir, "status.json", {"time": 0})
+    return run_dir
+
+
+def test_a_pid_of_another_machine_says_nothing_about_the_process_that_has_it_here(elsewhere):
+    assert living_owner(elsewhere) is None
+    run_lock.check_unowned(elsewhere)
+
+
+def test_a_run_of_another_machine_is_active_while_its_status_changes(elsewhere, monkeypatch):
+    monkeypatch.setattr(run_lock, "ELSEWHERE_SEC", 100.0)
+    done = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not done.wait(0.01):
+            run_lock.write_atomically(elsewhere, "status.json", {"time": (number := number + 1)})
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        with pytest.raises(ConfigError, match=r"already active.*of the machine node-7\. Stop it there"):
+            run_lock.check_unowned(elsewhere)
+        with pytest.raises(ConfigError, match=r"of the machine node-7\. Stop it there"):
+            down(elsewhere.root)  # and this process is not signalled
+    finally:
+        done.set()
+        writer.join()
+
+
+@pytest.mark.parametrize("machine", [this_process().machine, "", "node-7/0123/4"])
+def test_leftover_roles_are_ended_on_their_own_machine_only(run_dir, machine):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        started = psutil.Process(process.pid).create_time()
+        listed = [{"pid": process.pid, "create_time": started, "machine": machine}]
+        run_lock.write_atomically(run_dir, "status.json", {"processes": listed})
+        ended = run_lock.end_leftover_roles(run_dir, patience_sec=0.0)
+        here = not machine.startswith("node-7")
+        assert ended == [process.pid] * here
+        if not here:
+            assert process.poll() is None
+            process.communicate(b"\n")
+    assert process.returncode == (-9 if here else 0)

@@ -1,0 +1,65 @@
+"""Which inference server each env worker plays on. Pure.
+
+Rendezvous hashing: a worker prefers the server with which its name hashes highest. No server gets more than its part,
+rounded up, so the next in a worker's order takes it where the first is full. Where a server is lost only its own
+workers move; the others keep their games.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+LOST_AFTER_SEC = 30.0  # a restart takes seconds; a server that does not work for so long is lost
+
+
+def bind_workers(workers: int, servers: Collection[int], before: Mapping[int, int] | None = None) -> dict[int, int]:
+    """The server of each worker, by their indices.
+
+    Args:
+        workers: number of workers.
+        servers: those that are not lost.
+        before: the last binding; workers stay on servers that are not lost.
+
+    Raises ValueError: there is no server.
+    """
+    if not servers:
+        raise ValueError("expected at least one server, got none")
+    most = -(-workers // len(servers))
+    bound = {worker: server for worker, server in (before or {}).items() if server in servers and worker < workers}
+    load = Counter(bound.values())
+    for worker in range(workers):
+        if worker not in bound:
+            order = sorted(servers, key=lambda server: _score(worker, server), reverse=True)
+            bound[worker] = next((server for server in order if load[server] < most), order[0])
+            load[bound[worker]] += 1
+    return bound
+
+
+class WorkerBinding:
+    """The binding over a run's time. A server that works again gets no worker back: they would lose their games."""
+
+    def __init__(self, workers: int, servers: int) -> None:
+        self.bound = bind_workers(workers, range(servers))
+        self._workers = workers
+        self._failed_at: dict[int, float] = {}
+
+    def update(self, works: Mapping[int, bool], now: float) -> dict[int, int]:
+        """The workers that move, with their new servers. `works`: whether each server reports and is ready."""
+        self._failed_at = {server: self._failed_at.get(server, now) for server, well in works.items() if not well}
+        lost = {server for server, since in self._failed_at.items() if now - since >= LOST_AFTER_SEC}
+        if not lost or not any(works.values()):
+            return {}
+        bound = bind_workers(self._workers, works.keys() - lost, self.bound)
+        moved = {worker: server for worker, server in bound.items() if server != self.bound[worker]}
+        self.bound = bound
+        return moved
+
+    def exclude_pause(self, seconds: float) -> None:
+        """The supervisor itself was paused for `seconds`: do not count them."""
+        self._failed_at = {server: since + seconds for server, since in self._failed_at.items()}
+
+
+def _score(worker: int, server: int) -> bytes:
+    return hashlib.sha256(f"worker-{worker}/server-{server}".encode()).digest()
