@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import signal
 import subprocess
 import sys
@@ -29,9 +30,9 @@ class Command:
     def __init__(self, line: Sequence[str], root: Path, stdout: int | None = None) -> None:
         """`stdout`: a descriptor that takes its output in place of the file that `printed` reads."""
         self.run_dir = RunDir(root)
-        self._printed = root.with_name(f"{root.name}.txt")  # a pipe that nobody reads would block the supervisor
-        self._before = self._printed.stat().st_size if self._printed.exists() else 0
-        with self._printed.open("a") as output:
+        names = (root.with_name(f"{root.name}-{number}.txt") for number in itertools.count())
+        self._printed = next(path for path in names if not path.exists())
+        with self._printed.open("x") as output:  # a pipe that nobody reads would block the supervisor
             self.process = subprocess.Popen(
                 line, cwd=ROOT, stdout=output if stdout is None else stdout,
                 stderr=subprocess.STDOUT if stdout is None else output, start_new_session=True,
@@ -39,7 +40,7 @@ class Command:
 
     def printed(self) -> str:
         """What it has printed so far."""
-        return self._printed.read_text()[self._before :]
+        return self._printed.read_text()
 
     def status(self) -> dict[str, Any]:
         """status.json, {} before the first."""
