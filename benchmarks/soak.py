@@ -153,7 +153,7 @@ def say(readings: Sequence[Reading], hours: float) -> None:
     totals = {unit: sum(value for name, value in now.figures.items() if name.endswith(unit) and name != DISK)
               for unit in ("MiB", "descriptors", "threads")}  # fmt: skip
     sys.stderr.write(
-        f"{now.seconds / 3600:.2f} of {hours:g} hours: {rate:,.0f} decisions/s; {totals['MiB']:,.0f} MiB, "
+        f"{now.seconds / 60:.1f} of {60 * hours:g} minutes: {rate:,.0f} decisions/s; {totals['MiB']:,.0f} MiB, "
         f"{totals['descriptors']:.0f} descriptors, {totals['threads']:.0f} threads, "
         f"{now.figures[DISK]:,.1f} MiB on disk\n"
     )

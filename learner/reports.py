@@ -111,6 +111,8 @@ class StallAlarm:
     def check(self, now: float, arrived: int) -> str:
         """A sentence when an alarm is due, else empty."""
         if arrived != self._arrived:
+            if now - self._arrived_at > STALL_AFTER_SEC:  # they only begin to arrive, or to arrive again
+                self._advanced_at, self._arrived_then = now, self._arrived
             self._arrived, self._arrived_at, self._silence_said = arrived, now, False
         if not self._silence_said and now - self._arrived_at >= STALL_AFTER_SEC:
             self._silence_said = True

@@ -369,6 +369,17 @@ def _ports(config: Config) -> Iterator[Rule]:
     server, count = config.server, config.cluster.servers.count
     _, _, endpoint = server.endpoint.rpartition(":")
     of_endpoint = int(endpoint) if server.endpoint.startswith("tcp://") and endpoint.isdecimal() else 0
+    if count > 1 and server.endpoint.startswith("tcp://") and endpoint in ("0", "*"):
+        yield (
+            ("server.endpoint", "cluster.servers.count"),
+            f"{count} servers take as many ports in a row from a given one; got {server.endpoint}",
+        )
+    if of_endpoint and server.prometheus_port and abs(of_endpoint - server.prometheus_port) < count:
+        yield (
+            ("server.endpoint", "server.prometheus_port", "cluster.servers.count"),
+            f"each of {count} servers takes a port from {of_endpoint} on and one from {server.prometheus_port} on, and "
+            "these overlap",
+        )
     for key, port in (("server.endpoint", of_endpoint), ("server.prometheus_port", server.prometheus_port)):
         if port and port + count - 1 > MOST_PORT:
             yield (

@@ -36,13 +36,16 @@ def add_policies(policies: argparse.ArgumentParser) -> None:
 
 
 def _policies(options: argparse.Namespace) -> int:
-    """Do one action at every server, then print what each serves. Exit code 0. Raises ConfigError, InferenceError."""
+    """Do one action at every server, then print what each serves. Exit code 0.
+
+    Raises ConfigError, InferenceError. What one of several servers refuses, the others do all the same.
+    """
     from rich.console import Console
     from rich.table import Table
 
     from simul.common.client.control import ANSWER_SEC, ControlClient
     from simul.common.launch.processes.run_lock import choose_run
-    from simul.common.protocol.errors import ConfigError
+    from simul.common.protocol.errors import ConfigError, InferenceError
 
     run_dir = choose_run(options.run_dir, active_only=True)
     if not run_dir.exists():
@@ -51,6 +54,7 @@ def _policies(options: argparse.Namespace) -> int:
     folder = _newest_folder(options.checkpoint) if options.action == "load" else None  # the same one for all
     console, count = Console(), _servers_of(run_dir)
     several = ["server"] * (count > 1)
+    refused: list[str] = []
     table = Table(*several, "policy", "version", "sessions", "from", "new sessions")
     for server in range(count):
         try:
@@ -61,16 +65,21 @@ def _policies(options: argparse.Namespace) -> int:
                     answer = control.load(options.name, folder)
                 else:
                     answer = control.unload(options.name, drain=options.drain)
-        except ConfigError as error:
-            done = f" The servers before it have done it: {server} of {count}." if server else ""
-            raise ConfigError(f"inference server {server}: {error}{done}" if several else str(error)) from None
+        except (ConfigError, InferenceError) as error:
+            if not several:
+                raise
+            refused.append(f"inference server {server}: {error}")
+            continue
         if answer.text:
             console.print(f"inference server {server}: {answer.text}" if several else answer.text, highlight=False)
         for policy in answer.policies:
             version, sessions = str(policy.policy_version), str(policy.sessions)
             new = "yes" if policy.open else "no, draining"
             table.add_row(*[str(server)] * len(several), policy.name, version, sessions, policy.source, new)
-    console.print(table)
+    if table.row_count:
+        console.print(table)
+    if refused:
+        raise ConfigError(f"{count - len(refused)} of {count} servers have done it; {'; '.join(refused)}")
     return 0
 
 

@@ -68,6 +68,8 @@ def _profile(options: argparse.Namespace) -> int:
         raise ConfigError("CONFIG starts a new run, --run-dir names an active one: give one of the two.")
     if options.out is not None and not options.out.absolute().parent.is_dir():
         raise ConfigError(f"--out: there is no folder {options.out.absolute().parent}. Make it, or name another file.")
+    if options.out is not None and options.out.is_dir():
+        raise ConfigError(f"--out: {options.out} is a folder. Name a file in it.")
     program = find_py_spy() if options.py_spy else ""
     fresh = options.config is not None
     with (
@@ -87,7 +89,7 @@ def _profile(options: argparse.Namespace) -> int:
 
 
 def _finish(profiler: Profiler, graphs: FlameGraphs, run_dir: RunDir, out: Path, name: str, *, as_json: bool) -> None:
-    """Write the figures, and print them; `name`: of the run. Raises ConfigError, SimulError."""
+    """Print the figures, and write them; `name`: of the run. Raises ConfigError, SimulError."""
     import msgspec
 
     from simul.common.launch.monitoring.bottleneck import find_bottleneck
@@ -104,13 +106,13 @@ def _finish(profiler: Profiler, graphs: FlameGraphs, run_dir: RunDir, out: Path,
         "flame_graphs": [str(picture) for picture in pictures],
     }  # fmt: skip
     text = msgspec.json.format(msgspec.json.encode(figures), indent=2).decode()
+    sys.stdout.write(f"{text if as_json else profile_text(profile, bottleneck, [out, *pictures], name)}\n")
+    if failure:
+        complain(f"{failure}\n")
     try:
         out.write_text(text + "\n")
     except OSError as error:
         raise ConfigError(f"{out} cannot be written: {error.strerror}. Choose another file with --out.") from None
-    if failure:
-        complain(f"{failure}\n")
-    sys.stdout.write(f"{text if as_json else profile_text(profile, bottleneck, [out, *pictures], name)}\n")
 
 
 @contextlib.contextmanager

@@ -70,7 +70,7 @@ def matrix_table(matrix: Mapping[str, Any]) -> Table:
         cells[first, second] = _cell(pair["wins"], pair["losses"], pair)
         cells[second, first] = _cell(pair["losses"], pair["wins"], pair)
     table = Table(title="Win rate of the row against the column (95%)", caption=_missing(matrix), show_lines=True)
-    table.add_column("greedy battles")
+    table.add_column("greedy games")
     for label in labels:
         table.add_column(label, justify="right", no_wrap=True)
     for row in labels:

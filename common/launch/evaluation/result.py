@@ -154,7 +154,7 @@ def result_text(result: Mapping[str, Any]) -> str:
     low, high = result["wilson_95"]
     outcomes = ", ".join(f"{result[name]} {name}" for name in OUTCOMES)
     return (
-        f"{who} against {result['opponent']}: {outcomes} in {result['episodes']} greedy battles; "
+        f"{who} against {result['opponent']}: {outcomes} in {result['episodes']} greedy games; "
         f"win rate {result['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){_pairs_text(result)}"
         f"{_standings_text(result)}{note}"
     )

@@ -11,6 +11,7 @@ HELD_BACK = 0.1  # share of the server's time that it waits for the learner, fro
 LEARNER_BUSY = 0.95  # a learner that never waits
 BUSY = 0.8  # share of its time that the process works which is the limit
 SATURATED = 0.9  # share of the cores in use
+OTHERS = 0.25  # share of the cores in use by processes that do not belong to the run
 BATCH_WAIT = 0.3
 MANY_ENVS = 256  # games of one worker: more do not make batches much fuller
 SMALL_BATCH = 32.0
@@ -29,12 +30,17 @@ class Bottleneck(NamedTuple):
 
 
 def find_bottleneck(profile: Profile, config: Config) -> Bottleneck:
-    """What limits the run; the first of these that holds: the learner, the processor, a process, games in flight."""
+    """What limits the run, the first that holds: other processes, the learner, the processor, a process, few games."""
     learner, server, workers = (profile.roles.get(role) for role in ("learner", "inference_server", "env_worker"))
     held = server.share.get("learner_full", 0.0) if server else 0.0
     in_use = profile.cores_used + profile.other_cores_used
     if not profile.decisions:
         return Bottleneck("", "", "No decision was answered in this time: `simul logs` says what the processes do.")
+    if in_use >= SATURATED * profile.cores and profile.other_cores_used >= OTHERS * profile.cores:
+        return Bottleneck(  # first: every process of the run then looks busy
+            "other_processes", "", f"The processor limits the run: {in_use:.1f} of {profile.cores:g} cores are in use, "
+            f"{profile.other_cores_used:.1f} of them by processes that do not belong to it; end those first.",
+        )  # fmt: skip
     if learner and (held >= HELD_BACK or learner.busy >= LEARNER_BUSY):
         return _learner(profile, learner, held, config)
     if in_use >= SATURATED * profile.cores:
@@ -88,11 +94,8 @@ def _less_learning(config: Config) -> tuple[str, object]:
 
 
 def _processor(profile: Profile, in_use: float, config: Config) -> Bottleneck:
-    """Every core is in use: by other processes, or by the role that needs most of them."""
+    """Every core is in use, most of them by one role."""
     sentence = f"The processor limits the run: {in_use:.1f} of {profile.cores:g} cores are in use"
-    if profile.other_cores_used >= profile.cores / 4:
-        sentence += f", {profile.other_cores_used:.1f} of them by processes that do not belong to it; end those first."
-        return Bottleneck("other_processes", "", sentence)
     role, most = max(profile.roles.items(), key=lambda item: item[1].cores + item[1].children_cores)
     used = most.cores + most.children_cores
     hosts = f" ({most.children_cores:.1f} by the processes they started)" if most.children_cores >= 0.1 else ""
@@ -110,10 +113,16 @@ def _processor(profile: Profile, in_use: float, config: Config) -> Bottleneck:
 
 def _server(profile: Profile, server: RoleProfile, config: Config) -> Bottleneck:
     sentence = f"The inference server limits the run: it works {server.busy:.0%} of its time, {_most_of_it(server)}"
-    if server.largest() != "forward" or (profile.mean_batch or 0.0) < SMALL_BATCH:
+    small, spare = (
+        (profile.mean_batch or 0.0) < SMALL_BATCH,
+        profile.cores - profile.cores_used - profile.other_cores_used,
+    )
+    servers, threads = config.cluster.servers.count, config.server.threads
+    if not small and server.largest() != "forward" and spare >= 1.0 and config.workers.count > servers:
+        return _with_setting("inference_server", sentence, f"cluster.servers.count={servers + 1}", servers)
+    if small or server.largest() != "forward":
         return _with_setting("inference_server", sentence, *_more_games(config))
-    if profile.cores - profile.cores_used - profile.other_cores_used >= 1.0:
-        threads = config.server.threads
+    if spare >= 1.0 and threads < profile.cores:
         return _with_setting("inference_server", sentence, f"server.threads={threads + 1}", threads)
     return _with_setting("inference_server", sentence, *_cheaper_forward(config))
 
@@ -121,7 +130,7 @@ def _server(profile: Profile, server: RoleProfile, config: Config) -> Bottleneck
 def _cheaper_forward(config: Config) -> tuple[str, object]:
     if config.server.precision == "float32":
         return "server.precision=auto", config.server.precision
-    return "server.device=cuda", config.server.device
+    return ("server.device=auto", "cpu") if config.server.device == "cpu" else ("", "")
 
 
 def _more_games(config: Config) -> tuple[str, object]:

@@ -204,16 +204,17 @@ class RunMonitor:
             silent_sec = self._reports.silent_sec(key, child.run_id, now) or 0.0
             report = self._reports.last_report(key, child.run_id)
             metrics = report.metrics if report is not None else {}
-            ready = self._group.state_of(key) == "ready"
-            self._heartbeats.update(child.name, silent_sec if ready else None, now)
+            state = self._group.state_of(key)
+            ready = state == "ready"
+            self._heartbeats.update(child.name, silent_sec if state in ("ready", "stuck") else None, now)
             if phase == "training":
                 self._alert(self._outages.update(child.name, ready, member.last_error, now))
-            state = self._shown[child.name]
-            if state == "silent":
-                state = f"silent {silent_sec:.0f} s"
+            shown = self._shown[child.name]
+            if shown == "silent":
+                shown = f"silent {silent_sec:.0f} s"
             figures.append(
                 ProcessFigures(
-                    name=child.name, pid=child.pid, create_time=_create_time(child.pid), state=state,
+                    name=child.name, pid=child.pid, create_time=_create_time(child.pid), state=shown,
                     restarts=member.restarts, cpu_percent=meter.cpu_percent, rss_mb=meter.rss_mb,
                     children_rss_mb=meter.children_rss_mb, peak_rss_mb=meter.peak_rss_mb,
                     peak_children_rss_mb=meter.peak_children_rss_mb, machine=this_machine(),

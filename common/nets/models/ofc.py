@@ -173,7 +173,7 @@ class OfcNetwork(RecurrentNetwork):
         joint: hidden units of an action on streets 2 to 5; an eighth on street 1, which has 232 actions.
 
     Raises:
-        ConfigError: the layout is not that of Open Face Chinese without jokers.
+        ConfigError: the layout is not that of Open Face Chinese without jokers, or a width is below 2.
     """
 
     reads_exactly = True
@@ -182,6 +182,9 @@ class OfcNetwork(RecurrentNetwork):
 
     def __init__(self, spec: GameSpec, hidden: int = 128, row: int = 32, joint: int = 48) -> None:
         super().__init__()
+        for name, units in (("hidden", hidden), ("row", row), ("joint", joint)):
+            if not (isinstance(units, int) and units >= 2):
+                raise ConfigError(f"network.options: {name} is a whole number of units from 2 on, not {units}.")
         self._rows, self._held, self._unseen, self._street = _columns(spec)
         self.figures = RowFigures()
         self.body = nn.Sequential(

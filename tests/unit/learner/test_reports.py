@@ -45,7 +45,9 @@ def test_the_alarm_speaks_once_where_unrolls_arrive_and_nothing_is_learned():
     alarm = StallAlarm(now=0.0)
     for now in range(0, 61, 10):
         assert not alarm.check(now - 1.0, arrived=now)
-    assert "not advanced for 61 s, although 7 unrolls" in StallAlarm(now=0.0).check(61.0, arrived=7)
+    rare = StallAlarm(now=0.0)
+    assert not rare.check(1.0, arrived=3)
+    assert "not advanced for 61 s, although 7 unrolls" in rare.check(61.0, arrived=7)
     assert "not advanced for 60 s, although 60 unrolls" in alarm.check(60.0, arrived=60)
     assert alarm.raised
     assert not alarm.check(STALL_AFTER_SEC + 2, arrived=61)
@@ -53,6 +55,14 @@ def test_the_alarm_speaks_once_where_unrolls_arrive_and_nothing_is_learned():
     assert not alarm.raised
     assert not alarm.check(100.0, arrived=62)
     assert alarm.check(131.0, arrived=63)
+
+
+def test_a_silence_before_the_first_unroll_is_no_time_in_which_nothing_was_learned():
+    alarm = StallAlarm(now=0.0)
+    assert alarm.check(STALL_AFTER_SEC, arrived=0).startswith("No unroll has arrived")
+    assert not alarm.check(92.0, arrived=9)
+    assert not alarm.check(150.0, arrived=10)
+    assert "not advanced for 61 s, although 11 unrolls" in alarm.check(153.0, arrived=11)
 
 
 def test_the_alarm_speaks_once_where_no_unroll_arrives_any_longer():

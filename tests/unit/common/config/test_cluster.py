@@ -60,6 +60,8 @@ def test_sessions_are_counted_for_the_workers_of_one_server():
         (["server.endpoint=tcp://127.0.0.1:65535"], "3 servers take the ports 65535 to 65537"),
         (["server.prometheus_port=65534"], "3 servers take the ports 65534 to 65536"),
         (["server.prometheus_port=9100", "prometheus_port=9102"], "the ports 9100 to 9102, and 9102 is one of them"),
+        (["server.endpoint=tcp://127.0.0.1:0"], "as many ports in a row from a given one"),
+        (["server.prometheus_port=9100", "server.endpoint=tcp://127.0.0.1:9102"], "these overlap"),
         (["server.deterministic=true"], "deterministic runs have one server"),
         (["cluster.servers.count=0"], "expected a whole number >= 1 and <= 64"),
         (["cluster.server.count=2"], "did you mean cluster.servers"),

@@ -219,6 +219,12 @@ def test_what_does_not_fit_is_refused_with_a_sentence(spec, words) -> None:
         build_network(NetworkConfig("ofc"), spec)
 
 
+@pytest.mark.parametrize("options", [{"hidden": 0}, {"row": 1}, {"joint": -1}, {"hidden": 1.5}])
+def test_widths_that_make_no_network_are_refused(options) -> None:
+    with pytest.raises(ConfigError, match="is a whole number of units from 2 on, not"):
+        build_network(NetworkConfig("ofc", options), SPEC)
+
+
 def test_normalised_observations_are_refused() -> None:
     with pytest.raises(ConfigError, match="normalize_observations: the network ofc reads cards"):
         build_network(NetworkConfig("ofc", OPTIONS, normalize_observations=True), SPEC)
