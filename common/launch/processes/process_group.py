@@ -28,7 +28,7 @@ RESTART_WINDOW_SEC = 120.0
 MOST_DEATHS = 10  # within the window: more than that is a fault that a restart does not fix
 MOST_FAILED_STARTS = 5  # in a row: on a loaded machine ten slow starts do not fit into the window
 FIRST_DELAY_SEC = 0.1
-MOVE_PATIENCE_SEC = 10.0  # for a process that shall start again with other arguments
+MOVE_PATIENCE_SEC = 10.0  # for a process that is to start again with other arguments
 LONGEST_DELAY_SEC = 0.8  # recovery is promised within 10 s
 
 

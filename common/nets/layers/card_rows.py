@@ -32,14 +32,8 @@ Array = NDArray[np.float32]
 # Columns of figures that are exact: value / 2^20, royalties / 10 in each row, complete in top and in the others, and
 # whether such a row on top enters Fantasyland.
 VALUE, ROYALTY, COMPLETE_TOP, COMPLETE, FANTASY = 0, 1, 4, 5, 6
-_CATEGORY, _LEAD, _STRAIGHT, _FILLED, _SUITED, _MASKS = (
-    7,
-    13,
-    16,
-    18,
-    19,
-    23,
-)  # of the table; suited: the first four again
+_CATEGORY, _LEAD, _STRAIGHT, _FILLED = 7, 13, 16, 18
+_SUITED, _MASKS = 19, 23  # of the table: the first four of cards of one suit, and by rank
 MASKS = 4  # held once; held twice; lacked by a straight that holds the others; queens and better held once
 FIGURES = _SUITED + 3 + MASKS + 1  # with figures of the suits, and cards to come that help
 

@@ -114,9 +114,8 @@ class PlacementHead(nn.Module):
         found = self.results(figures, cards)
         of_state = self.row_context(context).unflatten(1, (3, 1, -1)).permute(1, 2, 0, 3)  # (3, 1, B, H)
         hidden = torch.bmm(found.expand(3, -1, -1, -1).flatten(1, 2), self.row_weight).unflatten(1, (-1, batch))
-        rows = torch.bmm((hidden + of_state).relu().flatten(1, 2), self.row_out).unflatten(
-            1, (-1, batch)
-        )  # (3, n, B, K)
+        rows = torch.bmm((hidden + of_state).relu().flatten(1, 2), self.row_out)
+        rows = rows.unflatten(1, (-1, batch))  # (3, n, B, K)
         units = self.context(context)
         for row in range(3):
             units = units + rows[row].index_select(0, self.contents[row])  # (A, B, K)
@@ -257,15 +256,11 @@ class OfcNetwork(RecurrentNetwork):
         unseen = observation[:, self._unseen]
         street = observation[:, self._street]
         left = torch.arange(STREETS - 1, -1, -1, device=street.device)  # streets to come
-        share = (
-            STREET_CARDS
-            * (street * left).sum(1, keepdim=True)
-            / (SUITS * unseen[:, :RANKS].sum(1, keepdim=True).abs() + 1)
-        )
+        to_come = STREET_CARDS * (street * left).sum(1, keepdim=True)
+        share = to_come / (SUITS * unseen[:, :RANKS].sum(1, keepdim=True).abs() + 1)
         ranks, suits = SUITS * unseen[:, :RANKS] * share, RANKS * unseen[:, RANKS:] * share
-        return Cards((rows * self.plane_codes).sum(2), (held * self.card_codes).sum(2), ranks, suits), street[
-            :, 0
-        ] > 0.5
+        cards = Cards((rows * self.plane_codes).sum(2), (held * self.card_codes).sum(2), ranks, suits)
+        return cards, street[:, 0] > 0.5
 
 
 def _columns(spec: GameSpec) -> tuple[slice, slice, slice, slice]:
@@ -290,11 +285,7 @@ def _columns(spec: GameSpec) -> tuple[slice, slice, slice, slice]:
             "Set network.name: mlp_lstm."
         )
     spans = []
-    for first, last in (
-        ("cards.own.top", "cards.own.bottom"),
-        ("hand.0", f"hand.{MOST - 1}"),
-        ("unseen",) * 2,
-        ("street",) * 2,
-    ):
+    for first, last in (("cards.own.top", "cards.own.bottom"), ("hand.0", f"hand.{MOST - 1}")):
         spans.append(slice(parts[first].start, parts[last].start + parts[last].size))
-    return spans[0], spans[1], spans[2], spans[3]
+    unseen, street = (slice(parts[name].start, parts[name].start + parts[name].size) for name in ("unseen", "street"))
+    return spans[0], spans[1], unseen, street
