@@ -374,7 +374,7 @@ def _ports(config: Config) -> Iterator[Rule]:
             ("server.endpoint", "cluster.servers.count"),
             f"{count} servers take as many ports in a row from a given one; got {server.endpoint}",
         )
-    if of_endpoint and server.prometheus_port and abs(of_endpoint - server.prometheus_port) < count:
+    if count > 1 and of_endpoint and server.prometheus_port and abs(of_endpoint - server.prometheus_port) < count:
         yield (
             ("server.endpoint", "server.prometheus_port", "cluster.servers.count"),
             f"each of {count} servers takes a port from {of_endpoint} on and one from {server.prometheus_port} on, and "
