@@ -108,7 +108,7 @@ def test_a_run_survives_the_death_of_every_role(run: Simul) -> None:
 @pytest.mark.parametrize(
     "kills",
     [
-        pytest.param(6, marks=pytest.mark.timeout(900)),
+        pytest.param(9, marks=pytest.mark.timeout(900)),
         pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
     ],
 )
