@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.harness.cores import claim_cores
@@ -38,23 +39,30 @@ def main() -> int:
         sys.stderr.write("Stable-Baselines3 is not installed; `make bench-sb3` installs it into .venv-sb3.\n")
         return 2
     facts = conditions(cores_used=len(claim_cores()), seeds=options.seeds, episodes=EPISODES)
-    found = []
+    found: list[Comparison] = []
     for task in (SPEED_TASKS if options.speed else TASKS) if not options.task else map(task_called, options.task):
+        ended = list(found)
         steps = options.steps or task.steps
         with tempfile.TemporaryDirectory(prefix="simul-sb3-") as folder:
-            found.append(compare(task, steps, options.seeds, Path(folder), options.peer_threads))
+            for comparison in compare(task, steps, options.seeds, Path(folder), options.peer_threads):
+                found = [*ended, comparison]
+                if options.json:  # after each pair of runs: a break loses the pair in hand alone
+                    write_json(options.json, {"conditions": facts, "tasks": [one.as_dict() for one in found]})
         sys.stdout.write(table(found[-1:]) + "\n\n")
         sys.stdout.flush()
     sys.stdout.write(f"{table(found)}\n\n{in_one_line(facts)}\n")
     promises = speed_promises(found)
     sys.stdout.write("".join(f"{promise}\n" for promise in promises))
-    if options.json:
-        write_json(options.json, {"conditions": facts, "tasks": [one.as_dict() for one in found]})
     return int(any(one.verdict == "FAIL" for one in found) or not all(promise.kept for promise in promises))
 
 
-def compare(task: Task, steps: int, seeds: int, folder: Path, peer_threads: int | None = None) -> Comparison:
-    """Train both sides with each seed; who begins changes with every seed. Raises Failed."""
+def compare(
+    task: Task, steps: int, seeds: int, folder: Path, peer_threads: int | None = None
+) -> Iterator[Comparison]:
+    """Train both sides with each seed, and yield what all so far say; who begins changes with every seed.
+
+    Raises Failed.
+    """
     ours: list[Outcome] = []
     theirs: list[Outcome] = []
     for seed in range(1, seeds + 1):
@@ -65,7 +73,7 @@ def compare(task: Task, steps: int, seeds: int, folder: Path, peer_threads: int 
                 ours.append(run_ours(task, steps, seed, folder))
             else:
                 theirs.append(run_peer(task, steps, seed, folder, peer_threads))
-    return Comparison(task.name, task.algorithm, ours, theirs, task.speed)
+        yield Comparison(task.name, task.algorithm, list(ours), list(theirs), task.speed)
 
 
 def run_ours(task: Task, steps: int, seed: int, folder: Path) -> Outcome:
