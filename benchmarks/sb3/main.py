@@ -56,9 +56,7 @@ def main() -> int:
     return int(any(one.verdict == "FAIL" for one in found) or not all(promise.kept for promise in promises))
 
 
-def compare(
-    task: Task, steps: int, seeds: int, folder: Path, peer_threads: int | None = None
-) -> Iterator[Comparison]:
+def compare(task: Task, steps: int, seeds: int, folder: Path, peer_threads: int | None = None) -> Iterator[Comparison]:
     """Train both sides with each seed, and yield what all so far say; who begins changes with every seed.
 
     Raises Failed.
