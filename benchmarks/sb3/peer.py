@@ -10,7 +10,6 @@ import importlib
 import json
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -78,7 +77,7 @@ def make_env(name: str) -> gymnasium.Env:
     return env
 
 
-def _value(value: Any) -> float | int | Callable[[float], float]:
+def _value(value: Any) -> Any:
     """`lin_X`: X times the share of the run that is left."""
     if isinstance(value, str):
         start = float(value.removeprefix("lin_"))

@@ -2,7 +2,8 @@
 
 Settings of the peers are those of RL Baselines3 Zoo (hyperparams/ppo.yml and ppo_lstm.yml) where it has the
 environment; LunarLander-v3 has those of v2. It has none for the masked and the memory task: MaskablePPO's are those of
-CartPole with an entropy bonus, RecurrentPPO's those of CartPoleNoVel with whole episodes in an unroll, as ours.
+CartPole with an entropy bonus, RecurrentPPO's those of CartPoleNoVel with whole episodes in an unroll and an LSTM of 64
+units, as ours.
 """
 
 from __future__ import annotations
@@ -49,21 +50,25 @@ _CARTPOLE: dict[str, Any] = {
 TASKS: tuple[Task, ...] = (
     Task("CartPole-v1", "CartPole-v1", 100_000, "cartpole", "PPO", _CARTPOLE, 8),
     Task(
-        "Acrobot-v1", "Acrobot-v1", 1_000_000, "cartpole", "PPO",
+        "Acrobot-v1", "Acrobot-v1", 500_000, "gymnasium", "PPO",
         {"n_steps": 256, "gae_lambda": 0.94, "gamma": 0.99, "n_epochs": 4, "ent_coef": 0.0}, 16, normalize=True,
     ),
     Task(
-        "LunarLander-v3", "LunarLander-v3", 1_000_000, "cartpole", "PPO",
+        "LunarLander-v3", "LunarLander-v3", 1_000_000, "gymnasium", "PPO",
         {"n_steps": 1024, "batch_size": 64, "gae_lambda": 0.98, "gamma": 0.999, "n_epochs": 4, "ent_coef": 0.01}, 16,
         overrides=("learner.discount=0.999",),
     ),
     Task(
-        "masked", "benchmarks.sb3.nim:Nim", 200_000, "cartpole", "MaskablePPO", {**_CARTPOLE, "ent_coef": 0.01}, 8,
-        overrides=("gymnasium.reward_scale=1.0",),
+        "masked", "benchmarks.sb3.nim:Nim", 200_000, "gymnasium", "MaskablePPO", {**_CARTPOLE, "ent_coef": 0.01}, 8,
+        overrides=(
+            "gymnasium.reward_scale=1.0", "network.options={hidden: 256, layers: 2, memory: false}",
+            "learner.batch_steps=1024", "learner.minibatches=4", "learner.epochs=10",
+        ),
     ),
     Task(
-        "memory", "simul.env_worker.games.gymnasium.memory:MemoryEnv", 350_000, "memory", "RecurrentPPO",
-        {**_CARTPOLE, "n_steps": 22, "gae_lambda": 1.0, "gamma": 0.99, "ent_coef": 0.02}, 64,
+        "memory", "simul.env_worker.games.gymnasium.memory:MemoryEnv", 200_000, "memory", "RecurrentPPO",
+        {**_CARTPOLE, "n_steps": 22, "gae_lambda": 1.0, "gamma": 0.99, "ent_coef": 0.02,
+         "policy_kwargs": {"lstm_hidden_size": 64}}, 64,
     ),
 )  # fmt: skip
 
