@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from simul.common.config.run_directory import RunDir
+from simul.common.launch.processes.log_rotation import rotate_logs
 from simul.common.launch.processes.report_receiver import ReportReceiver
 from simul.common.launch.processes.role_process import LOG_NAMES, ResourceMeter, RoleProcess, role_command
 from simul.common.launch.processes.role_reports import RoleKey, RoleReports
@@ -225,9 +226,10 @@ class ProcessGroup:
             member.child.kill()
 
     def measure(self) -> None:
-        """Sample CPU and memory of every process."""
+        """Sample CPU and memory of every process, and rotate logs that have become large."""
         for member in self.members.values():
             member.meter.sample(member.child.pid)
+        rotate_logs(self._run_dir.logs)
 
     def _start_again(self, member: _Member, now: float) -> list[str]:
         """Start a dead member again. EAGAIN and ENOMEM count as a failed start. Raises RoleDied."""
