@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -114,7 +115,7 @@ def test_a_server_that_hangs_while_the_run_starts_is_named_and_the_others_start_
         assert Counter(_servers_of_workers(run).values()) == {0: 2, 1: 2}
         code, output = run.finish()
         assert code == 0, output
-        assert "the inference server 1 is not ready after 2 s: slow to start, or hung" in output
+        assert re.search(r"the inference server 1 (is|are) not ready after \d+ s: slow to start, or hung", output)
         assert "the inference server 1 is not ready: the run starts without, and goes on waiting" in output
         assert output.count("moves to inference server 1: it is ready now") == 2
         assert "died" not in output
@@ -133,7 +134,7 @@ def test_a_role_that_hangs_while_the_run_starts_is_named(tmp_path, role) -> None
     run = stand_ins.Simul(root, *line, program=f"{soon}\n{stand_ins.PROGRAM}")
     named = {"learner-0": "the learner", "inference_server-0": "the inference server", "env_worker-1": "worker 1"}
     try:
-        said = f"{named[role]} is not ready after 2 s"
+        said = f"{named[role]} is not ready after"
         status = run.wait_for(lambda status: any(said in event for event in status["events"]), said)
         assert status["phase"] == "starting"
     finally:

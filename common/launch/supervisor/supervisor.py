@@ -101,11 +101,13 @@ class Supervisor:
     def _run(self) -> int:
         failure: RoleDied | None = None
         with run_lock.config_error_on_write_failure(self._run_dir):
-            before = self._run_dir.read_start_files()
+            before, status_before = self._run_dir.read_start_files(), self._status_file.read()
         self._curves = RunCurves(self._run_dir, self._config)
         self._evaluations = Evaluations(self._config, self._run_dir, self._curves.position.decisions, self._say)
         try:
-            prepare_run(self._config, self._run_dir, self._command, self._origin, self._say, lambda: self._signals.stop)
+            prepare_run(
+                self._config, self._run_dir, self._command, self._origin, self._say, self._poll_while_starting
+            )  # fmt: skip
             self._curves.serve_prometheus()
             self._start_up()
             while not self._done():
@@ -116,6 +118,9 @@ class Supervisor:
                     self._curves.add_evaluation(result)
         except StartStopped:
             pass
+        except ConfigError:  # nothing of the run has changed
+            self._status_file.restore(status_before)
+            raise
         except RoleDied as error:
             failure = error
         clean = self._shut_down(quiet=failure is not None and not self._trained)
