@@ -89,7 +89,7 @@ def _profile(options: argparse.Namespace) -> int:
         complain(f"Measuring for {options.seconds:g} s.\n")
         if program:
             graphs.start(profiler.pids(), options.seconds, out.with_suffix(""))
-        started = {"configuration": None, "mode": None, "settings": []}
+        started: dict[str, Any] = {"configuration": None, "mode": None, "settings": []}
         if fresh:
             started = {
                 "configuration": str(options.config), "mode": options.mode or DEFAULT_MODE,
