@@ -118,8 +118,9 @@ class Supervisor:
                     self._curves.add_evaluation(result)
         except StartStopped:
             pass
-        except ConfigError:  # nothing of the run has changed
-            self._status_file.restore(status_before)
+        except ConfigError:
+            if not self._trained:  # nothing of the run has changed
+                self._status_file.restore(status_before)
             raise
         except RoleDied as error:
             failure = error
