@@ -3,6 +3,10 @@
 A run trains for so many hours. After a warm-up (the first hour, of a shorter run its first quarter) no figure of any
 process may grow by more than 5%, no process may die, and the books of the run balance at its end.
 
+Of the run directory some parts may grow, each at most at its stated rate: milestones and past selves, one each so many
+decisions of the configuration; curves.csv and TensorBoard's file, 360 rows an hour once the run has trained for 17
+minutes, of at most 16 KiB each; logs, 1 MiB an hour. Other checkpoints are at most 4, and all else stays within the 5%.
+
     make soak HOURS=2 CONFIG=configs/cartpole.yaml ARGS="--json soak.json"
 """
 
@@ -11,13 +15,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
-import os
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import psutil
@@ -27,8 +30,22 @@ from benchmarks.harness.cores import family
 from benchmarks.harness.processes import MeasurementFailed, interruptible
 from benchmarks.harness.promises import Promise, promises_table
 from benchmarks.harness.report import conditions, in_one_line, write_json
+from benchmarks.harness.run_files import (
+    CURVES,
+    LOGS,
+    MILESTONES,
+    OTHER,
+    PAST,
+    REPLAY,
+    ROWS,
+    STAYS,
+    checkpoints_due,
+    measure_files,
+    rows_due,
+)
 from benchmarks.harness.run_status import READY_SEC, RunStatus
 from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
 from simul.common.launch.monitoring.accounting import imbalances
 from simul.common.launch.processes.role_reports import number
 from simul.common.launch.processes.run_lock import read_json
@@ -39,7 +56,9 @@ WARM_UP_SHARE = 0.25  # of a run of less than four hours
 WINDOW_SHARE = 0.1  # of the time after the warm-up: its first and its last readings are compared
 STOP_SEC = 180.0
 SUPERVISOR = "supervisor"
-DISK = "run directory, MiB"
+ROW_KIB = 16.0  # of a report, in all files of curves together
+LOG_MIB_AN_HOUR = 1.0
+MOST_OTHER = 4  # the newest two checkpoints, the best one, and one that replaces another
 
 
 @dataclass(frozen=True)
@@ -49,12 +68,14 @@ class Reading:
     Attributes:
         seconds: since it began to train.
         decisions: answered so far.
-        figures: MiB, descriptors and threads of each process with its children, and MiB of the run directory.
+        figures: MiB, descriptors and threads of each process with its children, and the files that must not grow.
+        files: parts of the run directory that may grow, see `run_files`.
     """
 
     seconds: float
     decisions: float
     figures: dict[str, float]
+    files: dict[str, float] = field(default_factory=dict)
 
 
 def main() -> int:
@@ -92,7 +113,7 @@ def soak(options: argparse.Namespace, run_dir: RunDir, log: Path) -> int:
         try:
             status = RunStatus(run_dir, process, log)
             status.wait(lambda now: now.get("phase") == "training", READY_SEC, "it is ready")
-            began = time.monotonic()
+            began, config = time.monotonic(), run_dir.read_config()
             while time.monotonic() - began < options.hours * 3600:
                 wait_until(status, began + (len(readings) + 1) * options.every)
                 readings.append(read(process.pid, run_dir, time.monotonic() - began))
@@ -101,7 +122,7 @@ def soak(options: argparse.Namespace, run_dir: RunDir, log: Path) -> int:
                     write_json(options.json, {"conditions": facts, "readings": [asdict(one) for one in readings]})
         finally:
             code = processes.stop(process, STOP_SEC)
-    found = verdict(readings, read_json(run_dir, "summary.json"), code)
+    found = verdict(readings, read_json(run_dir, "summary.json"), code, config)
     sys.stdout.write(f"{promises_table(found)}\n\n{in_one_line(facts)}\n")
     kept = all(promise.kept for promise in found)
     sys.stdout.write("nothing grew\n" if kept else "".join(f"{promise}\n" for promise in found if not promise.kept))
@@ -133,34 +154,27 @@ def read(supervisor: int, run_dir: RunDir, seconds: float) -> Reading:
                     ("threads", member.num_threads()),
                 ):
                     figures[f"{name}, {what}"] = figures.get(f"{name}, {what}", 0.0) + amount
-    figures[DISK] = (
-        sum(_size(Path(folder) / name) for folder, _, names in os.walk(run_dir.root) for name in names) / 2**20
-    )
-    return Reading(seconds, number(status, "server", "decisions") or 0.0, figures)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except FileNotFoundError:  # a checkpoint that was removed meanwhile
-        return 0
+    files = measure_files(run_dir)
+    figures |= {name: files.pop(name) for name in STAYS}
+    return Reading(seconds, number(status, "server", "decisions") or 0.0, figures, files)
 
 
 def say(readings: Sequence[Reading], hours: float) -> None:
     """A line of progress."""
     now, before = readings[-1], readings[-2] if len(readings) > 1 else Reading(0.0, 0.0, {})
     rate = (now.decisions - before.decisions) / (now.seconds - before.seconds)
-    totals = {unit: sum(value for name, value in now.figures.items() if name.endswith(unit) and name != DISK)
+    totals = {unit: sum(value for name, value in now.figures.items() if name.endswith(unit) and name not in STAYS)
               for unit in ("MiB", "descriptors", "threads")}  # fmt: skip
     sys.stderr.write(
         f"{now.seconds / 60:.1f} of {60 * hours:g} minutes: {rate:,.0f} decisions/s; {totals['MiB']:,.0f} MiB, "
         f"{totals['descriptors']:.0f} descriptors, {totals['threads']:.0f} threads, "
-        f"{now.figures[DISK]:,.1f} MiB on disk\n"
+        f"{now.files[MILESTONES] + now.files[PAST] + now.files[OTHER]:.0f} checkpoints, "
+        f"{now.files[CURVES]:,.2f} MiB of curves\n"
     )
 
 
-def verdict(readings: Sequence[Reading], summary: dict[str, object], code: int) -> list[Promise]:
-    """Growth of every figure after the warm-up, deaths, the books, and how the run ended."""
+def verdict(readings: Sequence[Reading], summary: dict[str, object], code: int, config: Config) -> list[Promise]:
+    """Growth of every figure after the warm-up, of files against their rates, deaths, the books, and the exit code."""
     last = readings[-1].seconds
     warm = min(WARM_UP_SEC, WARM_UP_SHARE * last)
     window = WINDOW_SHARE * (last - warm)
@@ -178,9 +192,31 @@ def verdict(readings: Sequence[Reading], summary: dict[str, object], code: int) 
     deaths = sum(restarts.values()) if isinstance(restarts, dict) else math.inf
     wrong = len(imbalances(summary)) if summary else math.inf
     return [
-        *found, Promise("deaths of processes", deaths, 0, False), Promise("books that do not balance", wrong, 0, False),
+        *found, *_grown_files([one for one in readings if one.seconds >= warm], config),
+        Promise("deaths of processes", deaths, 0, False), Promise("books that do not balance", wrong, 0, False),
         Promise("exit code", code, 0, False),
     ]  # fmt: skip
+
+
+def _grown_files(readings: Sequence[Reading], config: Config) -> list[Promise]:
+    """What may grow, against its stated rate. A rate's last unit may be complete at any moment of the time."""
+    first, last = readings[0], readings[-1]
+    hours, decisions = (last.seconds - first.seconds) / 3600, last.decisions - first.decisions
+    grown = {name: last.files[name] - first.files[name] for name in last.files}
+    milestones, past = checkpoints_due(config, decisions)
+    evaluations = decisions / every if (every := config.evaluation.every_decisions) else 0.0
+    due = rows_due(first.seconds, last.seconds) + evaluations + 1
+    found = [
+        Promise(f"{MILESTONES}: new ones", grown[MILESTONES], milestones, False),
+        Promise(f"{PAST}: new ones", grown[PAST], past, False),
+        Promise(f"{OTHER}: most", max(one.files[OTHER] for one in readings), MOST_OTHER, False),
+        Promise(f"{ROWS}: new ones", grown[ROWS], due, False),
+        Promise("curves: KiB of a row", 1024 * grown[CURVES] / (grown[ROWS] or due), ROW_KIB, False),
+        Promise(f"{LOGS} an hour", grown[LOGS] / hours if hours else math.inf, LOG_MIB_AN_HOUR, False),
+    ]
+    if last.files[REPLAY]:
+        found.append(Promise(REPLAY, last.files[REPLAY], config.replay.disk_mb * MOST_GROWTH, False))
+    return found
 
 
 if __name__ == "__main__":

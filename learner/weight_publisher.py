@@ -347,6 +347,7 @@ class WeightPublisher:
         if not self._handshake.admit(peer, hello):
             return
         self.note_served_version(hello.served_version)
+        self.forget_connections([hello.connection])  # its former one is lost, unacknowledged weights with it
         reads_memory = hello.shared_memory and can_share_memory(self.socket.endpoint)
         self._servers[peer] = _Server(hello.connection, reads_memory, {LEARNER: hello.served_version})
 

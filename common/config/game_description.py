@@ -72,6 +72,10 @@ class GameSection(Section, frozen=True):
         """Rules over several keys of this section that it breaks; each sentence gives the reason."""
         yield from ()
 
+    def network_problem(self, network: str) -> str:
+        """Why the built-in network of this name cannot read the game as it is configured; "" where it can."""
+        return ""
+
     def draws_seeds(self) -> bool:
         """True if the workers draw the seeds of all chance, so that a game can be played again with exchanged seats."""
         return True

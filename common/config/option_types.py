@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from simul.common.protocol.errors import ConfigError
+
 
 def path(text: str) -> Path:
     """A path. Refuses empty text, usually an unset shell variable, which would mean the current folder."""
@@ -16,6 +18,20 @@ def path(text: str) -> Path:
 def checkpoint(text: str) -> Path | str:
     """A path, or the URL of a store or of a checkpoint in it, as text."""
     return text if "://" in text else path(text)
+
+
+def add_run(parser: argparse.ArgumentParser, default: str) -> None:
+    """Add `--run-dir DIR`, and the same as an argument: `simul status runs/x`. `named_run` reads them."""
+    parser.add_argument("run_named", nargs="?", type=path, metavar="RUN", help=f"a run directory (default: {default})")
+    parser.add_argument("--run-dir", type=path, metavar="RUN", help="the same")
+
+
+def named_run(options: argparse.Namespace) -> Path | None:
+    """The run directory given in one of the two ways; None where there is none. Raises ConfigError for two."""
+    given: list[Path] = [root for root in (options.run_named, options.run_dir) if root is not None]
+    if len(given) > 1:
+        raise ConfigError(f"Expected one run directory, got {given[0]} and --run-dir {given[1]}: give one of the two.")
+    return given[0] if given else None
 
 
 def whole_number(text: str) -> int:

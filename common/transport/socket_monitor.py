@@ -30,7 +30,7 @@ class ConnectionMonitor:
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._watched = socket
         self._events = _event_queue(socket, sum(sign for sign, _ in _SIGNS))
-        self._seen: set[int] = set()
+        self._seen: Counter[int] = Counter()
 
     def state(self) -> ConnectionState:
         """The most informative state seen so far.
@@ -39,9 +39,17 @@ class ConnectionMonitor:
         `other_mechanism`: only one side has CURVE keys; `hung_up`: the other side closed during the handshake (a wrong
         key, or keys on one side only); `mute`: the listener does not speak ZeroMQ; `no_listener`: none is there.
         """
-        while self._events.poll(0):
-            self._seen.add(parse_monitor_message(self._events.recv_multipart())["event"])
+        self._read()
         return next((state for sign, state in _SIGNS if sign in self._seen), "no_listener")
+
+    def reconnections(self) -> int:
+        """How often libzmq has connected again so far. To a router each connection is another peer."""
+        self._read()
+        return max(self._seen[zmq.Event.HANDSHAKE_SUCCEEDED] - 1, 0)
+
+    def _read(self) -> None:
+        while self._events.poll(0):
+            self._seen[parse_monitor_message(self._events.recv_multipart())["event"]] += 1
 
     def close(self) -> None:
         """Stop recording, before the socket is closed."""

@@ -222,7 +222,7 @@ class RouterSocket(Socket):
 
 
 class DealerSocket(Socket):
-    """Connected; talks to one RouterSocket. `watch`: record events for `connection_state`."""
+    """Connected; talks to one RouterSocket. `watch`: record events for `connection_state` and `reconnections`."""
 
     def __init__(
         self, endpoint: str, *, queue: int = 1000, keys: ClientKeys | None = None, watch: bool = False
@@ -237,6 +237,11 @@ class DealerSocket(Socket):
         """State of the connection so far; needs `watch`."""
         assert self._monitor is not None, "made without watch=True"
         return self._monitor.state()
+
+    def reconnections(self) -> int:
+        """How often the connection was lost and made again so far; needs `watch`."""
+        assert self._monitor is not None, "made without watch=True"
+        return self._monitor.reconnections()
 
     def stop_watching(self) -> None:
         """Record no more events."""

@@ -129,6 +129,7 @@ class Reporting:
 
     def send_report(self, *, state: str | None = None) -> None:
         """Send a report now."""
+        self.add_event(self._watchdog.take_recovery())
         self._watchdog.metrics = self.metrics()
         self._reporter.send(self._watchdog.metrics, state=state, event="; ".join(self._events))
         self._events.clear()

@@ -16,6 +16,8 @@ LOOK_EVERY_SEC = 0.1
 class Watchdog:
     """A thread with a socket of its own. While the loop does not turn it reports the state `stuck` for it.
 
+    That the loop turns again is for its own report to say, which has the state of then.
+
     `tell`: called in that thread with the figures of every such report.
     """
 
@@ -24,6 +26,7 @@ class Watchdog:
         self._arguments = arguments
         self._tell = tell
         self._beat_at = time.monotonic()
+        self._recovery = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
@@ -36,6 +39,11 @@ class Watchdog:
         """The loop turned."""
         self._beat_at = time.monotonic()
 
+    def take_recovery(self) -> str:
+        """A sentence for the loop's next report where the loop turns again, else ""; each once."""
+        sentence, self._recovery = self._recovery, ""
+        return sentence
+
     def stop(self) -> None:
         """Watch no longer."""
         self._stop.set()
@@ -44,12 +52,16 @@ class Watchdog:
 
     def _watch(self) -> None:
         reporter = Reporter(self._arguments, "inference_server")  # sockets do not cross threads
-        told = False
+        told, lasted_sec = False, 0.0
         while not self._stop.wait(LOOK_EVERY_SEC):
             stuck_sec = time.monotonic() - self._beat_at
             if stuck_sec < STUCK_AFTER_SEC:
+                if told:
+                    self._recovery = f"the inference server goes on: its loop did not turn for {lasted_sec:.1f} s"
                 told = False
-            elif not told or reporter.due(time.monotonic()):
+                continue
+            lasted_sec = stuck_sec
+            if not told or reporter.due(time.monotonic()):
                 event = "" if told else "the inference server is stuck: its loop does not turn"
                 metrics = {**self.metrics, "ready": False, "health": f"stuck for {stuck_sec:.1f} s"}
                 reporter.send(metrics, state="stuck", event=event)

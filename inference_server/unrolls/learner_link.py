@@ -3,6 +3,9 @@
 The learner grants credits, one for each unroll or batch of samples; without credits nothing is sent, so no sender ever
 blocks. A learner that is silent for SILENT_AFTER_SEC counts as dead: the sockets are opened anew, and what comes is
 dropped (and counted) until it answers. Places of shared memory that it had not read yet are taken back.
+
+The learner knows a server by its connection. Where that of the unrolls is lost, it sends nothing on either one until
+they are opened anew. Where only that of the weights is lost, libzmq connects again, and SERVER_HELLO follows there.
 """
 
 from __future__ import annotations
@@ -47,6 +50,9 @@ class LearnerLink:
         self._token = token
         self._shared_memory = shared_memory
         self._codec: Codec[FROM_LEARNER] = Codec(FROM_LEARNER)
+        self._connection = ""  # names both sockets to the learner
+        self._reconnections = 0  # of the weights socket, each answered with a SERVER_HELLO
+        self._look_at = 0.0
         self._backlog: deque[tuple[Unroll | SampleBatch, Tensors]] = deque()
         self._unrolls: DealerSocket | None = None
         self._weights: DealerSocket | None = None
@@ -128,6 +134,9 @@ class LearnerLink:
                     self.malformed += 1
         if not self.alive(now) and now - self._connected_at >= RECONNECT_EVERY_SEC:
             self._connect(now, served_version)
+        elif now >= self._look_at:
+            self._look_at = now + RECONNECT_EVERY_SEC
+            self._greet_again(served_version)
         self._flush()
         return received
 
@@ -168,16 +177,27 @@ class LearnerLink:
         self._close_sockets()
         self._connected_at = now
         self._forget()
-        self._unrolls, self._weights = (DealerSocket(endpoint) for endpoint in self._endpoints)
-        hello = ServerHello(
-            protocol=PROTOCOL, spec_fingerprint=self._fingerprint,
-            served_version=served_version, shared_memory=self._shared_memory, token=self._token,
-            connection=os.urandom(8).hex(),
-        )  # fmt: skip
+        unrolls, weights = self._endpoints
+        self._unrolls, self._weights = DealerSocket(unrolls), DealerSocket(weights, watch=True)
+        self._connection, self._reconnections = os.urandom(8).hex(), 0
+        hello = self._hello(served_version)
         for socket in (self._unrolls, self._weights):
             socket.send(encode(hello))
         if self._memory is not None:
             self._unrolls.send(encode(self._memory.message))
+
+    def _hello(self, served_version: int) -> ServerHello:
+        return ServerHello(
+            protocol=PROTOCOL, spec_fingerprint=self._fingerprint,
+            served_version=served_version, shared_memory=self._shared_memory, token=self._token,
+            connection=self._connection,
+        )  # fmt: skip
+
+    def _greet_again(self, served_version: int) -> None:
+        """SERVER_HELLO on a weights socket that has lost its connection and has another one now."""
+        if self._weights is not None and (count := self._weights.reconnections()) > self._reconnections:
+            self._reconnections = count
+            self._weights.send(encode(self._hello(served_version)))
 
     def _forget(self) -> None:
         """The learner of the last connection is gone, or finds the serials of what it had not read yet changed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import urllib.request
 
@@ -29,12 +30,14 @@ class _Reports:
         self._socket = socket
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
         self._poller = Poller([socket])
+        self.events: list[str] = []
 
     def wait_for(self, condition) -> Report:
         deadline = time.monotonic() + PATIENCE_SEC
         while time.monotonic() < deadline:
             while (frames := self._socket.receive()) is not None:
                 report, _ = self._codec.decode(frames)
+                self.events += [report.event] if report.event else []
                 if condition(report):
                     return report
             self._poller.wait(0.02)
@@ -54,6 +57,8 @@ def test_a_forward_that_does_not_return_is_reported_within_a_second_and_so_is_it
         assert any(reported < 1.0 and scraped < 1.1 for reported, scraped in tries)
         reports.wait_for(lambda report: report.state == "ready" and report.metrics["health"] == "ok")
         wait_for(lambda: {"simul_ready 1.0", "simul_healthy 1.0"} <= _scrape(port))
+        goes_on = r"the inference server goes on: its loop did not turn for \d+\.\d s"
+        reports.wait_for(lambda report: any(re.search(goes_on, event) for event in reports.events))
 
 
 def _seen_after(stand: Stand, client: InferenceClient, step: int, reports: _Reports, port: int) -> tuple[float, float]:

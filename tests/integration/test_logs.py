@@ -76,7 +76,7 @@ def test_only_a_terminal_gets_colours(run, simul):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "No run is active below runs/. Name a run directory with simul logs RUN, or start one: `simul up`."),
+        ((), "No run is active below runs/. Name a run directory with --run-dir, or start one: `simul up`."),
         (("elsewhere",), "There is no run in {0}/elsewhere (no folder logs). Start one with `simul up`."),
         (("run", "--role", "lerner"), "--role lerner: expected one of learner, inference, worker, supervisor"),
     ],

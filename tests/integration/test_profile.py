@@ -56,6 +56,8 @@ def test_an_active_run_is_profiled_and_the_figures_lie_beside_it(up, tmp_path, c
     printed = capsys.readouterr().out
     figures = json.loads((run.run_dir.root / "profile.json").read_text())
     assert figures["seconds"] >= 1
+    assert figures["config"]["workers"]["count"] == 2
+    assert (figures["configuration"], figures["mode"], figures["settings"]) == (None, None, [])
     assert figures["decisions"] > 0
     assert figures["decisions_per_message"] == pytest.approx(5, rel=0.05)
     assert figures["messages_per_batch"] == pytest.approx(2, rel=0.05)
@@ -142,7 +144,8 @@ def test_a_new_run_of_a_game_that_sleeps(tmp_path):
     (tmp_path / "sleeping.yaml").write_text(CONFIG)
     before = set(Path(os.environ.get("TMPDIR", "/tmp")).glob("simul-profile-*"))
     profile = subprocess.run(
-        [sys.executable, "-m", "simul.common.cli", "profile", "sleeping.yaml", "--seconds", "8"],
+        [sys.executable, "-m", "simul.common.cli", "profile", "sleeping.yaml", "--seconds", "8",
+         "--set", "metrics=[csv]"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=280,
         check=False,
     )  # fmt: skip
@@ -158,6 +161,10 @@ def test_a_new_run_of_a_game_that_sleeps(tmp_path):
     assert figures["roles"]["learner"]["share"]["update"] > 0
     assert figures["roles"]["inference_server"]["share"]["forward"] > 0
     assert figures["sentence"] == profile.stdout.splitlines()[-1]
+    assert (figures["configuration"], figures["mode"]) == ("sleeping.yaml", "default")
+    assert figures["settings"] == ["metrics=[csv]"]
+    assert figures["config"]["metrics"] == ["csv"], "a setting of a profiled run by itself is []"
+    assert figures["config"]["workers"]["envs"] == 8
     assert set(Path(os.environ.get("TMPDIR", "/tmp")).glob("simul-profile-*")) == before, "nothing is left behind"
 
 

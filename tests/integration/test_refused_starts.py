@@ -38,6 +38,17 @@ def test_what_is_taken_or_missing_is_said_before_any_role_starts(wrong, tmp_path
     assert not (tmp_path / "run").exists()
 
 
+def test_a_network_that_cannot_read_the_deck_is_refused_before_any_process_starts(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a process was started"))
+    line = ["up", "ofc", "--run-dir", str(tmp_path / "run"), "--plain", "--set", "ofc.jokers=2"]
+    assert cli.main(line) == 2
+    assert capsys.readouterr().err == (
+        "simul: ofc.jokers is 2; the network ofc reads a deck without jokers. Set network.name=mlp_lstm and "
+        "network.options={hidden: 256, layers: 2, memory: false}.\n"
+    )
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_role_that_says_what_is_wrong_is_quoted_and_the_run_is_called_failed(up, simul, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "sentence-inference_server").write_text("The port 17 is in use; choose another one.")

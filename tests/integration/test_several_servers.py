@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -91,6 +92,51 @@ def test_workers_of_a_server_that_hangs_for_long_start_again_on_the_other(tmp_pa
         assert output.count("moves to inference server 0") == 2
         assert "died" not in output
         assert imbalances(run.summary()) == []
+    finally:
+        run.end_now()
+
+
+def test_a_server_that_hangs_while_the_run_starts_is_named_and_the_others_start_without_it(tmp_path) -> None:
+    soon = (
+        "from simul.common.launch.processes import process_group; process_group.START_ALERT_SEC = 2.0\n"
+        "from simul.common.launch.supervisor import supervisor; supervisor.START_PATIENCE_SEC = 4.0"
+    )
+    root = tmp_path / "run"
+    root.mkdir()
+    (root / "stop-inference_server-1").touch()
+    line = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", *TWO)
+    run = stand_ins.Simul(root, *line, program=f"{soon}\n{stand_ins.PROGRAM}")
+    try:
+        run.wait_until_training()
+        assert set(_servers_of_workers(run).values()) == {0}
+        assert _process(run, "simul-inference-1")["state"] == "starting"
+        os.kill(_process(run, "simul-inference-1")["pid"], signal.SIGCONT)
+        run.wait_for(lambda status: sum(p["restarts"] and p["state"] == "ready" for p in status["processes"]) == 2)
+        assert Counter(_servers_of_workers(run).values()) == {0: 2, 1: 2}
+        code, output = run.finish()
+        assert code == 0, output
+        assert re.search(r"the inference server 1 (is|are) not ready after \d+ s: slow to start, or hung", output)
+        assert "the inference server 1 is not ready: the run starts without, and goes on waiting" in output
+        assert output.count("moves to inference server 1: it is ready now") == 2
+        assert "died" not in output
+        assert imbalances(run.summary()) == []
+    finally:
+        run.end_now()
+
+
+@pytest.mark.parametrize("role", ["learner-0", "env_worker-1"])
+def test_a_role_that_hangs_while_the_run_starts_is_named(tmp_path, role) -> None:
+    soon = "from simul.common.launch.processes import process_group; process_group.START_ALERT_SEC = 2.0"
+    root = tmp_path / "run"
+    root.mkdir()
+    (root / f"stop-{role}").touch()
+    line = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--set", "workers.count=2")
+    run = stand_ins.Simul(root, *line, program=f"{soon}\n{stand_ins.PROGRAM}")
+    named = {"learner-0": "the learner", "env_worker-1": "worker 1"}
+    try:
+        said = f"{named[role]} is not ready after"
+        run.wait_for(lambda status: any(said in event for event in status.get("events", ())), said)
+        assert run.status()["phase"] == "starting"
     finally:
         run.end_now()
 

@@ -3,12 +3,14 @@
 `python stand_in_role.py ROLE --run-dir D ...`. What it does besides reporting is set by files in the run directory:
 `sentence-ROLE` (exit 2 with its text; also beside the run directory), `crash-ROLE` (traceback), `deaf-ROLE`
 (ignores every request to stop), `unready-ROLE` (never says that it is ready), `ends-ROLE` (ends the run, with its
-text), `checkpoints/version` (the learner resumes from it).
+text), `stop-ROLE-INDEX` (hangs before its first report, by a SIGSTOP), `checkpoints/version` (the learner resumes from
+it).
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import subprocess
 import sys
@@ -54,6 +56,8 @@ def main() -> int:
         for number in (signal.SIGTERM, STOP_SIGNAL):
             signal.signal(number, signal.SIG_IGN)
         stop = StopFlag(arguments.parent)
+    if (root / f"stop-{role}-{arguments.index}").exists():
+        os.kill(os.getpid(), signal.SIGSTOP)
     host = None
     if role == "env_worker" and not options.episodes:  # stands for the simulator host
         host = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)

@@ -7,6 +7,9 @@ from typing import ClassVar, Literal
 from simul.common.config.game_description import POLICIES, TABLE_PLAYER, Game, GameSection
 from simul.common.config.section import NonNegativeFloat, Positive, PositiveFloat
 
+# To a network that takes any rules.
+INSTEAD = "Set network.name=mlp_lstm and network.options={hidden: 256, layers: 2, memory: false}."
+
 
 class OfcConfig(GameSection, frozen=True):
     """A table of Open Face Chinese, Pineapple."""
@@ -32,3 +35,8 @@ class OfcConfig(GameSection, frozen=True):
 
     def seats(self) -> int:
         return self.players
+
+    def network_problem(self, network: str) -> str:
+        if network != "ofc" or not self.jokers:
+            return ""
+        return f"ofc.jokers is {self.jokers}; the network ofc reads a deck without jokers. {INSTEAD}"

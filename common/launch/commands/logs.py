@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import path
+from simul.common.config.option_types import add_run, named_run
 
 if TYPE_CHECKING:
     from simul.common.launch.monitoring.merged_logs import Entry
@@ -23,10 +23,7 @@ UNITS_SEC = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 def add_logs(logs: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
-    logs.add_argument(
-        "run_dir", nargs="?", type=path, metavar="RUN",
-        help="a run directory (default: the run that is active below runs/, else the latest)",
-    )  # fmt: skip
+    add_run(logs, "the run that is active below runs/, else the latest")
     logs.add_argument(
         "--role", dest="roles", action="append", default=[], metavar="R",
         help="learner, inference, worker, supervisor, evaluation, or one process such as worker-1; may be repeated",
@@ -56,7 +53,7 @@ def _logs(options: argparse.Namespace) -> int:
     from simul.common.launch.processes.run_lock import choose_run
     from simul.common.protocol.errors import ConfigError
 
-    run_dir = choose_run(options.run_dir, active_only=False, how="simul logs RUN")
+    run_dir = choose_run(named_run(options), active_only=False)
     if not run_dir.logs.is_dir():
         raise ConfigError(f"There is no run in {run_dir.root} (no folder logs). Start one with `simul up`.")
     check_roles(options.roles, run_dir.logs)

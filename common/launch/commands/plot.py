@@ -11,7 +11,10 @@ from simul.common.config.option_types import path
 
 def add_plot(plot: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
-    plot.add_argument("runs", nargs="+", type=path, metavar="RUN", help="run directories, such as runs/cartpole")
+    plot.add_argument("runs", nargs="*", type=path, metavar="RUN", help="run directories, such as runs/cartpole")
+    plot.add_argument(
+        "--run-dir", dest="run_dirs", action="append", default=[], type=path, metavar="RUN", help="the same"
+    )
     plot.add_argument(
         "--figure", dest="figures", action="append", default=[], metavar="NAME",
         help="a column of curves.csv, such as episodes/return_mean; several: side by side (default: the usual ones)",
@@ -33,7 +36,11 @@ def _to_stderr(sentence: str) -> None:
 
 def _plot(options: argparse.Namespace) -> int:
     from simul.common.launch.monitoring.plot import plot
+    from simul.common.protocol.errors import ConfigError
 
-    names = plot(options.runs, options.figures, options.out, x=options.x, band=options.band, say=_to_stderr)
+    runs = [*options.runs, *options.run_dirs]
+    if not runs:
+        raise ConfigError("Expected a run directory, got none: `simul plot runs/cartpole`.")
+    names = plot(runs, options.figures, options.out, x=options.x, band=options.band, say=_to_stderr)
     sys.stdout.write(f"{options.out}: {', '.join(names)}\n")
     return 0

@@ -8,7 +8,7 @@ import math
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from simul.common.launch.monitoring.flame_graphs import FlameGraphs
     from simul.common.launch.monitoring.profiler import Profiler
 
-FRESH = (  # settings of a run that is only profiled: no end, no store, no fixed ports, nothing beside the training
+# Settings of a run that is only profiled: no end, no store, no fixed ports, nothing beside the training. `--set` wins.
+FRESH = (
     "stop_after_decisions=0", 'store=""', 'server.endpoint=""', "server.prometheus_port=0", "prometheus_port=0",
     "evaluation.every_decisions=0", "metrics=[]", 'metrics_callback=""',
 )  # fmt: skip
@@ -34,7 +35,10 @@ def add_profile(profile: argparse.ArgumentParser) -> None:
     profile.add_argument("--seconds", type=seconds, default=30.0, metavar="N", help="how long (default: 30)")
     profile.add_argument("--run-dir", type=path, metavar="DIR", help="the active run (default: the one below runs/)")
     profile.add_argument("--mode", metavar="NAME", help="with CONFIG: a section of its `modes`")
-    profile.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="with CONFIG")
+    profile.add_argument(
+        "--set", dest="overrides", action="append", default=[], metavar="K=V",
+        help="with CONFIG; also of what a profiled run lacks by itself: end, store, fixed ports, evaluations, metrics",
+    )  # fmt: skip
     profile.add_argument(
         "--out", type=path, metavar="FILE",
         help="the figures as JSON (default: profile.json in the run directory; with CONFIG in the current one)",
@@ -57,6 +61,7 @@ def seconds(text: str) -> float:
 
 def _profile(options: argparse.Namespace) -> int:
     """Raises ConfigError, and SimulError where the run ended before."""
+    from simul.common.config.loader import DEFAULT_MODE
     from simul.common.launch.monitoring.flame_graphs import FlameGraphs, find_py_spy
     from simul.common.launch.monitoring.output import complain
     from simul.common.launch.monitoring.profiler import Profiler
@@ -84,12 +89,21 @@ def _profile(options: argparse.Namespace) -> int:
         complain(f"Measuring for {options.seconds:g} s.\n")
         if program:
             graphs.start(profiler.pids(), options.seconds, out.with_suffix(""))
-        _finish(profiler, graphs, run_dir, out, name, as_json=options.json)
+        started: dict[str, Any] = {"configuration": None, "mode": None, "settings": []}
+        if fresh:
+            started = {
+                "configuration": str(options.config), "mode": options.mode or DEFAULT_MODE,
+                "settings": options.overrides,
+            }  # fmt: skip
+        _finish(profiler, graphs, run_dir, out, name, started, as_json=options.json)
     return 0
 
 
-def _finish(profiler: Profiler, graphs: FlameGraphs, run_dir: RunDir, out: Path, name: str, *, as_json: bool) -> None:
-    """Print the figures, and write them; `name`: of the run. Raises ConfigError, SimulError."""
+def _finish(
+    profiler: Profiler, graphs: FlameGraphs, run_dir: RunDir, out: Path, name: str, started: Mapping[str, Any], *,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Print the figures, and write them; `name`: of the run, `started`: how. Raises ConfigError, SimulError."""
     import msgspec
 
     from simul.common.launch.monitoring.bottleneck import find_bottleneck
@@ -100,9 +114,11 @@ def _finish(profiler: Profiler, graphs: FlameGraphs, run_dir: RunDir, out: Path,
 
     profile = profiler.finish()
     pictures, failure = graphs.finish()
-    bottleneck = find_bottleneck(profile, run_dir.read_config())
+    config = run_dir.read_config()
+    bottleneck = find_bottleneck(profile, config)
     figures: dict[str, Any] = {
-        **msgspec.to_builtins(profile), **bottleneck._asdict(), "machine": machine(),
+        **started, "config": msgspec.to_builtins(config), **msgspec.to_builtins(profile), **bottleneck._asdict(),
+        "machine": machine(),
         "flame_graphs": [str(picture) for picture in pictures],
     }  # fmt: skip
     text = msgspec.json.format(msgspec.json.encode(figures), indent=2).decode()
@@ -137,7 +153,7 @@ def _new_run(options: argparse.Namespace) -> Iterator[tuple[RunDir, Callable[[],
     from simul.common.config.run_directory import RunDir
     from simul.common.launch.processes.child_command import ChildCommand
 
-    overrides, mode = [*options.overrides, *FRESH], options.mode or DEFAULT_MODE
+    overrides, mode = [*FRESH, *options.overrides], options.mode or DEFAULT_MODE
     load_config(options.config, overrides, mode)
     with tempfile.TemporaryDirectory(prefix="simul-profile-", ignore_cleanup_errors=True) as folder:
         root = Path(folder) / "run"

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from simul.common.config.option_types import path
+from simul.common.config.option_types import add_run, named_run
 
 DOWN_LIMIT_SEC = 300.0  # longer than a supervisor waits for its roles, a learner at its store included
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
@@ -15,15 +15,15 @@ CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time
 
 def add_status(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `simul status` to a parser."""
-    parser.add_argument("--run-dir", type=path, help="default: the run that is active below runs/, else the latest")
+    add_run(parser, "the run that is active below runs/, else the latest")
     parser.add_argument("--json", action="store_true", help="everything, as JSON")
-    parser.set_defaults(run=lambda options: status(options.run_dir, as_json=options.json))
+    parser.set_defaults(run=lambda options: status(named_run(options), as_json=options.json))
 
 
 def add_down(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `simul down` to a parser."""
-    parser.add_argument("--run-dir", type=path, help="default: the run that is active below runs/")
-    parser.set_defaults(run=lambda options: down(options.run_dir))
+    add_run(parser, "the run that is active below runs/")
+    parser.set_defaults(run=lambda options: down(named_run(options)))
 
 
 def status(root: Path | None, *, as_json: bool) -> int:
@@ -33,7 +33,7 @@ def status(root: Path | None, *, as_json: bool) -> int:
 
     from simul.common.launch.monitoring.panel import run_panel
     from simul.common.launch.monitoring.snapshot import Snapshot
-    from simul.common.launch.processes.run_lock import choose_run, living_owner
+    from simul.common.launch.processes.run_lock import choose_run, describe_start, living_owner
     from simul.common.protocol.errors import ConfigError
 
     run_dir = choose_run(root, active_only=False)
@@ -41,7 +41,8 @@ def status(root: Path | None, *, as_json: bool) -> int:
     try:
         snapshot = msgspec.json.decode(file.read_bytes(), type=Snapshot)
     except OSError:
-        raise ConfigError(f"There is no run in {run_dir.root} (no status.json). Start one with `simul up`.") from None
+        missing = f"There is no run in {run_dir.root} (no status.json). Start one with `simul up`."
+        raise ConfigError(describe_start(run_dir) or missing) from None
     except msgspec.DecodeError as error:
         raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None
     owner = living_owner(run_dir)

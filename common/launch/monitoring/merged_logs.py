@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from simul.common.launch.processes.log_rotation import OLD_SUFFIX
 from simul.common.launch.processes.role_process import LOG_NAMES
 from simul.common.protocol.errors import ConfigError
 
@@ -43,7 +44,7 @@ class LogFile:
     """One log file, which may grow, be emptied, or be renamed while its process goes on writing. Raises OSError."""
 
     def __init__(self, path: Path) -> None:
-        self.process = path.name.removesuffix(SUFFIX).removeprefix(PREFIX)
+        self.process = path.name.removesuffix(OLD_SUFFIX).removesuffix(SUFFIX).removeprefix(PREFIX)
         self._file = path.open("rb", buffering=0)  # a buffer would hide that the file was written again
         self._head = b""  # its first bytes: others when it was emptied and written again
         self._part = b""  # of a line whose end is not written yet
@@ -125,7 +126,8 @@ class MergedLogs:
 
     def entries(self, *, last: bool) -> Iterator[Entry]:
         """New entries of all logs, by time; `last` as in `LogFile.entries`."""
-        for path in sorted(self._folder.glob(f"*{SUFFIX}")):
+        rotated = [] if self._files else sorted(self._folder.glob(f"*{SUFFIX}{OLD_SUFFIX}"))  # later: shown already
+        for path in [*rotated, *sorted(self._folder.glob(f"*{SUFFIX}"))]:
             with contextlib.suppress(OSError):  # removed meanwhile
                 status = path.stat()
                 if (status.st_dev, status.st_ino) not in self._files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections import deque
@@ -267,6 +268,20 @@ class StatusFile:
         self._run_dir = run_dir
         self._say = say
         self._written = True
+
+    def read(self) -> bytes:
+        """Its content; empty where there is none."""
+        with contextlib.suppress(OSError):
+            return (self._run_dir.root / "status.json").read_bytes()
+        return b""
+
+    def restore(self, content: bytes) -> None:
+        """Write back what `read` returned; a status that was written meanwhile is removed where there was none."""
+        with contextlib.suppress(OSError):
+            if content:
+                self._run_dir.write("status.json", content)
+            else:
+                (self._run_dir.root / "status.json").unlink(missing_ok=True)
 
     def write(self, snapshot: Snapshot) -> None:
         """Replace its content."""

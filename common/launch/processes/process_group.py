@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
@@ -10,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from simul.common.config.run_directory import RunDir
+from simul.common.launch.processes.log_rotation import rotate_logs
 from simul.common.launch.processes.report_receiver import ReportReceiver
 from simul.common.launch.processes.role_process import LOG_NAMES, ResourceMeter, RoleProcess, role_command
 from simul.common.launch.processes.role_reports import RoleKey, RoleReports
@@ -21,6 +23,7 @@ from simul.common.transport import EndpointMonitor, Poller
 Command = Callable[[str], list[str]]  # role -> command line
 
 READY_LIMIT_SEC = 300.0
+START_ALERT_SEC = 15.0  # a start takes seconds, on a loaded machine some more
 ROLE_TITLES = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
 NEEDED_FILE_NAMES = ("config.yaml", "spec.json", "token")  # what a role reads when it starts
 
@@ -122,22 +125,46 @@ class ProcessGroup:
 
     def ready(self, role: str) -> bool:
         """True when every process of `role` has reported that it is ready."""
-        return all(self.state_of(key) == "ready" for key in self.members if key[0] == role)
+        return not self.unready(role)
 
-    def wait_until_ready(self, role: str, meanwhile: Callable[[], bool]) -> None:
+    def unready(self, role: str) -> list[int]:
+        """Indices of the processes of `role` that are not ready."""
+        return [key[1] for key in self.members if key[0] == role and self.state_of(key) != "ready"]
+
+    def wait_until_ready(
+        self,
+        role: str,
+        meanwhile: Callable[[], bool],
+        say: Callable[[str], None] = lambda sentence: None,
+        patience_sec: float = math.inf,
+    ) -> None:
         """Wait for every process of `role`; `meanwhile` is called often and returns True to stop waiting.
+
+        Args:
+            say: gets a sentence that names those that are not ready, after START_ALERT_SEC and each time that the wait
+                has doubled.
+            patience_sec: once one is ready, wait so long for the others; then return without them.
 
         Raises RoleDied: a process ended, or READY_LIMIT_SEC passed.
         """
-        deadline = time.monotonic() + READY_LIMIT_SEC
-        while not self.ready(role):
+        began, some_ready_at, alert_sec = time.monotonic(), math.inf, START_ALERT_SEC
+        while late := self.unready(role):
             self.check_alive()
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            if len(late) < sum(key[0] == role for key in self.members):
+                some_ready_at = min(some_ready_at, now)
+            if now - some_ready_at >= patience_sec:
+                say(f"{self._are(role, late)} not ready: the run starts without, and goes on waiting")
+                break
+            if now - began >= alert_sec:
+                say(f"{self._are(role, late)} not ready after {now - began:.0f} s: slow to start, or hung")
+                alert_sec = 2 * (now - began)
+            if now - began > READY_LIMIT_SEC:
                 raise RoleDied(
                     f"The {ROLE_TITLES[role]} did not become ready within {READY_LIMIT_SEC:.0f} s; see logs/.", 1
                 )
             if meanwhile():
-                return
+                break
 
     def state_of(self, key: RoleKey) -> str:
         """The state of its last report; `starting` before the first, `stopped` or `dead` after its end."""
@@ -225,9 +252,10 @@ class ProcessGroup:
             member.child.kill()
 
     def measure(self) -> None:
-        """Sample CPU and memory of every process."""
+        """Sample CPU and memory of every process, and rotate logs that have become large."""
         for member in self.members.values():
             member.meter.sample(member.child.pid)
+        rotate_logs(self._run_dir.logs)
 
     def _start_again(self, member: _Member, now: float) -> list[str]:
         """Start a dead member again. EAGAIN and ENOMEM count as a failed start. Raises RoleDied."""
@@ -256,6 +284,11 @@ class ProcessGroup:
             return RoleDied(f"{self._title(child)}: {child.error_message()}", 2 if code == 2 else 1)
         log = child.log_tail() or "(its log is empty)"
         return RoleDied(f"{self._title(child)} died {before}({child.exit_reason()}). The end of its log:\n{log}", 1)
+
+    def _are(self, role: str, indices: Sequence[int]) -> str:
+        """`worker 1 is`, `worker 1, worker 2 are`."""
+        titles = [self._title(self.members[role, index].child) for index in indices]
+        return f"{', '.join(titles)} {'is' if len(titles) == 1 else 'are'}"
 
     def _title(self, child: RoleProcess) -> str:
         if child.role == "env_worker":

@@ -98,7 +98,9 @@ class RoleProcess:
         """The last lines that this life wrote, at most 16 KiB."""
         try:
             with self.log.open("rb") as file:
-                file.seek(max(self._log_start, self.log.stat().st_size - 16_384))
+                size = self.log.stat().st_size
+                start = self._log_start if size >= self._log_start else 0  # rotated since
+                file.seek(max(start, size - 16_384))
                 text = file.read().decode(errors="replace")
         except OSError:
             return ""

@@ -54,11 +54,30 @@ def this_process() -> ProcessIdentity:
     return ProcessIdentity(os.getpid(), psutil.Process().create_time(), this_machine())
 
 
+def describe_start(run_dir: RunDir) -> str:
+    """Of a run without a status.json: a sentence about the supervisor that is starting it; "" where there is none."""
+    owner = _read_owner(run_dir)
+    if owner is None or (owner.here and not owner.alive()):
+        return ""
+    if owner.here:
+        return f"The run in {run_dir.root} is starting (process {owner.pid}); it has no figures yet. Ask again soon."
+    return (
+        f"The run in {run_dir.root} has no figures yet: process {owner.pid} of the machine {host_of(owner.machine)} is "
+        "starting it, or has died there before it wrote any."
+    )
+
+
+def _read_owner(run_dir: RunDir) -> ProcessIdentity | None:
+    try:
+        return msgspec.json.decode((run_dir.root / OWNER_FILE).read_bytes(), type=ProcessIdentity)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
 def living_owner(run_dir: RunDir) -> ProcessIdentity | None:
     """The supervisor that runs in `run_dir` now, if any. Takes up to ELSEWHERE_SEC for one of another machine."""
-    try:
-        owner = msgspec.json.decode((run_dir.root / OWNER_FILE).read_bytes(), type=ProcessIdentity)
-    except (OSError, msgspec.DecodeError):
+    owner = _read_owner(run_dir)
+    if owner is None:
         return None
     return owner if (owner.alive() if owner.here else _status_changes(run_dir)) else None
 
@@ -80,23 +99,25 @@ def _status_changes(run_dir: RunDir) -> bool:
     return False
 
 
-def choose_run(root: Path | None, *, active_only: bool, how: str = "--run-dir") -> RunDir:
+def choose_run(root: Path | None, *, active_only: bool) -> RunDir:
     """The run at `root`, else the one active run below runs/, else (unless `active_only`) the latest one.
 
-    Raises ConfigError where there is none, or several are active. `how`: how the command takes a run directory.
+    Raises ConfigError where there is none, or several are active.
     """
     if root is not None:
         return RunDir(root)
-    found = [RunDir(path.parent) for path in sorted(Path("runs").glob("*/status.json"))]
+    folders = {path.parent for name in ("status.json", OWNER_FILE) for path in Path("runs").glob(f"*/{name}")}
+    found = [RunDir(folder) for folder in sorted(folders)]  # one that starts may have no status yet
     active = [run_dir for run_dir in found if living_owner(run_dir) is not None]
     if len(active) > 1:
         names = ", ".join(str(run_dir.root) for run_dir in active)
-        raise ConfigError(f"Several runs are active: {names}. Choose one with {how}.")
+        raise ConfigError(f"Several runs are active: {names}. Choose one with --run-dir.")
     if active:
         return active[0]
-    if found and not active_only:
-        return max(found, key=lambda run_dir: (run_dir.root / "status.json").stat().st_mtime)
-    raise ConfigError(f"No run is active below runs/. Name a run directory with {how}, or start one: `simul up`.")
+    ended = [run_dir for run_dir in found if (run_dir.root / "status.json").exists()]
+    if ended and not active_only:
+        return max(ended, key=lambda run_dir: (run_dir.root / "status.json").stat().st_mtime)
+    raise ConfigError("No run is active below runs/. Name a run directory with --run-dir, or start one: `simul up`.")
 
 
 def check_unowned(run_dir: RunDir) -> None:

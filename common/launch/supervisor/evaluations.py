@@ -261,8 +261,9 @@ class _Child:
 
 
 def _opened(log: Path) -> IO[bytes]:
-    """The log, emptied, or the null device where it cannot be opened."""
+    """The log, emptied, for appending (see `rotate_logs`), or the null device where it cannot be opened."""
     try:
-        return log.open("wb")
+        log.write_bytes(b"")
+        return log.open("ab")
     except OSError:
         return open(os.devnull, "ab")

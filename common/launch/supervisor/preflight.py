@@ -54,6 +54,12 @@ def check_resources(config: Config) -> None:
     _check_devices({config.server.device, config.learner.device} - {"auto", "cpu"})
 
 
+def check_network(config: Config) -> None:
+    """Raise ConfigError where the network cannot read the game as it is configured."""
+    if problem := config.game_section.network_problem(config.network.name):
+        raise ConfigError(problem)
+
+
 def check_sessions(config: Config, spec: GameSpec) -> None:
     """Raise ConfigError where the server would refuse sessions. Validation has checked games whose seats it knows."""
     wanted = config.workers_of_a_server * config.workers.envs * spec.seats
@@ -101,6 +107,7 @@ def prepare_run(
         ConfigError, RoleDied: a sentence says why the run cannot start.
         StartStopped: `stopped()` became true.
     """
+    check_network(config)
     if run_lock.end_leftover_roles(run_dir):
         say("the last supervisor was killed; its processes have ended")
     check_resources(config)

@@ -29,6 +29,7 @@ from simul.common.store.layout import STOP_WAIT_SEC
 POLL_SEC = 0.1
 SNAPSHOT_EVERY_SEC = 1.0
 LONGEST_POLL_SEC = 1.0
+START_PATIENCE_SEC = 30.0  # for the rest of a role's processes, once one of them is ready
 LAST_REPORTS_SEC = 5.0  # how long to wait for the last reports of roles that have ended
 # Workers first, so that nothing new arrives; the learner last, because it saves.
 STOP_PATIENCE_SEC = {"env_worker": 15.0, "inference_server": 15.0, "learner": 120.0}
@@ -100,11 +101,13 @@ class Supervisor:
     def _run(self) -> int:
         failure: RoleDied | None = None
         with run_lock.config_error_on_write_failure(self._run_dir):
-            before = self._run_dir.read_start_files()
+            before, status_before = self._run_dir.read_start_files(), self._status_file.read()
         self._curves = RunCurves(self._run_dir, self._config)
         self._evaluations = Evaluations(self._config, self._run_dir, self._curves.position.decisions, self._say)
         try:
-            prepare_run(self._config, self._run_dir, self._command, self._origin, self._say, lambda: self._signals.stop)
+            prepare_run(
+                self._config, self._run_dir, self._command, self._origin, self._say, self._poll_while_starting
+            )  # fmt: skip
             self._curves.serve_prometheus()
             self._start_up()
             while not self._done():
@@ -115,6 +118,10 @@ class Supervisor:
                     self._curves.add_evaluation(result)
         except StartStopped:
             pass
+        except ConfigError:
+            if not self._trained:  # nothing of the run has changed
+                self._status_file.restore(status_before)
+            raise
         except RoleDied as error:
             failure = error
         clean = self._shut_down(quiet=failure is not None and not self._trained)
@@ -143,6 +150,7 @@ class Supervisor:
         self._start("learner", 1, config.learner.threads)
         servers = config.cluster.servers.count
         self._start("inference_server", servers, config.server.threads)
+        self._binding.start_without(self._group.unready("inference_server"))
         bound = self._binding.bound
         arguments = [_server_argument(bound[worker]) for worker in sorted(bound)] if servers > 1 else []
         self._start("env_worker", config.workers.count, 1, arguments)
@@ -153,21 +161,28 @@ class Supervisor:
             self._notices.started(self._curves.begin.decisions)
 
     def _start(self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = ()) -> None:
-        """Start a role and wait until each of its processes is ready; `arguments`: the extra ones of each."""
+        """Start a role and wait until its processes are ready; `arguments`: the extra ones of each.
+
+        Once one is ready, it is waited START_PATIENCE_SEC for the others. Those are ready later, or shown as an outage.
+        """
         if self._signals.stop:
             return
         began = time.monotonic()
         self._group.start(role, count, threads, arguments)
-        self._group.wait_until_ready(role, self._poll_while_starting)
-        if not self._signals.stop:
+        self._group.wait_until_ready(role, self._poll_while_starting, self._say, START_PATIENCE_SEC)
+        if not self._signals.stop and self._group.ready(role):
             self._say(f"{ROLE_TITLES[role]} ready ({time.monotonic() - began:.1f} s)")
 
     def _move_workers(self, now: float) -> None:
-        """Workers of a server that is lost start again on the others."""
+        """Workers of a server that is lost start again on the others; those of one that was late start on it."""
         if self._config.cluster.servers.count == 1:
             return
-        for worker, server in self._binding.update(self._monitor.works("inference_server", now), now).items():
-            self._say(f"worker {worker} moves to inference server {server}: its own has not worked for long")
+        works = self._monitor.works("inference_server", now)
+        back = {worker: (server, "it is ready now") for worker, server in self._binding.take_back(works).items()}
+        lost = "its own has not worked for long"
+        moves = back | {worker: (server, lost) for worker, server in self._binding.update(works, now).items()}
+        for worker, (server, why) in moves.items():
+            self._say(f"worker {worker} moves to inference server {server}: {why}")
             self._group.start_again_with(("env_worker", worker), _server_argument(server), now)
 
     def _poll(self) -> None:

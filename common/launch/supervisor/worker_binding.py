@@ -38,12 +38,35 @@ def bind_workers(workers: int, servers: Collection[int], before: Mapping[int, in
 
 
 class WorkerBinding:
-    """The binding over a run's time. A server that works again gets no worker back: they would lose their games."""
+    """The binding over a run's time.
+
+    A server that works again gets no worker back: they would lose their games. One that was not ready when the run
+    started gets its workers once.
+    """
 
     def __init__(self, workers: int, servers: int) -> None:
         self.bound = bind_workers(workers, range(servers))
         self._workers = workers
         self._failed_at: dict[int, float] = {}
+        self._waiting: dict[int, list[int]] = {}  # by a server that was not ready at the start: its workers
+
+    def start_without(self, late: Collection[int]) -> None:
+        """Workers of servers that are `late` start on the others, until theirs works for the first time."""
+        self._waiting = {late_one: [w for w, server in self.bound.items() if server == late_one] for late_one in late}
+        ready = set(self.bound.values()) - set(late)
+        if ready:
+            self.bound = bind_workers(self._workers, ready, self.bound)
+
+    def take_back(self, works: Mapping[int, bool]) -> dict[int, int]:
+        """The workers of late servers that work now, with these servers. `works`: as for `update`."""
+        moved = {
+            worker: server
+            for server in [server for server in self._waiting if works.get(server)]
+            for worker in self._waiting.pop(server)
+            if self.bound[worker] != server
+        }
+        self.bound |= moved
+        return moved
 
     def update(self, works: Mapping[int, bool], now: float) -> dict[int, int]:
         """The workers that move, with their new servers. `works`: whether each server reports and is ready."""

@@ -17,6 +17,7 @@ from typing import NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from simul.common.config.games.ofc import INSTEAD
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
 from simul.common.nets.layers.card_rows import (
     COMPLETE,
@@ -277,12 +278,12 @@ def _columns(spec: GameSpec) -> tuple[slice, slice, slice, slice]:
             found = f"has one of {parts[name].size}" if name in parts else "has none"
             raise ConfigError(
                 f"The network ofc reads Open Face Chinese without jokers: a slice {name} of {size} numbers; "
-                f"{spec.name} {found}. Set network.name: mlp_lstm."
+                f"{spec.name} {found}. {INSTEAD}"
             )
     if spec.num_actions != len(OPENINGS) + len(LATER):
         raise ConfigError(
             f"The network ofc scores {len(OPENINGS) + len(LATER)} actions; {spec.name} has {spec.num_actions}. "
-            "Set network.name: mlp_lstm."
+            f"{INSTEAD}"
         )
     spans = []
     for first, last in (("cards.own.top", "cards.own.bottom"), ("hand.0", f"hand.{MOST - 1}")):

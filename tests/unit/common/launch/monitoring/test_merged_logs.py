@@ -9,6 +9,7 @@ from datetime import datetime
 import pytest
 
 from simul.common.launch.monitoring.merged_logs import MergedLogs, check_roles, format_entry, process_filter
+from simul.common.launch.processes.log_rotation import rotate_logs
 from simul.common.protocol.errors import ConfigError
 
 ALL = process_filter([])
@@ -44,6 +45,16 @@ def merged():
 
 def shown(logs: MergedLogs, *, last: bool = True) -> list[str]:
     return [line for entry in logs.entries(last=last) for line in format_entry(entry)]
+
+
+def test_a_rotated_log_is_read_before_what_followed_and_once(folder, merged):
+    whole = shown(merged(folder, 0.0, ALL))
+    logs = merged(folder, 0.0, ALL)
+    assert shown(logs) == whole
+    rotate_logs(folder, 0)
+    append(folder / "simul-learner-0.log", "2026-11-22 20:01:00,000 simul-learner-0 INFO after it\n")
+    assert shown(logs) == ["2026-11-22 20:01:00,000 learner-0    INFO after it"]
+    assert shown(merged(folder, 0.0, ALL)) == [*whole, "2026-11-22 20:01:00,000 learner-0    INFO after it"]
 
 
 def append(path, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.launch.processes.log_rotation import rotate_logs
 from simul.common.launch.processes.role_process import RoleProcess, role_command
 from simul.common.runtime.installation import ROOT
 
@@ -28,6 +30,22 @@ def test_a_role_whose_log_cannot_be_written_runs_without_one(run_dir):
     child._process.wait(100)
     assert child.exit_reason() == "exit code 1"
     assert child.log_tail() == ""
+
+
+def test_a_log_is_rotated_while_its_process_writes_and_its_tail_is_that_of_the_new_one(run_dir):
+    (run_dir.logs / "simul-learner-0.log").write_text("of a life before\n" * 100)
+    os.mkfifo(run_dir.root / "fifo")
+    line = f"echo first >&2; read line <{run_dir.root / 'fifo'}; echo second >&2"
+    child = RoleProcess("learner", 0, run_dir, ["sh", "-c", line, "sh"])
+    with (run_dir.root / "fifo").open("w") as fifo:
+        rotate_logs(run_dir.logs, 100_000)
+        assert not (run_dir.logs / "simul-learner-0.log.1").exists()
+        rotate_logs(run_dir.logs, 1000)
+        fifo.write("go on\n")
+    child._process.wait(100)
+    assert child.log_tail() == "second"
+    assert (run_dir.logs / "simul-learner-0.log.1").read_text().endswith("of a life before\nfirst\n")
+    assert sorted(path.name for path in run_dir.logs.iterdir()) == ["simul-learner-0.log", "simul-learner-0.log.1"]
 
 
 @pytest.mark.parametrize("asked", [True, False])

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.commands.status import down
+from simul.common.launch.commands.status import down, status
 from simul.common.launch.processes import run_lock
 from simul.common.launch.processes.run_lock import ProcessIdentity, living_owner, this_process
 from simul.common.protocol.errors import ConfigError
@@ -60,6 +60,33 @@ def test_an_owner_file_that_was_removed_is_written_again(run_dir):
     assert run_lock.living_owner(run_dir) is None
     run_lock.restore_claim(run_dir)
     assert run_lock.living_owner(run_dir) == run_lock.this_process()
+
+
+def test_the_status_of_a_run_that_has_none_yet_names_the_process_that_starts_it(run_dir, monkeypatch):
+    with pytest.raises(ConfigError, match=r"There is no run in .* \(no status.json\)"):
+        status(run_dir.root, as_json=False)
+    run_lock.claim(run_dir)
+    with pytest.raises(ConfigError, match=rf"is starting \(process {os.getpid()}\); it has no figures yet"):
+        status(run_dir.root, as_json=False)
+    foreign = msgspec.structs.replace(this_process(), machine="node-7/0123/4")
+    run_lock.write_atomically(run_dir, "supervisor.pid", foreign)
+    with pytest.raises(ConfigError, match=rf"process {os.getpid()} of the machine node-7 is starting it, or has died"):
+        status(run_dir.root, as_json=False)
+    gone = msgspec.structs.replace(this_process(), create_time=0.0)
+    run_lock.write_atomically(run_dir, "supervisor.pid", gone)
+    with pytest.raises(ConfigError, match="There is no run in"):
+        status(run_dir.root, as_json=False)
+
+
+def test_a_run_that_has_no_status_yet_is_found_below_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_dir = RunDir("runs/new")
+    run_dir.create()
+    run_lock.claim(run_dir)
+    assert run_lock.choose_run(None, active_only=True).root == run_dir.root
+    run_lock.release(run_dir)
+    with pytest.raises(ConfigError, match="No run is active"):
+        run_lock.choose_run(None, active_only=False)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from simul.common.config.checkpoint_folder import link_folder, replace_best
 from simul.common.config.loader import load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, EvaluationConfig
+from simul.common.launch.processes.log_rotation import rotate_logs
 from simul.common.launch.supervisor import evaluations as module
 from simul.common.launch.supervisor.checkpoint_files import find_fault
 from simul.common.launch.supervisor.evaluations import Evaluations, evaluation_command
@@ -270,3 +271,15 @@ def test_the_command_plays_each_opponent_and_shares_nothing_with_the_run(tmp_pat
 def test_the_settings_of_the_command_are_a_configuration():
     config = load_config("cartpole", ["server.endpoint=tcp://127.0.0.1:5556", *module.OVERRIDES])
     assert (config.server.endpoint, config.server.curve_keys, config.server.device) == ("", "", "cpu")
+
+
+def test_the_log_begins_empty_and_can_be_rotated(tmp_path):
+    log = tmp_path / "simul-evaluation.log"
+    log.write_text("of the last evaluation\n")
+    with module._opened(log) as file:
+        file.write(b"first\n")
+        file.flush()
+        assert log.read_bytes() == b"first\n"
+        rotate_logs(tmp_path, 1)
+        file.write(b"second\n")
+    assert log.read_bytes() == b"second\n"

@@ -51,6 +51,23 @@ def test_a_refused_start_leaves_no_run_directory_that_it_made(tmp_path, there_be
     assert not run_dir.sockets.exists()
 
 
+@pytest.mark.parametrize("status_before", [b"", b'{"phase": "stopped"}'])
+def test_a_run_shows_that_it_starts_before_the_game_answers_and_a_refused_start_leaves_the_status(
+    tmp_path, status_before
+):
+    status = tmp_path / "status.json"
+    if status_before:
+        status.write_bytes(status_before)
+    wait = (
+        f"import pathlib, sys, time\nfile = pathlib.Path({str(status)!r})\n"
+        "while not (file.exists() and 'starting' in file.read_text()): time.sleep(0.05)\n"
+        "sys.stderr.write('No, but it starts.'); sys.exit(2)"
+    )
+    with pytest.raises(ConfigError, match="No, but it starts"):
+        Supervisor(Config(), RunDir(tmp_path), make_display(True), lambda role: [sys.executable, "-c", wait]).run()
+    assert (status.read_bytes() if status.exists() else b"") == status_before
+
+
 CHILD = SimpleNamespace(name="simul-learner-0", pid=os.getpid(), run_id=1, exit_code=lambda: None)
 
 

@@ -54,6 +54,27 @@ def test_workers_move_where_their_server_has_not_worked_for_long_and_only_then()
     assert set(binding.bound.values()) == {0}
 
 
+def test_workers_of_a_late_server_start_on_the_others_and_go_to_it_once_it_works():
+    binding = WorkerBinding(4, 2)
+    before = dict(binding.bound)
+    waiting = {worker for worker, server in before.items() if server == 1}
+    binding.start_without([1])
+    assert set(binding.bound.values()) == {0}
+    assert not binding.take_back({0: True, 1: False})
+    assert not binding.update({0: True, 1: False}, 0.0)
+    assert binding.take_back({0: True, 1: True}) == dict.fromkeys(waiting, 1)
+    assert binding.bound == before
+    assert not binding.take_back({0: True, 1: True}), "once"
+
+
+def test_where_every_server_is_late_workers_keep_theirs():
+    binding = WorkerBinding(4, 2)
+    before = dict(binding.bound)
+    binding.start_without([0, 1])
+    assert binding.bound == before
+    assert not binding.take_back({0: True, 1: True})
+
+
 def test_workers_stay_where_no_server_works():
     binding = WorkerBinding(4, 2)
     neither = {0: False, 1: False}

@@ -210,7 +210,7 @@ def test_two_players_are_read_too() -> None:
     ("spec", "words"),
     [
         (ofc_spec(Rules(jokers=1)), r"without jokers: a slice cards.own.top of 52 numbers; .* has one of 53"),
-        (GameSpec("vector", 4, 2), "vector has none. Set network.name: mlp_lstm"),
+        (GameSpec("vector", 4, 2), "vector has none. Set network.name=mlp_lstm and network.options={hidden: 256"),
         (GameSpec("short", SPEC.observation_size, 5, layout=SPEC.layout), "scores 259 actions; short has 5"),
     ],
 )
