@@ -1,4 +1,4 @@
-"""`make test-kills`: random signals to the processes of a real run; its books must balance by summary.json alone.
+"""`make test-chaos`: random signals to the processes of a real run; its books must balance by summary.json alone.
 
     python -m tests.support.random_kills cartpole --kills 200 --seed 1
 
@@ -34,6 +34,10 @@ GAMES = {
     "cartpole": ("configs/cartpole.yaml", "learner.batch_steps=256", "learner.epochs=1"),
     "two-servers": (
         "configs/cartpole.yaml", "learner.batch_steps=256", "learner.epochs=1", "cluster.servers.count=2",
+    ),
+    "chaos": (
+        "configs/cartpole.yaml", "learner.batch_steps=256", "learner.epochs=1", "cluster.servers.count=2",
+        "cluster.learner.ranks=2",
     ),
     "pokemon": (
         "configs/pokemon.yaml", "workers.envs=8", "learner.batch_steps=256", "learner.minibatches=1",

@@ -18,7 +18,7 @@ from simul.common.launch.processes.role_reports import counts, number
 MOST_PROCESSES = 6
 MOST_OPPONENTS = 4
 MOST_EVENTS = 3
-MOST_SERVERS = 4
+MOST_SHOWN = 4  # servers, or ranks of the learner
 LOSSES = ("policy_loss", "value_loss", "entropy")
 BARS = "▁▂▃▄▅▆▇█"
 WORKER_WORDS = {"wait": "waiting", "envs": "envs", "messages": "messages", "other": "other"}
@@ -32,7 +32,8 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     if evaluation := format_evaluation(snapshot.figures):
         title.append(f"  evaluation {evaluation}")
     title.no_wrap, title.overflow = True, "ellipsis"
-    shown = MOST_EVENTS - bool(format_store(snapshot.learner)) - bool(snapshot.servers)  # their rows take the place
+    rows = (format_store(snapshot.learner), snapshot.servers, snapshot.ranks)  # which take the place of events
+    shown = max(MOST_EVENTS - sum(map(bool, rows)), 1)
     events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-shown:]]
     return Group(title, _figures(snapshot), process_table(snapshot), *events)
 
@@ -64,6 +65,7 @@ def _figures(snapshot: Snapshot) -> Table:
         *format_results(snapshot.workers),
         *([("search", search)] if (search := format_search(snapshot)) else []),
         *([("servers", format_servers(snapshot))] if snapshot.servers else []),
+        *([("ranks", format_ranks(snapshot))] if snapshot.ranks else []),
         ("workers", format_worker_split(snapshot.figures)),
         *([("store", store)] if (store := format_store(snapshot.learner)) else []),
         ("dropped", format_causes(dropped_by_cause(snapshot)) or "nothing"),
@@ -167,6 +169,7 @@ def run_line(snapshot: Snapshot) -> str:
         *([f"evaluation {evaluation}"] if (evaluation := format_evaluation(snapshot.figures)) else []),
         *([f"search {search}"] if (search := format_search(snapshot)) else []),
         *([f"servers {format_servers(snapshot)}"] if snapshot.servers else []),
+        *([f"ranks {format_ranks(snapshot)}"] if snapshot.ranks else []),
         *([f"store {store}"] if (store := format_store(snapshot.learner)) else []),
         f"workers {format_worker_split(snapshot.figures)}",
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
@@ -263,14 +266,23 @@ def format_version(snapshot: Snapshot) -> str:
 
 def format_servers(snapshot: Snapshot) -> str:
     """`0 52%, 1 48% of the decisions`: the part of each, by index."""
-    total = sum(number(each, "decisions") or 0 for each in snapshot.servers.values())
-    servers = list(snapshot.servers.items())[:MOST_SERVERS]
-    shares = [
-        f"{name.rpartition('-')[2]} {(number(each, 'decisions') or 0) / total if total else 0.0:.0%}"
-        for name, each in servers
-    ]
-    more = len(snapshot.servers) - len(servers)
-    return f"{', '.join(shares)} of the decisions{f', and {more} more' if more else ''}"
+    return f"{_parts(snapshot.servers, 'decisions')} of the decisions{_more(snapshot.servers)}"
+
+
+def format_ranks(snapshot: Snapshot) -> str:
+    """`0 51%, 1 49% of what was learned from`: the part of each rank of the learner."""
+    return f"{_parts(snapshot.ranks, 'decisions_learned_since_start')} of what was learned from{_more(snapshot.ranks)}"
+
+
+def _parts(each: Mapping[str, Mapping[str, Any]], figure: str) -> str:
+    numbers = {name.rpartition("-")[2]: number(metrics, figure) or 0 for name, metrics in each.items()}
+    total = sum(numbers.values())
+    shown = list(numbers.items())[:MOST_SHOWN]
+    return ", ".join(f"{index} {value / total if total else 0.0:.0%}" for index, value in shown)
+
+
+def _more(each: Mapping[str, object]) -> str:
+    return f", and {len(each) - MOST_SHOWN} more" if len(each) > MOST_SHOWN else ""
 
 
 def _lag(learner: Mapping[str, Any]) -> str:
