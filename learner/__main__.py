@@ -127,16 +127,8 @@ def _learn(
         replay = _open_replay(config, spec, run_dir) if leads else None
     else:
         updater = _build_updater(config, network, spec, stages, ranks)
-    facts = RunFacts(spec, config.network, config.fingerprint(), config.seed)
-    resident = options.past_resident if config.opponents.past > 0 else 0
-    league = League(run_dir.checkpoints / "past", every_decisions=options.past_every_decisions, resident=resident)
     store = CheckpointStore(run_dir.checkpoints)
-    checkpoints = CheckpointSchedule(
-        store, league, facts, begin=time.monotonic(),
-        every_sec=options.checkpoint_every_sec, milestone_every_decisions=options.milestone_every_decisions,
-        evaluation_every_decisions=config.evaluation.every_decisions,
-        mirror=_make_mirror(config, arguments) if leads else None,
-    )  # fmt: skip
+    checkpoints = _checkpoint_schedule(arguments, config, spec, store, mirrored=leads)
     published = LastVersionFile(run_dir.checkpoints)
     progress = Progress()
     if leads:
@@ -146,15 +138,10 @@ def _learn(
     if checkpoints.mirror is not None:
         checkpoints.mirror.start()
     with ExitStack() as opened:
-        unrolls = opened.enter_context(closing(RouterSocket(run_dir.endpoint("unrolls", arguments.index))))
+        unrolls = opened.enter_context(closing(RouterSocket(run_dir.endpoint("unrolls", ranks.rank))))
         weights = opened.enter_context(closing(RouterSocket(run_dir.endpoint("weights")))) if leads else None
-        checker = UnrollChecker(spec, network.state_size, options.unroll_length)
-        batch_steps = options.batch_steps
-        needed = math.ceil(batch_steps / (config.replay.uses if options.algorithm == ALPHAZERO else ranks.count))
-        credits = CreditAllocator(2 * needed, options.unroll_length)
         handshake = ServerHandshake(run_dir.token(), spec.fingerprint(), progress.version)
-        sample_checker = None if options.algorithm != ALPHAZERO else SampleChecker(spec)
-        receiver = UnrollReceiver(unrolls, weights, checker, credits, handshake, sample_checker)
+        receiver = _build_receiver(config, spec, network.state_size, unrolls, weights, handshake, ranks)
         if not leads:
             receiver.note_published(progress.version)
         trainer = _build_trainer(config, updater, receiver, replay, stages, ranks)
@@ -167,6 +154,41 @@ def _learn(
             receiver.close()
             if checkpoints.mirror is not None:
                 checkpoints.mirror.close()
+
+
+def _checkpoint_schedule(
+    arguments: RoleArguments, config: Config, spec: GameSpec, store: CheckpointStore, *, mirrored: bool
+) -> CheckpointSchedule:
+    options = config.learner
+    facts = RunFacts(spec, config.network, config.fingerprint(), config.seed)
+    resident = options.past_resident if config.opponents.past > 0 else 0
+    past = arguments.run_dir.checkpoints / "past"
+    league = League(past, every_decisions=options.past_every_decisions, resident=resident)
+    return CheckpointSchedule(
+        store, league, facts, begin=time.monotonic(),
+        every_sec=options.checkpoint_every_sec, milestone_every_decisions=options.milestone_every_decisions,
+        evaluation_every_decisions=config.evaluation.every_decisions,
+        mirror=_make_mirror(config, arguments) if mirrored else None,
+    )  # fmt: skip
+
+
+def _build_receiver(
+    config: Config,
+    spec: GameSpec,
+    state_size: int,
+    unrolls: RouterSocket,
+    weights: RouterSocket | None,
+    handshake: ServerHandshake,
+    ranks: Ranks,
+) -> UnrollReceiver:
+    options = config.learner
+    checker = UnrollChecker(spec, state_size, options.unroll_length)
+    if options.algorithm == ALPHAZERO:
+        needed, samples = math.ceil(options.batch_steps / config.replay.uses), SampleChecker(spec)
+    else:
+        needed, samples = math.ceil(options.batch_steps / ranks.count), None
+    credits = CreditAllocator(2 * needed, options.unroll_length)
+    return UnrollReceiver(unrolls, weights, checker, credits, handshake, samples)
 
 
 def _make_mirror(config: Config, arguments: RoleArguments) -> StoreMirror | None:

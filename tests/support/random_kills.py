@@ -4,7 +4,8 @@
 
 SIGKILL, SIGTERM, and SIGSTOP with a SIGCONT up to 5 s later, to learner, server, workers and simulator hosts, also
 while they start. Ten deaths of a role in two minutes, or five in a row before it is ready, end a run: the killer stays
-below.
+below. No process and no file but the run's own may be left. `chaos` has two servers and two ranks of the learner, and
+must still learn CartPole.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +27,7 @@ from typing import Any
 import psutil
 
 from simul.common.launch.monitoring.accounting import imbalances
+from simul.common.runtime.installation import ROOT
 from tests.support.command import Simul
 
 MOST_DEATHS, WINDOW_SEC = 8, 121.0
@@ -36,15 +39,17 @@ GAMES = {
         "configs/cartpole.yaml", "learner.batch_steps=256", "learner.epochs=1", "cluster.servers.count=2",
     ),
     "chaos": (
-        "configs/cartpole.yaml", "learner.batch_steps=256", "learner.epochs=1", "cluster.servers.count=2",
-        "cluster.learner.ranks=2",
+        "configs/cartpole.yaml", "cluster.servers.count=2", "cluster.learner.ranks=2",
+        "learner.total_decisions=200000",
     ),
     "pokemon": (
         "configs/pokemon.yaml", "workers.envs=8", "learner.batch_steps=256", "learner.minibatches=1",
         "opponents=random:0.4,max:0.2,self:0.4",
     ),
 }  # fmt: skip
-KILLS = {"cartpole": 200, "two-servers": 200, "pokemon": 60}
+KILLS = {"cartpole": 200, "two-servers": 200, "chaos": 200, "pokemon": 60}
+LEARNED, MEAN_RETURN = 200_000, 475.0  # of `chaos`: decisions to learn from, and what the greedy policy then reaches
+LEARN_SEC = 3600.0
 SIGNALS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGSTOP")
 
 
@@ -98,10 +103,11 @@ def _hosts(worker: int) -> list[int]:
         return []
 
 
-def run(game: str, kills: int, seed: int, root: Path) -> dict[str, Any]:
+def run(game: str, kills: int, seed: int, root: Path, *, learn: bool = False) -> dict[str, Any]:
     """A run with 2 workers that gets `kills` signals, plays and learns on, and stops. Fails where its books are wrong.
 
-    Returns its summary, with what was done under `signals`.
+    `learn`: it goes on until it has learned from LEARNED decisions, and must reach MEAN_RETURN. Returns its summary,
+    with what was done under `signals`.
     """
     config, *changes = GAMES[game]
     changes += ["workers.count=2", "learner.checkpoint_every_sec=1"]
@@ -117,6 +123,8 @@ def run(game: str, kills: int, seed: int, root: Path) -> dict[str, Any]:
         simul.wait_for(
             lambda _: simul.decisions() > decisions + 50 and simul.versions() > version, "it learns on", PATIENCE_SEC
         )
+        if learn:
+            simul.wait_for(lambda s: s["learner"].get("decisions_learned", 0) >= LEARNED, "it has learned", LEARN_SEC)
         children = psutil.Process(simul.process.pid).children(recursive=True)
         code, printed = simul.finish()
     finally:
@@ -125,7 +133,31 @@ def run(game: str, kills: int, seed: int, root: Path) -> dict[str, Any]:
     assert code == 0, printed
     assert imbalances(summary) == [], printed
     assert not psutil.wait_procs(children, PATIENCE_SEC)[1]
+    assert _left_behind(simul) == []
+    if learn:
+        mean = _mean_return(root)
+        assert mean >= MEAN_RETURN, f"mean return {mean}"
+        summary = {**summary, "mean_return": mean}
     return {**summary, "signals": dict(sorted(killer.done.items()))}
+
+
+def _left_behind(simul: Simul) -> list[str]:
+    """Processes of the run, its sockets, and files that were written aside."""
+    root = str(simul.run_dir.root)
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if root in process.cmdline():
+                found.append(" ".join(process.cmdline()))
+    files = [simul.run_dir.sockets, *simul.run_dir.root.rglob(".*")]
+    return found + [str(path) for path in files if path.exists()]
+
+
+def _mean_return(root: Path) -> float:
+    """Of 100 episodes of the greedy policy."""
+    line = [sys.executable, "-m", "simul.common.cli", "eval", "--checkpoint", str(root), "--episodes", "100", "--json"]
+    answer = subprocess.run(line, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return float(json.loads(answer.stdout)["mean_return"])
 
 
 def _all_ready(status: dict[str, Any]) -> bool:
@@ -143,8 +175,10 @@ def main() -> int:
         kills = options.kills or KILLS[game]
         sys.stdout.write(f"{game}: {kills} signals, seed {options.seed}\n")
         with tempfile.TemporaryDirectory(prefix="random-kills-") as folder:
-            summary = run(game, kills, options.seed, Path(folder) / "run")
-        for name in ("signals", "restarts", "unreported", "accounting"):
+            summary = run(game, kills, options.seed, Path(folder) / "run", learn=game == "chaos")
+        for name in ("signals", "restarts", "unreported", "accounting", "mean_return"):
+            if name not in summary:
+                continue
             sys.stdout.write(f"{name}: {json.dumps(summary[name])}\n")
     return 0
 

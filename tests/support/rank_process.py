@@ -23,6 +23,7 @@ from simul.learner.algorithms import ALGORITHMS, Settings
 from simul.learner.batches import ReceivedUnroll, empty_unroll
 from simul.learner.process_group import ProcessGroup
 from simul.learner.ranks import ALONE, Ranks
+from simul.learner.sample_trainer import SampleUpdater, split_columns
 from simul.learner.update import Updater
 
 SPEC = GameSpec("numbers", 3, 4)
@@ -127,12 +128,46 @@ def learn(algorithm: str, ranks: Ranks = ALONE) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in updater.network.state_dict().items()} | shown
 
 
+def make_samples(rows: int) -> dict[str, NDArray[np.generic]]:
+    """Columns as `messages.Samples` declares them; all actions are legal."""
+    random = np.random.default_rng(rows)
+    count = random.integers(0, 4, rows).astype(np.int32)
+    return {
+        "observation": random.normal(size=(rows, SPEC.observation_size)).astype(np.float32),
+        "mask": np.full((rows, 1), 0b1111, np.uint8),
+        "target_count": count,
+        "target_action": np.concatenate([np.arange(n) for n in count]).astype(np.int32),
+        "target_probability": np.concatenate([np.full(n, 1 / max(n, 1)) for n in count]).astype(np.float32),
+        "outcome": random.uniform(-1, 1, rows).astype(np.float32),
+        "policy_version": np.zeros(rows, np.int64),
+    }
+
+
+def learn_samples(rows: int, ranks: Ranks = ALONE) -> dict[str, Tensor]:
+    """Gradients and figures of alphazero's minibatch of `rows` samples, which rank 0 deals. float32."""
+    network = make_network().float()
+    updater = SampleUpdater(
+        network, num_actions=SPEC.num_actions, minibatches=1, max_gradient_norm=1e9, weight_decay=0.0, ranks=ranks
+    )
+    parts = split_columns(make_samples(rows), ranks.count) if ranks.rank == 0 else ()
+    result, _, outcomes = updater.update([ranks.deal_arrays(parts)], 1e-3, Settings())
+    assert result.steps == 1
+    assert ranks.count > 1 or len(outcomes) == rows
+    gradients = {f"gradient {name}": p.grad for name, p in network.named_parameters() if p.grad is not None}
+    return gradients | {f"figure {name}": torch.tensor(value) for name, value in result.figures.items()}
+
+
+SAMPLES = (9, 1)  # of the second one a rank gets nothing
+
+
 def main() -> int:
     """Writes FOLDER/RANK-ALGORITHM.safetensors."""
     rank, folder = int(sys.argv[1]), Path(sys.argv[2])
     with closing(ProcessGroup(rank, RANKS, folder / "meeting", torch.device("cpu"), lambda: False)) as ranks:
         for algorithm in ALGORITHMS:
             save_file(learn(algorithm, ranks), folder / f"{rank}-{algorithm}.safetensors")
+        for rows in SAMPLES:
+            save_file(learn_samples(rows, ranks), folder / f"{rank}-alphazero{rows}.safetensors")
     return 0
 
 

@@ -32,10 +32,12 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     if evaluation := format_evaluation(snapshot.figures):
         title.append(f"  evaluation {evaluation}")
     title.no_wrap, title.overflow = True, "ellipsis"
-    rows = (format_store(snapshot.learner), snapshot.servers, snapshot.ranks)  # which take the place of events
-    shown = max(MOST_EVENTS - sum(map(bool, rows)), 1)
+    # Rows that take the place of events; the last event stays, and a process makes room.
+    more = sum(map(bool, (format_store(snapshot.learner), snapshot.servers, snapshot.ranks)))
+    shown = max(MOST_EVENTS - more, 1)
+    processes = MOST_PROCESSES - max(more - (MOST_EVENTS - 1), 0)
     events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-shown:]]
-    return Group(title, _figures(snapshot), process_table(snapshot), *events)
+    return Group(title, _figures(snapshot), process_table(snapshot, processes), *events)
 
 
 def _figures(snapshot: Snapshot) -> Table:
@@ -135,21 +137,21 @@ def format_worker_split(figures: Mapping[str, float]) -> str:
     return f"{text or '-'}{'' if step_us is None else f'; {format_number(step_us, 1)} us a step'}"
 
 
-def process_table(snapshot: Snapshot) -> Table:
-    """State, CPU, memory and restarts of each process."""
+def process_table(snapshot: Snapshot, most: int = MOST_PROCESSES) -> Table:
+    """State, CPU, memory and restarts of each process, `most` of them."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name, justify in (("process", "left"), ("state", "left"), ("CPU %", "right"), ("MiB", "right"),
                           ("hosts", "right"), ("peak", "right"), ("restarts", "right")):  # fmt: skip
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for p in snapshot.processes[:MOST_PROCESSES]:
+    for p in snapshot.processes[:most]:
         style = "" if p.state in ("ready", "stopped") else "yellow"
         table.add_row(
             p.name, Text(p.state, style=style), f"{p.cpu_percent:.0f}", f"{p.rss_mb + p.children_rss_mb:.0f}",
             f"{p.children_rss_mb:.0f}" if p.children_rss_mb else "",
             f"{p.peak_rss_mb + p.peak_children_rss_mb:.0f}", str(p.restarts or ""),
         )  # fmt: skip
-    if len(snapshot.processes) > MOST_PROCESSES:
-        table.add_row(f"and {len(snapshot.processes) - MOST_PROCESSES} more")
+    if len(snapshot.processes) > most:
+        table.add_row(f"and {len(snapshot.processes) - most} more")
     return table
 
 

@@ -18,7 +18,7 @@ from simul.common.runtime.installation import ROOT
 from simul.learner.algorithms import ALGORITHMS
 from simul.learner.ranks import ALONE, split_steps
 from simul.learner.sample_trainer import split_columns
-from tests.support.rank_process import RANKS, learn
+from tests.support.rank_process import RANKS, SAMPLES, learn, learn_samples
 
 LIMIT_SEC = 280.0
 
@@ -40,9 +40,8 @@ def learned_by_ranks(tmp_path_factory):
             rank.kill()
             rank.wait()
     assert [rank.returncode for rank in ranks] == [0] * RANKS, ended
-    return {
-        (rank, name): load_file(folder / f"{rank}-{name}.safetensors") for rank in range(RANKS) for name in ALGORITHMS
-    }
+    names = (*ALGORITHMS, *(f"alphazero{rows}" for rows in SAMPLES))
+    return {(rank, name): load_file(folder / f"{rank}-{name}.safetensors") for rank in range(RANKS) for name in names}
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -53,6 +52,13 @@ def test_two_ranks_learn_what_one_process_learns_from_all_their_unrolls(learned_
     weights = [{n: v for n, v in learned_by_ranks[r, algorithm].items() if "figure" not in n} for r in range(RANKS)]
     torch.testing.assert_close(weights[1], weights[0], rtol=0, atol=0)
     assert {name for name in expected if "figure" in name} >= {"figure explained_variance", "figure gradient_norm"}
+
+
+@pytest.mark.parametrize("rows", SAMPLES)
+def test_the_gradient_of_dealt_samples_is_that_of_all_of_them(learned_by_ranks, rows):
+    expected = learn_samples(rows)
+    for rank in range(RANKS):
+        torch.testing.assert_close(learned_by_ranks[rank, f"alphazero{rows}"], expected, rtol=1e-5, atol=1e-6)
 
 
 @given(st.lists(st.integers(0, 500), min_size=1, max_size=8), st.integers(1, 1000))
