@@ -7,6 +7,7 @@ all of them. gloo listens on the loopback interface: it has no authentication.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -58,10 +59,14 @@ class ProcessGroup:
     def _wait_until(self, condition: Callable[[], object]) -> None:
         """Not a wait inside torch: a signal or the parent's death ends it."""
         deadline = time.monotonic() + MEETING_SEC
-        while not condition():
+        while not self._reached(condition):
             if self._stopped() or time.monotonic() > deadline:
                 raise RankLostError(f"Rank {self.rank} of {self.count} stopped waiting for the others.")
             time.sleep(POLL_SEC)
+
+    def _reached(self, condition: Callable[[], object]) -> object:
+        with _lost("the meeting point"):
+            return condition()
 
     def gather_numbers(self, numbers: Sequence[int]) -> list[list[int]]:
         """See `Ranks`."""
@@ -144,5 +149,5 @@ def _lost(what: str) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        reason = str(error).splitlines()[0][:200]
-        raise RankLostError(f"Another rank of the learner is gone or silent ({what}): {reason}") from error
+        reason = re.sub(r"^\[[^]]*\] ", "", str(error)).partition(". ")[0]  # without gloo's source file and its advice
+        raise RankLostError(f"Another rank of the learner is gone or silent ({what}): {reason}.") from error

@@ -58,7 +58,7 @@ class RankedLearner(Learner):
         if self._foreign >= self.progress.version:
             self.progress.version = self._foreign + 1
             self._receiver.note_published(self.progress.version)
-            self._ranks.gather_numbers([])  # rank 0 publishes it once all expect it
+            self._ranks.gather_numbers([0])  # rank 0 publishes it once all expect it
             self._announce_skipped(self._foreign)
 
     def _pull(self) -> Any:

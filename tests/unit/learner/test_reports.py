@@ -31,7 +31,7 @@ def test_samples_that_are_drawn_again_count_in_the_lag_and_not_in_the_decisions(
         statistics.count_trained(Trained(result, 1, 1, 0, np.array([1, 2, 3, 6]), reward_mean=0.0, largest_reward=1.0))
     assert statistics.decisions == 2
     assert statistics.lag()["mean"] == 3
-    nothing = Trained(result, 0, 0, np.zeros(0, np.int64), reward_mean=0.0, largest_reward=1.0)
+    nothing = Trained(result, 0, 0, 0, np.zeros(0, np.int64), reward_mean=0.0, largest_reward=1.0)
     statistics.count_trained(nothing)
     assert statistics.lag()["recent_max"] == 6
 
