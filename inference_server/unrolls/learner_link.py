@@ -86,8 +86,8 @@ class _Lane:
         """Take back what was not taken. A rank that still reads it finds another serial."""
         self._credit = self._sent = 0
         self.opened = False
+        self.taken_back += len(self._in_flight)
         for place in self._in_flight:
-            self.taken_back += place >= 0
             _give_back(memory, place)
         self._in_flight.clear()
 
@@ -149,7 +149,7 @@ class LearnerLink:
 
     @property
     def taken_back(self) -> int:
-        """Of these, what the learner had not taken when it fell silent."""
+        """What a rank of the learner had not taken when it fell silent."""
         return sum(lane.taken_back for lane in self._lanes)
 
     @property
