@@ -8,7 +8,7 @@ CONFIG ?= configs/pokemon.yaml
 HOURS ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long test-kills soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-tables bench-ofc bench-search docs clean
+.PHONY: help up setup test test-long test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-tables bench-ofc bench-search docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -27,7 +27,7 @@ test-long: setup ## all tests, with the full counts
 	@$(PY) -m tests.support.npm_packages
 	$(PY) -m pytest $(ARGS)
 
-test-kills: setup ## random signals to the processes of real runs, whose books must balance (20 minutes; ARGS="cartpole --kills 20")
+test-chaos: setup ## random signals to the processes of real runs, whose books must balance (40 minutes; ARGS="chaos --kills 20")
 	$(PY) -m tests.support.random_kills $(ARGS)
 
 soak: setup ## a run of hours whose memory, descriptors, threads and disk must not grow (HOURS=8 CONFIG=...)
@@ -102,7 +102,7 @@ docs: setup .venv-docs/.stamp ## the documentation as a site, in site/; broken l
 	touch $@
 
 # Their runs send no notices to the person who starts them.
-test test-long test-kills learn-check bench-pokemon bench-serving bench-sb3 bench-ofc bench-search: export SIMUL_NOTIFY :=
+test test-long test-chaos learn-check bench-pokemon bench-serving bench-sb3 bench-ofc bench-search: export SIMUL_NOTIFY :=
 
 clean: ## remove .venv, the simulator's packages and caches; runs/ stays
 	rm -rf .venv .venv-peers .venv-sb3 .venv-docs site env_worker/games/pokemon/sim_host/node_modules *.egg-info

@@ -102,7 +102,12 @@ def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, lo
     else:
         unrolls, weights = run_dir.endpoint("unrolls"), run_dir.endpoint("weights")
         reads_memory = config.server.shared_memory and can_share_memory(weights)
-        link = LearnerLink(unrolls, weights, spec, run_dir.token(), shared_memory=reads_memory)
+        # Samples go to rank 0, which has the replay buffer.
+        ranks = 1 if config.learner.algorithm == "alphazero" else config.cluster.learner.ranks
+        others = [run_dir.endpoint("unrolls", rank) for rank in range(1, ranks)]
+        link = LearnerLink(
+            unrolls, weights, spec, run_dir.token(), shared_memory=reads_memory, other_ranks=others
+        )  # fmt: skip
     weight_updates = WeightUpdates(link, policies, statistics, log)
     if link is not None:
         weight_updates.wait_for_first(run_dir.checkpoints, stop)

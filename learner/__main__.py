@@ -6,7 +6,7 @@ import dataclasses
 import math
 import sys
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 import torch
@@ -20,28 +20,31 @@ from simul.common.protocol.errors import CheckpointError, ConfigError, DivergedE
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.lifecycle import (
     EXIT_ENDS_RUN,
+    EXIT_RANK_LOST,
     Reporter,
     RoleArguments,
     StopFlag,
     ensure_temporary_folder,
-    parse_role_arguments,
+    parse_learner_arguments,
 )
 from simul.common.runtime.logs import set_up
 from simul.common.runtime.metrics import Stages
 from simul.common.store.claim import read_claim
 from simul.common.transport import RouterSocket
 from simul.learner.algorithms import ALGORITHMS, ALPHAZERO, Settings
-from simul.learner.batches import UnrollChecker
+from simul.learner.batches import UnrollChecker, empty_unroll
 from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import CheckpointStore, RunFacts, check_reward_scale, restore
 from simul.learner.league import League
 from simul.learner.learner import Learner, LearningSchedule, Progress, linear
+from simul.learner.ranked_learner import RankedLearner, RankFollower, share_start
+from simul.learner.ranks import ALONE, RankLostError, Ranks
 from simul.learner.replay.batches import SampleChecker, SampleLayout
 from simul.learner.replay.buffer import ReplayBuffer
 from simul.learner.replay.files import ReplayFiles
 from simul.learner.replay.replay import Replay
 from simul.learner.replay.schedule import UseSchedule, Window
-from simul.learner.sample_trainer import SampleTrainer, SampleUpdater
+from simul.learner.sample_trainer import DealtSampleTrainer, SampleTrainer, SampleUpdater
 from simul.learner.store_mirror import StoreMirror
 from simul.learner.trainer import NetworkUpdater, Trainer
 from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
@@ -51,15 +54,18 @@ from simul.learner.weight_publisher import LastVersionFile, ServerHandshake
 
 
 def main() -> int:
-    """Exit code 0: stopped; 1: diverged, or could not save; 2: cannot start; EXIT_ENDS_RUN: no restart would help."""
-    arguments = parse_role_arguments("learner")
+    """Exit code 0: stopped; 1: diverged, or could not save; 2: cannot start; EXIT_ENDS_RUN: no restart would help.
+
+    EXIT_RANK_LOST: another rank of this learner is gone.
+    """
+    arguments, meeting = parse_learner_arguments()
     log = set_up(f"simul-learner-{arguments.index}")
     ensure_temporary_folder()
     stop = StopFlag(arguments.parent).install()
     reporter = Reporter(arguments, "learner")
     reporter.send({}, state="starting")
     try:
-        return 0 if _run(arguments, reporter, stop) else 1
+        return 0 if _run(arguments, meeting, reporter, stop) else 1
     except (ConfigError, CheckpointError) as error:
         reporter.send({}, state="failed", event=str(error))
         log.error("%s", error)
@@ -70,58 +76,119 @@ def main() -> int:
     except NothingLearnedError as error:
         log.error("%s", error)
         return EXIT_ENDS_RUN
+    except RankLostError as error:
+        log.error("%s", error)
+        return 0 if stop else EXIT_RANK_LOST
     finally:
         reporter.close()
 
 
-def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
+def _run(arguments: RoleArguments, meeting: str, reporter: Reporter, stop: StopFlag) -> bool:
     """False where the last checkpoint could not be written."""
     run_dir = arguments.run_dir
     config, spec = run_dir.read_config(), run_dir.read_spec()
-    options = config.learner
-    torch.set_num_threads(options.threads)
-    device = choose_device(options.device)
+    torch.set_num_threads(config.learner.threads)
+    device = _choose_device(config, arguments.index)
     network = build_network(config.network, spec, seed=config.seed).to(device)
+    if config.cluster.learner.ranks == 1:
+        return _learn(arguments, config, spec, network, ALONE, reporter, stop)
+    from simul.learner.process_group import ProcessGroup  # a learner of one process has no use for torch.distributed
+
+    place = run_dir.sockets / f"ranks-{meeting}"
+    with closing(ProcessGroup(arguments.index, config.cluster.learner.ranks, place, device, lambda: stop)) as ranks:
+        return _learn(arguments, config, spec, network, ranks, reporter, stop)
+
+
+def _choose_device(config: Config, rank: int) -> torch.device:
+    """Each rank has a CUDA device of its own, where there are as many."""
+    device = choose_device(config.learner.device)
+    if device.type != "cuda" or config.cluster.learner.ranks == 1:
+        return device
+    device = torch.device("cuda", rank % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    return device
+
+
+def _learn(
+    arguments: RoleArguments,
+    config: Config,
+    spec: GameSpec,
+    network: RecurrentNetwork,
+    ranks: Ranks,
+    reporter: Reporter,
+    stop: StopFlag,
+) -> bool:
+    run_dir, options, leads = arguments.run_dir, config.learner, ranks.rank == 0
     stages = Stages(STAGES)
     replay = None
     updater: SampleUpdater | Updater
     if options.algorithm == ALPHAZERO:
-        updater = _build_sample_updater(config, network, spec, stages)
-        replay = _open_replay(config, spec, run_dir)
+        updater = _build_sample_updater(config, network, spec, stages, ranks)
+        replay = _open_replay(config, spec, run_dir) if leads else None
     else:
-        updater = _build_updater(config, network, stages)
-    facts = RunFacts(spec, config.network, config.fingerprint(), config.seed)
-    resident = options.past_resident if config.opponents.past > 0 else 0
-    league = League(run_dir.checkpoints / "past", every_decisions=options.past_every_decisions, resident=resident)
+        updater = _build_updater(config, network, spec, stages, ranks)
     store = CheckpointStore(run_dir.checkpoints)
-    checkpoints = CheckpointSchedule(
-        store, league, facts, begin=time.monotonic(),
-        every_sec=options.checkpoint_every_sec, milestone_every_decisions=options.milestone_every_decisions,
-        evaluation_every_decisions=config.evaluation.every_decisions, mirror=_make_mirror(config, arguments),
-    )  # fmt: skip
+    checkpoints = _checkpoint_schedule(arguments, config, spec, store, mirrored=leads)
     published = LastVersionFile(run_dir.checkpoints)
-    progress = _resume(store, checkpoints, published, updater, spec, reporter, options.normalize_rewards)
+    progress = Progress()
+    if leads:
+        progress = _resume(store, checkpoints, published, updater, spec, reporter, options.normalize_rewards)
+    if ranks.count > 1:
+        progress = share_start(updater, progress, ranks)
     if checkpoints.mirror is not None:
         checkpoints.mirror.start()
-    with (
-        closing(RouterSocket(run_dir.endpoint("unrolls"))) as unrolls,
-        closing(RouterSocket(run_dir.endpoint("weights"))) as weights,
-    ):
-        checker = UnrollChecker(spec, network.state_size, options.unroll_length)
-        needed = options.batch_steps if replay is None else math.ceil(options.batch_steps / config.replay.uses)
-        credits = CreditAllocator(2 * needed, options.unroll_length)
+    with ExitStack() as opened:
+        unrolls = opened.enter_context(closing(RouterSocket(run_dir.endpoint("unrolls", ranks.rank))))
+        weights = opened.enter_context(closing(RouterSocket(run_dir.endpoint("weights")))) if leads else None
         handshake = ServerHandshake(run_dir.token(), spec.fingerprint(), progress.version)
-        sample_checker = None if replay is None else SampleChecker(spec)
-        receiver = UnrollReceiver(unrolls, weights, checker, credits, handshake, sample_checker)
-        trainer = _build_trainer(config, updater, receiver, replay, stages)
+        receiver = _build_receiver(config, spec, network.state_size, unrolls, weights, handshake, ranks)
+        if not leads:
+            receiver.note_published(progress.version)
+        trainer = _build_trainer(config, updater, receiver, replay, stages, ranks)
+        parts = (trainer, receiver, checkpoints, published, reporter, stop, _schedule(options), progress, stages)
         try:
-            return Learner(
-                trainer, receiver, checkpoints, published, reporter, stop, _schedule(options), progress, stages
-            ).run()
+            if ranks.count == 1:
+                return Learner(*parts).run()
+            return (RankedLearner if leads else RankFollower)(ranks, *parts).run()
         finally:
             receiver.close()
             if checkpoints.mirror is not None:
                 checkpoints.mirror.close()
+
+
+def _checkpoint_schedule(
+    arguments: RoleArguments, config: Config, spec: GameSpec, store: CheckpointStore, *, mirrored: bool
+) -> CheckpointSchedule:
+    options = config.learner
+    facts = RunFacts(spec, config.network, config.fingerprint(), config.seed)
+    resident = options.past_resident if config.opponents.past > 0 else 0
+    past = arguments.run_dir.checkpoints / "past"
+    league = League(past, every_decisions=options.past_every_decisions, resident=resident)
+    return CheckpointSchedule(
+        store, league, facts, begin=time.monotonic(),
+        every_sec=options.checkpoint_every_sec, milestone_every_decisions=options.milestone_every_decisions,
+        evaluation_every_decisions=config.evaluation.every_decisions,
+        mirror=_make_mirror(config, arguments) if mirrored else None,
+    )  # fmt: skip
+
+
+def _build_receiver(
+    config: Config,
+    spec: GameSpec,
+    state_size: int,
+    unrolls: RouterSocket,
+    weights: RouterSocket | None,
+    handshake: ServerHandshake,
+    ranks: Ranks,
+) -> UnrollReceiver:
+    options = config.learner
+    checker = UnrollChecker(spec, state_size, options.unroll_length)
+    if options.algorithm == ALPHAZERO:
+        needed, samples = math.ceil(options.batch_steps / config.replay.uses), SampleChecker(spec)
+    else:
+        needed, samples = math.ceil(options.batch_steps / ranks.count), None
+    credits = CreditAllocator(2 * needed, options.unroll_length)
+    return UnrollReceiver(unrolls, weights, checker, credits, handshake, samples)
 
 
 def _make_mirror(config: Config, arguments: RoleArguments) -> StoreMirror | None:
@@ -132,7 +199,9 @@ def _make_mirror(config: Config, arguments: RoleArguments) -> StoreMirror | None
     return StoreMirror(config.store, arguments.run_dir, owner, config.store_milestone_decisions)
 
 
-def _build_updater(config: Config, network: RecurrentNetwork, stages: Stages) -> Updater:
+def _build_updater(
+    config: Config, network: RecurrentNetwork, spec: GameSpec, stages: Stages, ranks: Ranks
+) -> Updater:  # fmt: skip
     options = config.learner
     device = next(network.parameters()).device
     return Updater(
@@ -147,11 +216,13 @@ def _build_updater(config: Config, network: RecurrentNetwork, stages: Stages) ->
         seed=config.seed,
         normalize_rewards=options.normalize_rewards,
         stages=stages,
+        ranks=ranks,
+        nothing=empty_unroll(spec, network.state_size),
     )
 
 
 def _build_sample_updater(
-    config: Config, network: RecurrentNetwork, spec: GameSpec, stages: Stages
+    config: Config, network: RecurrentNetwork, spec: GameSpec, stages: Stages, ranks: Ranks
 ) -> SampleUpdater:  # fmt: skip
     options = config.learner
     if network.state_size:
@@ -167,6 +238,7 @@ def _build_sample_updater(
         weight_decay=options.weight_decay,
         precision=choose_precision(options.precision, next(network.parameters()).device),
         stages=stages,
+        ranks=ranks,
     )
 
 
@@ -187,13 +259,15 @@ def _build_trainer(
     receiver: UnrollReceiver,
     replay: Replay | None,
     stages: Stages,
+    ranks: Ranks,
 ) -> Trainer[Any]:
     options = config.learner
     if isinstance(updater, Updater):
-        return UnrollTrainer(updater, receiver, options.batch_steps, options.max_policy_lag)
-    assert replay is not None
+        return UnrollTrainer(updater, receiver, options.batch_steps, options.max_policy_lag, ranks)
+    if replay is None:
+        return DealtSampleTrainer(updater, ranks)
     schedule = UseSchedule(config.replay.uses, options.batch_steps, config.replay.min_samples)
-    return SampleTrainer(updater, receiver, replay, schedule, options.batch_steps, stages)
+    return SampleTrainer(updater, receiver, replay, schedule, options.batch_steps, stages, ranks)
 
 
 def _resume(
@@ -243,7 +317,7 @@ def _schedule(options: LearnerConfig) -> LearningSchedule:
     def learning_rate(decisions: int) -> float:
         return linear(options.learning_rate, options.final_learning_rate, decisions, total)
 
-    return LearningSchedule(options.max_skipped_minibatches, learning_rate, settings)
+    return LearningSchedule(options.max_skipped_minibatches, options.max_policy_lag, learning_rate, settings)
 
 
 if __name__ == "__main__":

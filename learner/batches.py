@@ -135,6 +135,22 @@ class UnrollChecker:
         return {name: expect(tensors, name, dtype, shape) for name, (dtype, shape) in wanted.items()}
 
 
+def empty_unroll(spec: GameSpec, state_size: int) -> ReceivedUnroll:
+    """An unroll of no steps: nothing but its bootstrap row. A minibatch of it has T = 0, and gradients of 0."""
+    width = stored_width(spec.num_actions)
+    arrays: dict[str, NDArray[Any]] = {
+        "observation": np.zeros((1, spec.observation_size), spec.dtype()),
+        "mask": np.full((1, width), 1 if spec.num_actions < PACKED_FROM else 255, np.uint8),
+        "action": np.zeros(0, np.int32),
+        "log_prob": np.zeros(0, np.float32),
+        "reward": np.zeros(0, np.float32),
+        "policy_version": np.zeros(0, np.int64),
+        "state": np.zeros(state_size, np.float32),
+    }
+    packed = spec.num_actions if spec.num_actions >= PACKED_FROM else 0
+    return ReceivedUnroll(0, terminated=False, arrays=arrays, packed_actions=packed)
+
+
 def make_minibatch(unrolls: Sequence[ReceivedUnroll], discount: float, device: torch.device) -> Minibatch:
     """Pad unrolls with zeros into tensors on `device`. `discount`: of one step."""
     steps, sessions = max(unroll.length for unroll in unrolls), len(unrolls)

@@ -265,6 +265,13 @@ def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.O
             "begin without it: another run directory with --run-dir, and no --from."
         ) from None
     network.load_state_dict(weights)
+    return load_moments(moments, network, optimizer)
+
+
+def load_moments(
+    moments: dict[str, Tensor], network: nn.Module, optimizer: torch.optim.Optimizer
+) -> dict[str, Tensor]:  # fmt: skip
+    """Load what `optimizer_to_bytes` saved, in place; returns the statistics in it."""
     statistics = {
         name.removeprefix(STATISTICS): moments.pop(name) for name in list(moments) if name.startswith(STATISTICS)
     }

@@ -16,7 +16,7 @@ from simul.common.store.layout import STOP_WAIT_SEC
 from simul.learner.algorithms import Settings
 from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import optimizer_to_bytes
-from simul.learner.reports import SkipAlarm, StallAlarm, Statistics
+from simul.learner.reports import LagAlarm, SkipAlarm, StallAlarm, Statistics
 from simul.learner.trainer import Trainer
 from simul.learner.unroll_receiver import UnrollReceiver
 from simul.learner.update import STAGES
@@ -34,9 +34,10 @@ PULL_SEC = 0.2  # longest wait for a full batch; signals and reports are handled
 
 @dataclass(frozen=True)
 class LearningSchedule:
-    """What changes over time, `learning_rate` and `settings` by the decisions learned, and a limit."""
+    """What changes over time, `learning_rate` and `settings` by the decisions learned, and limits."""
 
     max_skipped_minibatches: int
+    max_policy_lag: int
     learning_rate: Callable[[int], float]
     settings: Callable[[int], Settings]
 
@@ -79,6 +80,7 @@ class Learner:
         self._statistics = Statistics(time.monotonic())
         self._alarm = StallAlarm(time.monotonic(), receiver.what)
         self._skip_alarm = SkipAlarm()
+        self._lag_alarm = LagAlarm(schedule.max_policy_lag)
 
     def run(self) -> bool:
         """Run until a signal; finish, save and report the current update. False where it could not be saved.
@@ -99,7 +101,7 @@ class Learner:
         self._save()
         self._stages.start()
         self._report(state="ready")
-        while not self._stop:
+        while not self._stopped():
             self._skip_served_versions()
             if (batch := self._pull()) is not None:
                 if self._update(batch):
@@ -117,15 +119,25 @@ class Learner:
         self._report(state="stopped")
         return saved
 
+    def _stopped(self) -> bool:
+        return bool(self._stop)
+
     def _pull(self) -> Any:
         begin = time.monotonic()
         batch = self._trainer.pull(PULL_SEC, self.progress.version)
         self._stages.lap("wait")
-        now = time.monotonic()
-        self._statistics.wait_sec += now - begin
-        if self._trainer.waits_for_data:
-            self._alarm.record_advance(now, self._receiver.arrived)
+        self._statistics.wait_sec += time.monotonic() - begin
+        self._note_wait()
         return batch
+
+    def _note_wait(self) -> None:
+        if self._trainer.waits_for_data:
+            self._alarm.record_advance(time.monotonic(), self._arrived)
+
+    @property
+    def _arrived(self) -> int:
+        """Unrolls and samples that have arrived, dropped ones included."""
+        return self._receiver.arrived
 
     def _update(self, batch: Any) -> bool:
         """False where every minibatch was skipped: weights and version are unchanged."""
@@ -134,12 +146,12 @@ class Learner:
         trained = self._trainer.train(batch, progress.version, rate, settings)
         result = trained.result
         statistics.count_trained(trained)
-        progress.decisions += trained.decisions
-        now, learned = time.monotonic(), bool(result.learned.any())
+        progress.decisions += trained.all_decisions
+        now, learned = time.monotonic(), result.steps > 0
         if learned:
             progress.version += 1
             progress.updates += 1
-            self._alarm.record_advance(now, self._receiver.arrived)
+            self._alarm.record_advance(now, self._arrived)
         if sentence := self._skip_alarm.check(result.skipped, result.cause, statistics.skipped_minibatches, now):
             self._report(event=sentence)
         self._stages.lap("update")
@@ -160,11 +172,7 @@ class Learner:
     def _publish(self) -> None:
         """Publish the weights and the resident past selves. Raises DivergedError."""
         progress, league = self.progress, self._checkpoints.league
-        if name := first_nonfinite(self._trainer.updater.network.state_dict()):
-            raise DivergedError(
-                f"Version {progress.version} has diverged: {name} is not finite. It is neither served nor saved, and "
-                "training goes on from the newest checkpoint. Where this comes again, lower learner.learning_rate."
-            )
+        self._check_finite()
         self._weights = weights_to_bytes(self._trainer.updater.network)
         if league.due(progress.decisions):
             event = self._checkpoints.add_past_self(progress.version, progress.decisions, self._weights)
@@ -178,6 +186,13 @@ class Learner:
         if failure := self._published.write(progress.version):
             self._report(event=failure)
         self._receiver.publish(LEARNER, progress.version, self._weights, resident)
+
+    def _check_finite(self) -> None:
+        if name := first_nonfinite(self._trainer.updater.network.state_dict()):
+            raise DivergedError(
+                f"Version {self.progress.version} has diverged: {name} is not finite. It is neither served nor saved, "
+                "and training goes on from the newest checkpoint. Where this comes again, lower learner.learning_rate."
+            )
 
     def _save(self, last: bool = False) -> bool:
         """Write a checkpoint if one is due; never one with nothing learned, which would push out an older one.
@@ -214,9 +229,12 @@ class Learner:
         """Continue above the versions that servers have already served: versions only grow."""
         foreign = self._receiver.publisher.foreign_version
         if foreign >= self.progress.version:
-            self._report(event=f"A server has served version {foreign}: the versions go on from there.")
             self.progress.version = foreign + 1
-            self._publish()
+            self._announce_skipped(foreign)
+
+    def _announce_skipped(self, foreign: int) -> None:
+        self._report(event=f"A server has served version {foreign}: the versions go on from there.")
+        self._publish()
 
     def _report(self, state: str | None = None, event: str = "") -> None:
         now, mirror = time.monotonic(), self._checkpoints.mirror
@@ -225,13 +243,16 @@ class Learner:
             *(mirror.drain_notes() if mirror is not None else ()),
             *self._receiver.drain_events(),
             *self._trainer.drain_notes(),
-            self._alarm.check(now, self._receiver.arrived),
+            *self._alarms(now),
         ]
         events = [sentence for sentence in events if sentence]
         for sentence in events[:-1]:
             self._reporter.send(self._metrics(now), event=sentence)
         if events or state or self._reporter.due(now):
             self._reporter.send(self._metrics(now), state=state, event=events[-1] if events else "")
+
+    def _alarms(self, now: float) -> list[str]:
+        return [self._alarm.check(now, self._arrived), self._lag_alarm.check(now, self._receiver.version_lag)]
 
     def _metrics(self, now: float) -> dict[str, Any]:
         progress, statistics, receiver = self.progress, self._statistics, self._receiver

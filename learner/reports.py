@@ -128,6 +128,29 @@ class StallAlarm:
         )
 
 
+class LagAlarm:
+    """Reports when a server serves weights so old that what it plays may soon be dropped as stale."""
+
+    def __init__(self, max_policy_lag: int) -> None:
+        self._limit = max_policy_lag
+        self._say_at = -math.inf
+        self.raised = False
+
+    def check(self, now: float, lag: int) -> str:
+        """A sentence when `lag`, versions between the newest one and the oldest one served, passes half the limit.
+
+        At most one a minute; "" else.
+        """
+        self.raised, before = lag > self._limit / 2, self.raised
+        if not self.raised or before or now < self._say_at:
+            return ""
+        self._say_at = now + SAY_EVERY_SEC
+        return (
+            f"ALARM: a server serves weights {lag} versions behind the newest; beyond {self._limit} "
+            "(learner.max_policy_lag) what is played with them is dropped as stale."
+        )
+
+
 class SkipAlarm:
     """Reports skipped minibatches: the first one, then at most once a minute."""
 

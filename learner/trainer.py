@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -45,7 +45,8 @@ class Trained:
     """One update, and what it was made with.
 
     Attributes:
-        decisions: learned from for the first time.
+        decisions: learned from for the first time, by this rank.
+        all_decisions: those of all ranks.
         unrolls: learned from; 0 where the batch is of samples.
         lag: int64 [n], policy_lag of everything that a step was made with.
         reward_mean, largest_reward: of the whole batch; outcomes where the batch is of samples.
@@ -53,6 +54,7 @@ class Trained:
 
     result: UpdateResult
     decisions: int
+    all_decisions: int
     unrolls: int
     lag: NDArray[np.int64]
     reward_mean: float
@@ -64,6 +66,11 @@ class Trainer(Protocol[Batch]):
 
     if (batch := trainer.pull(timeout_sec, version)) is not None:
         trained = trainer.train(batch, version, learning_rate, settings)
+
+    and with several ranks, where all must know what each has before one takes it:
+
+    offers = all ranks' trainer.offer(timeout_sec, version)
+    if (batch := trainer.take(offers)) is not None: ...
     """
 
     @property
@@ -80,6 +87,12 @@ class Trainer(Protocol[Batch]):
 
     def pull(self, timeout_sec: float, version: int) -> Batch | None:
         """The next batch; None after `timeout_sec`. `version`: of the weights that it will update."""
+
+    def offer(self, timeout_sec: float, version: int) -> int:
+        """What this rank has to learn from; waits until it is its part of a batch, or for `timeout_sec`."""
+
+    def take(self, offers: Sequence[int]) -> Batch | None:
+        """This rank's part of the next batch, which may be empty; None, on every rank, where there is none yet."""
 
     def train(self, batch: Batch, version: int, learning_rate: float, settings: Settings) -> Trained:
         """One update."""

@@ -252,13 +252,14 @@ class SampleCounts:
 class UnrollReceiver:
     """Owns both sockets from `start()` to `close()`. The main loop calls the public methods.
 
-    With `sample_checker` it takes samples (`take_samples`) and drops unrolls; else the reverse.
+    With `sample_checker` it takes samples (`take_samples`) and drops unrolls; else the reverse. `weights_socket` None:
+    another rank publishes the weights.
     """
 
     def __init__(
         self,
         unroll_socket: RouterSocket,
-        weights_socket: RouterSocket,
+        weights_socket: RouterSocket | None,
         checker: UnrollChecker,
         credits: CreditAllocator,
         handshake: ServerHandshake,
@@ -274,7 +275,8 @@ class UnrollReceiver:
         self._credits = credits
         self._memories = UnrollMemories(checker.layout)
         self._credit_sender = CreditSender(unroll_socket, credits, self._memories)
-        self._endpoints = EndpointMonitor(unroll_socket, weights_socket)
+        self._sockets = [socket for socket in (unroll_socket, weights_socket) if socket is not None]
+        self._endpoints = EndpointMonitor(*self._sockets)
         self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)
         self._queue: deque[ReceivedUnroll] = deque()
         self._sample_queue: deque[ReceivedSamples] = deque()
@@ -311,14 +313,23 @@ class UnrollReceiver:
 
         Unrolls whose oldest step is more than `max_lag` versions behind `version` are dropped as `stale`.
         """
+        if self.wait_for_steps(steps, timeout_sec, version, max_lag) < steps:
+            return []
+        return self.take_steps(steps)
+
+    def wait_for_steps(self, steps: int, timeout_sec: float, version: int, max_lag: int) -> int:
+        """How many steps wait, once there are `steps`, or after `timeout_sec`; stale unrolls are dropped."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting_steps >= steps or self._failure, timeout_sec)
             if self._failure is not None:
                 raise RuntimeError("the learner's receiver failed") from self._failure
             self._drop_stale(version - max_lag)
-            if self._waiting_steps < steps:
-                return []
-            batch: list[ReceivedUnroll] = []
+            return self._waiting_steps
+
+    def take_steps(self, steps: int) -> list[ReceivedUnroll]:
+        """Whole unrolls of at least `steps` steps together, of which as many wait, oldest first; [] for 0 steps."""
+        batch: list[ReceivedUnroll] = []
+        with self._changed:
             taken_steps = 0
             while taken_steps < steps:
                 batch.append(self._queue.popleft())
@@ -347,11 +358,11 @@ class UnrollReceiver:
             self.samples.stored -= samples.length
             self.samples.dropped["duplicate"] += samples.length
 
-    def mark_not_learned(self, unrolls: list[ReceivedUnroll]) -> None:
-        """Count unrolls that `take_batch` returned as dropped: no step was made with them (`not_finite`)."""
+    def mark_not_learned(self, unrolls: list[ReceivedUnroll], cause: str = "not_finite") -> None:
+        """Count unrolls that `take_batch` returned as dropped: no step was made with them."""
         with self._changed:
             self.counts.taken -= len(unrolls)
-            self.counts.dropped["not_finite"] += len(unrolls)
+            self.counts.dropped[cause] += len(unrolls)
             self.counts.dropped_steps += sum(unroll.length for unroll in unrolls)
 
     def publish(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
@@ -359,6 +370,17 @@ class UnrollReceiver:
         with self._changed:
             self.publisher.set_weights(policy, version, weights, resident)
         self._wake()
+
+    @property
+    def version_lag(self) -> int:
+        """How many versions the server with the oldest weights is behind the newest; 0 without servers."""
+        with self._changed:
+            return self.publisher.version_lag
+
+    def note_published(self, version: int) -> None:
+        """Rank 0 may publish `version` from now on: unrolls of it are expected."""
+        with self._changed:
+            self.publisher.note_published(version)
 
     @property
     def untrusted(self) -> dict[str, int]:
@@ -421,7 +443,7 @@ class UnrollReceiver:
                 self._changed.notify_all()
 
     def _loop(self) -> None:
-        poller = Poller((self._unrolls, self.publisher.socket))
+        poller = Poller(self._sockets)
         poller.set_files([self._woken.fileno()])
         while not self._closing:
             poller.wait(REPORT_EVERY_SEC / 2)

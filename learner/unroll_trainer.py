@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,17 +11,24 @@ from numpy.typing import NDArray
 
 from simul.learner.algorithms import Settings
 from simul.learner.batches import ReceivedUnroll
+from simul.learner.ranks import ALONE, RankLostError, Ranks, split_steps
 from simul.learner.trainer import Trained
 from simul.learner.unroll_receiver import UnrollReceiver
 from simul.learner.update import Updater
 
 
 class UnrollTrainer:
-    """See `Trainer`. Batches are unrolls of at least `batch_steps` steps, none older than `max_policy_lag`."""
+    """See `Trainer`. Batches are unrolls of at least `batch_steps` steps, none older than `max_policy_lag`.
+
+    Of several ranks each takes as equal a part of them as what it has received allows. What it offers is steps.
+    """
 
     waits_for_data = False  # unrolls that arrive and are not learned from are stale
 
-    def __init__(self, updater: Updater, receiver: UnrollReceiver, batch_steps: int, max_policy_lag: int) -> None:
+    def __init__(
+        self, updater: Updater, receiver: UnrollReceiver, batch_steps: int, max_policy_lag: int, ranks: Ranks = ALONE
+    ) -> None:
+        self._ranks = ranks
         self.updater = updater
         self._receiver = receiver
         self._batch_steps = batch_steps
@@ -35,21 +43,44 @@ class UnrollTrainer:
         """See `Trainer`."""
         return self._receiver.take_batch(self._batch_steps, timeout_sec, version, self._max_policy_lag) or None
 
+    def offer(self, timeout_sec: float, version: int) -> int:
+        """See `Trainer`."""
+        part = -(-self._batch_steps // self._ranks.count)
+        return self._receiver.wait_for_steps(part, timeout_sec, version, self._max_policy_lag)
+
+    def take(self, offers: Sequence[int]) -> list[ReceivedUnroll] | None:
+        """See `Trainer`."""
+        if sum(offers) < self._batch_steps:
+            return None
+        return self._receiver.take_steps(split_steps(offers, self._batch_steps)[self._ranks.rank])
+
     def train(self, batch: list[ReceivedUnroll], version: int, learning_rate: float, settings: Settings) -> Trained:
-        """See `Trainer`. Unrolls without a step count as dropped (`not_finite`)."""
+        """See `Trainer`. Unrolls without a step count as dropped (`not_finite`, `rank_lost`)."""
+        if self._ranks.count > 1:  # rank 0 publishes it as soon as all have made their last step
+            self._receiver.note_published(version + 1)
+        try:
+            return self._train(batch, version, learning_rate, settings)
+        except RankLostError:
+            if batch:
+                self._receiver.mark_not_learned(batch, "rank_lost")
+            raise
+
+    def _train(self, batch: list[ReceivedUnroll], version: int, learning_rate: float, settings: Settings) -> Trained:
         result = self.updater.update(batch, version, learning_rate, settings)
         learned = [unroll for unroll, taught in zip(batch, result.learned) if taught]
-        if len(learned) < len(batch):
-            self._receiver.mark_not_learned([unroll for unroll, taught in zip(batch, result.learned) if not taught])
         lag = policy_lags(learned, version)
-        return Trained(
+        trained = Trained(
             result,
             decisions=lag.size,
+            all_decisions=sum(number for (number,) in self._ranks.gather_numbers([lag.size])),
             unrolls=len(learned),
             lag=lag,
-            reward_mean=float(np.mean([unroll.arrays["reward"].mean() for unroll in batch])),
-            largest_reward=float(max(np.abs(unroll.arrays["reward"]).max() for unroll in batch)),
+            reward_mean=float(np.mean([unroll.arrays["reward"].mean() for unroll in batch])) if batch else math.nan,
+            largest_reward=float(max((np.abs(unroll.arrays["reward"]).max() for unroll in batch), default=math.nan)),
         )
+        if len(learned) < len(batch):
+            self._receiver.mark_not_learned([unroll for unroll, taught in zip(batch, result.learned) if not taught])
+        return trained
 
     def figures(self) -> dict[str, Any]:
         """See `Trainer`."""

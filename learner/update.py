@@ -19,6 +19,7 @@ from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Algorithm, Loss, Settings
 from simul.learner.batches import Minibatch, ReceivedUnroll, make_minibatch
 from simul.learner.normalization import ObservationStatistics, RewardScale, Statistics
+from simul.learner.ranks import ALONE, Ranks
 
 STAGES = ("wait", "batch", "update", "publish", "save", "report")  # of the learner's loop
 LARGE_REWARD = 1e3  # a larger reward is the likely cause of a gradient that is not finite
@@ -32,7 +33,8 @@ class UpdateResult:
         figures: losses and the rest of `simul.learner.reports.FIGURES`.
         ratio_error: float32 [n], |ratio - 1| of the steps chosen by the weights before this update (unrolls of lag 0
             throughout, first minibatch): the difference between the server's and the learner's precision.
-        learned: bool [n], True for unrolls, or drawn samples, that an optimizer step was made with.
+        learned: bool [n], True for unrolls, or drawn samples, of this rank that an optimizer step was made with.
+        steps: optimizer steps.
         skipped: minibatches without a step because the gradient was not finite.
         cause: that of the last of these, as a sentence; else empty.
     """
@@ -40,19 +42,23 @@ class UpdateResult:
     figures: dict[str, float]
     ratio_error: NDArray[np.float32]
     learned: NDArray[np.bool_]
+    steps: int
     skipped: int
     cause: str = ""
 
 
 class OptimizerStep:
-    """Backward, clipping and one step of the optimizer.
+    """Backward, clipping and one step of the optimizer. All ranks make the same step.
 
     Attributes:
         skipped_in_a_row: minibatches without a step since the last one with a step.
     """
 
-    def __init__(self, network: nn.Module, optimizer: torch.optim.Optimizer, max_gradient_norm: float) -> None:
+    def __init__(
+        self, network: nn.Module, optimizer: torch.optim.Optimizer, max_gradient_norm: float, ranks: Ranks = ALONE
+    ) -> None:
         self.skipped_in_a_row = 0
+        self._ranks = ranks
         self._network = network
         self._optimizer = optimizer
         self._max_gradient_norm = max_gradient_norm
@@ -69,6 +75,7 @@ class OptimizerStep:
         """
         self._optimizer.zero_grad(set_to_none=True)
         loss.total.backward()
+        shown = loss.figures if self._ranks.count == 1 else self._add_up(loss.figures)
         parameters = [parameter for parameter in self._network.parameters() if parameter.grad is not None]
         norm = get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
         if not (number := float(norm)) < math.inf:  # NaN included; not clipped, so that the cause stays visible
@@ -77,9 +84,25 @@ class OptimizerStep:
         clip_grads_with_norm_(parameters, self._max_gradient_norm, norm)
         self._optimizer.step()
         self.skipped_in_a_row = 0
-        names, values = zip(*loss.figures.items())
+        names, values = zip(*shown.items())
         numbers = torch.stack(values).tolist()  # one device-to-host sync a minibatch
         return dict(zip(names, numbers)) | {"gradient_norm": number}
+
+    def _add_up(self, figures: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Replace each gradient by its sum over all ranks; returns the figures' sums. One collective.
+
+        Before the norm is taken, so that all ranks clip, or skip, alike.
+        """
+        parameters = [parameter for parameter in self._network.parameters() if parameter.requires_grad]
+        own = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+        names, values = zip(*figures.items())
+        has_gradient = torch.tensor([p.grad is not None for p in parameters])
+        behind = [torch.stack(values).to(own[0]), has_gradient.to(own[0])]
+        flat = self._ranks.add(torch.cat([*(gradient.flatten() for gradient in own), *behind]))
+        *gradients, sums, found = flat.split([*(gradient.numel() for gradient in own), len(names), len(parameters)])
+        for parameter, gradient, used in zip(parameters, gradients, found.tolist()):
+            parameter.grad = gradient.view_as(parameter) if used else None
+        return dict(zip(names, sums.unbind()))
 
     def describe_gradient(self, loss: Loss, largest_reward: float) -> str:
         """The likely reason why the last gradient is not finite. Device-to-host syncs here: rare."""
@@ -119,20 +142,27 @@ class Updater:
         seed: int = 0,
         normalize_rewards: bool = False,
         stages: Stages | None = None,
+        ranks: Ranks = ALONE,
+        nothing: ReceivedUnroll | None = None,
     ) -> None:
-        """`stages`: those of the learner's loop, see STAGES."""
+        """`stages`: those of the learner's loop, see STAGES.
+
+        `nothing`: with several ranks, the `empty_unroll` for a minibatch of which this one has no part.
+        """
+        self._ranks = ranks
+        self._nothing = nothing
         self._stages = stages or Stages(STAGES)
         self.network = network
         self.device = next(network.parameters()).device
         self.optimizer = torch.optim.Adam(network.parameters(), eps=1e-5, fused=self.device.type in ("cpu", "cuda"))
-        self._optimizer_step = OptimizerStep(network, self.optimizer, max_gradient_norm)
+        self._optimizer_step = OptimizerStep(network, self.optimizer, max_gradient_norm, ranks)
         self._algorithm = algorithm
         self._discount = discount
         self._minibatches = minibatches
         self._epochs = epochs
         self._precision = precision
         self._zero_state = zero_state
-        self._random = np.random.default_rng(seed)
+        self._random = np.random.default_rng(seed + ranks.rank)
         self._reward_scale = RewardScale(discount) if normalize_rewards else None
         self._statistics: list[Statistics] = [self._reward_scale] if self._reward_scale else []
         if isinstance(network, NormalizedNetwork):
@@ -146,34 +176,38 @@ class Updater:
     def update(
         self, unrolls: Sequence[ReceivedUnroll], version: int, learning_rate: float, settings: Settings
     ) -> UpdateResult:
-        """Learn from each unroll `epochs` times; `version` is that of the weights before."""
+        """Learn from each unroll `epochs` times; `version` is that of the weights before.
+
+        With several ranks each gives its own unrolls, one of them at least one.
+        """
         self._optimizer_step.set_learning_rate(learning_rate)
         for statistics in self._statistics:
-            statistics.count(unrolls)
+            statistics.count(unrolls, self._ranks)
+        most = max(number for (number,) in self._ranks.gather_numbers([len(unrolls)]))
         shown: list[dict[str, float]] = []
         ratio_error = np.zeros(0, np.float32)
         learned = np.zeros(len(unrolls), np.bool_)
         skipped, cause = 0, ""
-        for number, part in enumerate(self._draw(len(unrolls))):
-            minibatch = make_minibatch([unrolls[i] for i in part], self._discount, self.device)
+        for number, part in enumerate(self._draw(len(unrolls), min(self._minibatches, most))):
+            minibatch = make_minibatch(self._choose(unrolls, part), self._discount, self.device)
             if self._reward_scale is not None:
                 minibatch = _with_rewards(minibatch, self._reward_scale.scaled(minibatch.trajectories.reward))
             self._stages.lap("batch")
             loss = self._loss(minibatch, settings)
             if number == 0:
                 # Only unrolls that the current weights began: else the recurrent state is of older weights.
-                fresh = (minibatch.policy_version[0] == version) & minibatch.trajectories.valid  # (T, B)
+                fresh = (minibatch.policy_version[:1] == version) & minibatch.trajectories.valid  # (T, B)
                 ratio_error = (loss.log_ratio.exp() - 1).abs()[fresh].cpu().numpy()
             figures = self._optimizer_step.step(loss)
             self._stages.lap("update")
             if figures is None:
                 trajectories = minibatch.trajectories
-                largest = float((trajectories.reward * trajectories.valid).abs().max())
+                largest = float((trajectories.reward * trajectories.valid).abs().max()) if len(part) else 0.0
                 skipped, cause = skipped + 1, self._optimizer_step.describe_gradient(loss, largest)
                 continue
             learned[part] = True
             shown.append(figures)
-        return UpdateResult(mean_figures(shown), ratio_error, learned, skipped, cause)
+        return UpdateResult(mean_figures(shown), ratio_error, learned, len(shown), skipped, cause)
 
     def statistics(self) -> dict[str, Tensor]:
         """Running statistics of what was learned from, for a checkpoint."""
@@ -191,17 +225,22 @@ class Updater:
             if state:
                 statistics.moments.load(state)
 
-    def _draw(self, unrolls: int) -> Iterator[NDArray[np.int64]]:
-        """Indices of each minibatch's unrolls."""
+    def _draw(self, unrolls: int, minibatches: int) -> Iterator[NDArray[np.int64]]:
+        """Indices of each minibatch's unrolls; empty where there are fewer unrolls."""
         for _ in range(self._epochs):
-            order = self._random.permutation(unrolls)
-            yield from np.array_split(order, min(self._minibatches, unrolls))
+            yield from np.array_split(self._random.permutation(unrolls), minibatches)
+
+    def _choose(self, unrolls: Sequence[ReceivedUnroll], part: NDArray[np.int64]) -> list[ReceivedUnroll]:
+        if not len(part):
+            assert self._nothing is not None
+            return [self._nothing]
+        return [unrolls[i] for i in part]
 
     def _loss(self, minibatch: Minibatch, settings: Settings) -> Loss:
         lowered = self._precision != torch.float32
         with torch.autocast(self.device.type, dtype=self._precision, enabled=lowered):
             logits, value = self._unroll(minibatch)
-        return self._algorithm(minibatch.trajectories, logits[:-1], value, settings)
+        return self._algorithm(minibatch.trajectories, logits[:-1], value, settings, self._ranks)
 
     def _unroll(self, batch: Minibatch) -> tuple[Tensor, Tensor]:
         """Logits [T + 1, B, A] and value [T + 1, B] of the current weights."""

@@ -232,6 +232,7 @@ class _Server:
             that was never sent: a policy whose versions come fast does not keep others waiting.
         unacknowledged: (policy, version) that was sent and not acknowledged yet.
         read: the publication of `unacknowledged`, where it is read from shared memory.
+        acknowledged: version of the learner's weights that it has accepted; -1: none.
     """
 
     connection: str
@@ -240,6 +241,7 @@ class _Server:
     turns: dict[str, int] = field(default_factory=lambda: {LEARNER: -1})
     unacknowledged: tuple[str, int] | None = None
     read: Publication | None = None
+    acknowledged: int = -1
 
     def note_sent(self, policy: str, version: int, read: Publication | None) -> None:
         """A version was sent; `read`: it lies in shared memory."""
@@ -265,7 +267,8 @@ class WeightPublisher:
         events: sentences for the view.
     """
 
-    def __init__(self, socket: RouterSocket, handshake: ServerHandshake) -> None:
+    def __init__(self, socket: RouterSocket | None, handshake: ServerHandshake) -> None:
+        """`socket` None: another rank of the learner publishes."""
         self.socket = socket
         self.foreign_version = -1
         self.events: deque[str] = deque(maxlen=100)
@@ -280,8 +283,7 @@ class WeightPublisher:
         message = Weights(policy=policy, policy_version=version, fingerprint=fingerprint(weights), resident=resident)
         former, self._policies[policy] = self._policies.get(policy), Publication(message, weights)
         if policy == LEARNER:
-            self._posted_version = max(self._posted_version, version)
-            self._handshake.note_published(version)
+            self.note_published(version)
         if former is not None:
             former.replace()
         for name in self._policies.keys() - set(resident):
@@ -289,6 +291,11 @@ class WeightPublisher:
             for server in self._servers.values():
                 server.versions.pop(name, None)
                 server.turns.pop(name, None)
+
+    def note_published(self, version: int) -> None:
+        """Servers may serve `version` of the policy `learner` from now on."""
+        self._posted_version = max(self._posted_version, version)
+        self._handshake.note_published(version)
 
     def close(self) -> None:
         """Release the shared memory."""
@@ -306,6 +313,12 @@ class WeightPublisher:
         """The newest version that an admitted server can have served, of this life of the learner or a former one."""
         return max(self._posted_version, self.foreign_version)
 
+    @property
+    def version_lag(self) -> int:
+        """Versions of `learner` between the newest one and the oldest that a server has acknowledged as its newest."""
+        served = [server.acknowledged for server in self._servers.values() if server.acknowledged >= 0]
+        return max(self._posted_version - min(served), 0) if served else 0
+
     def note_served_version(self, version: int) -> None:
         """An admitted server has served `version`."""
         if version > self._sent_version:
@@ -319,6 +332,8 @@ class WeightPublisher:
 
     def receive_and_send(self) -> None:
         """Read the servers' messages, then send each the weights it lacks. Never blocks."""
+        if self.socket is None:
+            return
         for _ in range(MOST_AT_ONCE):
             if (received := self.socket.receive()) is None:
                 break
@@ -347,9 +362,11 @@ class WeightPublisher:
         if not self._handshake.admit(peer, hello):
             return
         self.note_served_version(hello.served_version)
+        assert self.socket is not None
         self.forget_connections([hello.connection])  # its former one is lost, unacknowledged weights with it
         reads_memory = hello.shared_memory and can_share_memory(self.socket.endpoint)
-        self._servers[peer] = _Server(hello.connection, reads_memory, {LEARNER: hello.served_version})
+        versions = {LEARNER: hello.served_version}
+        self._servers[peer] = _Server(hello.connection, reads_memory, versions, acknowledged=hello.served_version)
 
     def _on_ack(self, peer: bytes, ack: WeightsAck) -> None:
         if not (ack.accepted or ack.unreadable or ack.overtaken):
@@ -358,6 +375,8 @@ class WeightPublisher:
         if server is None or server.unacknowledged != (ack.policy, ack.policy_version):
             return
         server.finish()
+        if ack.accepted and ack.policy == LEARNER:
+            server.acknowledged = ack.policy_version
         if ack.unreadable:  # it gets bytes from now on
             server.reads_memory = False
             server.versions.pop(ack.policy, None)
@@ -369,6 +388,7 @@ class WeightPublisher:
 
     def _send_missing(self, peer: bytes) -> None:
         """Send the next version that the server lacks, where it has acknowledged the last one."""
+        assert self.socket is not None
         server = self._servers[peer]
         if server.unacknowledged is not None:
             return

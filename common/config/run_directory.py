@@ -84,15 +84,16 @@ class RunDir:
         """Remove the sockets and their locks, after all roles have stopped."""
         shutil.rmtree(self.sockets, ignore_errors=True)
 
-    def endpoint(self, name: str, server: int = 0) -> str:
+    def endpoint(self, name: str, index: int = 0) -> str:
         """ZeroMQ endpoint of the socket called `name`: data, own, unrolls, weights, status or control.
 
-        `server`: index of the inference server. Each has data, own and control; the others exist once.
+        `index`: of the inference server, each of which has data, own and control, or rank of the learner, each of which
+        has unrolls; the others exist once.
         """
         if sys.platform == "win32":
             names = ("data", "unrolls", "weights", "status", "control")
-            return f"tcp://127.0.0.1:{TCP_BASE_PORT + len(names) * server + names.index(name)}"
-        return f"ipc://{self.sockets / name}{f'-{server}' if server else ''}.ipc"
+            return f"tcp://127.0.0.1:{TCP_BASE_PORT + len(names) * index + names.index(name)}"
+        return f"ipc://{self.sockets / name}{f'-{index}' if index else ''}.ipc"
 
     def own_endpoint(self, configured: str, server: int = 0) -> str:
         """The endpoint at which processes of this run reach a server, past the proxy for other clients.

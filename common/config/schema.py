@@ -164,10 +164,17 @@ class ClusterServersConfig(Section, frozen=True):
     count: Annotated[int, Meta(ge=1, le=64)] = 1  # each with its own sessions; each worker plays on one of them
 
 
+class ClusterLearnerConfig(Section, frozen=True):
+    """Ranks of the learner; each is a process with the settings of `learner`."""
+
+    ranks: Annotated[int, Meta(ge=1, le=64)] = 1  # they divide each batch, and make the same steps
+
+
 class ClusterConfig(Section, frozen=True):
     """How many processes of a role a run has, where one is not enough."""
 
     servers: ClusterServersConfig = ClusterServersConfig()
+    learner: ClusterLearnerConfig = ClusterLearnerConfig()
 
 
 class EvaluationConfig(Section, frozen=True):

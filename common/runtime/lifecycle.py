@@ -31,6 +31,8 @@ STOP_SIGNAL = getattr(signal, "SIGUSR1", signal.SIGTERM)
 # Exit code of a role that printed why it ends and must not be restarted: EX_CONFIG of sysexits.h. Not 3, the code of
 # abort() on Windows.
 EXIT_ENDS_RUN = 78
+# Exit code of a learner's rank that lost another one: EX_TEMPFAIL of sysexits.h. All ranks start again together.
+EXIT_RANK_LOST = 75
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,15 @@ def add_role_arguments(parser: argparse.ArgumentParser) -> None:
 def role_arguments(options: argparse.Namespace) -> RoleArguments:
     """The role's arguments out of parsed options."""
     return RoleArguments(RunDir(options.run_dir), options.index, options.run_id or time.time_ns(), options.parent)
+
+
+def parse_learner_arguments() -> tuple[RoleArguments, str]:
+    """Those of every role, and `--meeting NAME`: where the ranks of a learner of several meet; else ""."""
+    parser = argparse.ArgumentParser(prog="python -m learner")
+    add_role_arguments(parser)
+    parser.add_argument("--meeting", default="", help="name of the file at which the learner's ranks meet")
+    options = parser.parse_args()
+    return role_arguments(options), options.meeting
 
 
 def parse_role_arguments(role: str) -> RoleArguments:

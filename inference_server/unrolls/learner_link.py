@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -38,40 +39,144 @@ SILENT_AFTER_SEC = 3.0
 RECONNECT_EVERY_SEC = 1.0
 
 
+class _Lane:
+    """The connection to one rank of the learner: its credit, and what was sent to it and not taken yet.
+
+    With `weights_endpoint`, the learner's weights come over it, too.
+
+    Attributes:
+        in_memory, taken_back: as of `LearnerLink`.
+        opened: the rank has the shared memory open.
+    """
+
+    def __init__(self, unroll_endpoint: str, weights_endpoint: str = "") -> None:
+        self.unrolls: DealerSocket | None = None
+        self.weights: DealerSocket | None = None
+        self.heard_at = self.connected_at = -1e9
+        self.opened = False
+        self.in_memory = self.taken_back = 0
+        self._endpoints = (unroll_endpoint, weights_endpoint)
+        self._connection = ""  # names both sockets to the rank
+        self._reconnections = 0  # of the weights socket, each answered with a SERVER_HELLO
+        self._credit = self._sent = 0
+        self._in_flight: deque[int] = deque()  # places of what was sent and not taken yet; -1: went with its message
+
+    @property
+    def sockets(self) -> list[DealerSocket]:
+        """Open ones."""
+        return [socket for socket in (self.unrolls, self.weights) if socket is not None]
+
+    @property
+    def credit_left(self) -> int:
+        """How many unrolls, or batches of samples, may be sent now."""
+        return self._credit - self._sent if self.unrolls is not None else 0
+
+    def alive(self, now: float) -> bool:
+        """True if the rank sent something within SILENT_AFTER_SEC."""
+        return now - self.heard_at < SILENT_AFTER_SEC
+
+    def connect(self, now: float, hello: ServerHello, memory: UnrollMemory | None) -> None:
+        """Open the sockets anew: the rank of the last connection is gone, or silent."""
+        self.close()
+        self.connected_at = now
+        unrolls, weights = self._endpoints
+        self.unrolls = DealerSocket(unrolls)
+        self.weights = DealerSocket(weights, watch=True) if weights else None
+        self._connection, self._reconnections = os.urandom(8).hex(), 0
+        for socket in self.sockets:
+            socket.send(encode(msgspec.structs.replace(hello, connection=self._connection)))
+        if memory is not None:
+            self.unrolls.send(encode(memory.message))
+
+    def greet_again(self, hello: ServerHello) -> None:
+        """SERVER_HELLO on a weights socket that has lost its connection and has another one now."""
+        if self.weights is not None and (count := self.weights.reconnections()) > self._reconnections:
+            self._reconnections = count
+            self.weights.send(encode(msgspec.structs.replace(hello, connection=self._connection)))
+
+    def forget(self, memory: UnrollMemory | None) -> None:
+        """Take back what was not taken. A rank that still reads it finds another serial."""
+        self._credit = self._sent = 0
+        self.opened = False
+        self.taken_back += len(self._in_flight)
+        for place in self._in_flight:
+            _give_back(memory, place)
+        self._in_flight.clear()
+
+    def use_credit(self, message: Credit, memory: UnrollMemory | None) -> None:
+        """More may be sent; the places of what was taken are free again."""
+        self._credit, self.opened = message.total, message.memory
+        while len(self._in_flight) > max(self._sent - message.taken, 0):
+            _give_back(memory, self._in_flight.popleft())
+
+    def send(self, message: Unroll | SampleBatch, tensors: Tensors, memory: UnrollMemory | None) -> bool:
+        """False where the rank is full."""
+        if self.credit_left <= 0 or self.unrolls is None:
+            return False
+        place = _place(message)
+        by_place = place >= 0 and self.opened
+        if not self.unrolls.send(encode(message) if by_place else encode(_without_place(message), tensors)):
+            return False
+        self._sent += 1
+        self.in_memory += by_place
+        self._in_flight.append(place if by_place else -1)
+        if not by_place:
+            _give_back(memory, place)
+        return True
+
+    def close(self) -> None:
+        """Close its sockets."""
+        for socket in self.sockets:
+            socket.close()
+
+
 class LearnerLink:
-    """Flow control and reconnection. Never blocks; time is an argument."""
+    """Flow control and reconnection. Never blocks; time is an argument.
+
+    A learner of several ranks receives unrolls at each of them: each goes to the rank that has granted the most. It
+    counts as dead when all ranks are silent.
+    """
 
     def __init__(
-        self, unroll_endpoint: str, weights_endpoint: str, spec: GameSpec, token: str, *, shared_memory: bool = False
-    ) -> None:
-        """`token`: the run's. `shared_memory`: weights may be read where they lie in the learner's memory."""
-        self._endpoints = (unroll_endpoint, weights_endpoint)
+        self, unroll_endpoint: str, weights_endpoint: str, spec: GameSpec, token: str, *,
+        shared_memory: bool = False, other_ranks: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """`token`: the run's. `shared_memory`: weights may be read where they lie in the learner's memory.
+
+        `other_ranks`: the unroll endpoints of the learner's ranks but the first, which alone sends weights.
+        """
+        self._lanes = [_Lane(unroll_endpoint, weights_endpoint), *(_Lane(endpoint) for endpoint in other_ranks)]
         self._fingerprint = spec.fingerprint()
         self._token = token
         self._shared_memory = shared_memory
         self._codec: Codec[FROM_LEARNER] = Codec(FROM_LEARNER)
-        self._connection = ""  # names both sockets to the learner
-        self._reconnections = 0  # of the weights socket, each answered with a SERVER_HELLO
         self._look_at = 0.0
         self._backlog: deque[tuple[Unroll | SampleBatch, Tensors]] = deque()
-        self._unrolls: DealerSocket | None = None
-        self._weights: DealerSocket | None = None
-        self._heard_at = self._connected_at = -1e9
-        self._credit = self._sent = 0
         self._memory: UnrollMemory | None = None
-        self._opened = False  # the learner has the memory
-        self._in_flight: deque[int] = deque()  # places of what was sent and not taken yet; -1: went with its message
-        self.in_memory = 0  # unrolls sent by their places
-        self.taken_back = 0  # of these, what the learner had not taken when it fell silent
         self.malformed = 0
+
+    @property
+    def in_memory(self) -> int:
+        """Unrolls sent by their places."""
+        return sum(lane.in_memory for lane in self._lanes)
+
+    @property
+    def taken_back(self) -> int:
+        """What a rank of the learner had not taken when it fell silent."""
+        return sum(lane.taken_back for lane in self._lanes)
+
+    @property
+    def credit_left(self) -> int:
+        """How many unrolls, or batches of samples, may be sent now."""
+        return sum(lane.credit_left for lane in self._lanes)
 
     def sockets(self) -> list[DealerSocket]:
         """Sockets to wait on."""
-        return [socket for socket in (self._unrolls, self._weights) if socket is not None]
+        return [socket for lane in self._lanes for socket in lane.sockets]
 
     def alive(self, now: float) -> bool:
         """True if the learner sent something within SILENT_AFTER_SEC."""
-        return now - self._heard_at < SILENT_AFTER_SEC
+        return any(lane.alive(now) for lane in self._lanes)
 
     def has_room(self, now: float) -> bool:
         """False while a living learner is full: training decisions wait. A dead one takes (and loses) everything."""
@@ -80,12 +185,13 @@ class LearnerLink:
     def share(self, memory: UnrollMemory) -> None:
         """From now on a learner that can open this memory may be offered unrolls whose places it is lent."""
         self._memory = memory
-        if self._unrolls is not None:
-            self._unrolls.send(encode(memory.message))
+        for lane in self._lanes:
+            if lane.unrolls is not None:
+                lane.unrolls.send(encode(memory.message))
 
     def reads_memory(self, now: float) -> bool:
-        """The learner lives and has the shared memory open."""
-        return self._opened and self.alive(now)
+        """The learner lives and has the shared memory open, at one rank at least."""
+        return any(lane.opened and lane.alive(now) for lane in self._lanes)
 
     def offer_unroll(self, message: Unroll, tensors: Tensors, now: float) -> bool:
         """Send an unroll, now or when there is credit. False when the learner is dead: it is dropped.
@@ -114,29 +220,20 @@ class LearnerLink:
         lost = [message for message, _ in self._backlog]
         self._backlog.clear()
         for message in lost:
-            self._give_back(_place(message))
+            _give_back(self._memory, _place(message))
         return lost
 
     def poll(self, now: float, served_version: int) -> list[Received]:
         """Take in credits and weights; reconnect where the learner is silent. Newest weights last."""
-        received: list[Received] = []
-        for socket in self.sockets():
-            while (frames := socket.receive()) is not None:
-                self._heard_at = now
-                try:
-                    message, tensors = self._codec.decode(frames)
-                    if isinstance(message, Credit):
-                        self._use_credit(message)
-                    elif isinstance(message, Weights):
-                        data = None if message.path else expect(tensors, "safetensors", "uint8", (None,))
-                        received.append((message, data))
-                except ProtocolError:
-                    self.malformed += 1
-        if not self.alive(now) and now - self._connected_at >= RECONNECT_EVERY_SEC:
-            self._connect(now, served_version)
-        elif now >= self._look_at:
+        received = [each for lane in self._lanes for each in self._receive(lane, now)]
+        for lane in self._lanes:
+            if not lane.alive(now) and now - lane.connected_at >= RECONNECT_EVERY_SEC:
+                lane.forget(self._memory)
+                lane.connect(now, self._hello(served_version), self._memory)
+        if now >= self._look_at:
             self._look_at = now + RECONNECT_EVERY_SEC
-            self._greet_again(served_version)
+            for lane in self._lanes:
+                lane.greet_again(self._hello(served_version))
         self._flush()
         return received
 
@@ -147,66 +244,41 @@ class LearnerLink:
 
         `unreadable`: asks for the bytes. `overtaken`: newer ones are here.
         """
-        if self._weights is not None:
+        if (socket := self._lanes[0].weights) is not None:
             ack = WeightsAck(
                 policy=weights.policy, policy_version=weights.policy_version,
                 accepted=not reason, reason=reason, unreadable=unreadable, overtaken=overtaken,
             )  # fmt: skip
-            self._weights.send(encode(ack))
+            socket.send(encode(ack))
 
     def close(self) -> None:
-        """Close both sockets and the memory; a learner that has it open can read on."""
-        self._close_sockets()
+        """Close all sockets and the memory; a learner that has it open can read on."""
+        for lane in self._lanes:
+            lane.close()
         if self._memory is not None:
             self._memory.close()
 
-    def _close_sockets(self) -> None:
-        for socket in self.sockets():
-            socket.close()
-
-    def _use_credit(self, message: Credit) -> None:
-        self._credit, self._opened = message.total, message.memory
-        while len(self._in_flight) > max(self._sent - message.taken, 0):
-            self._give_back(self._in_flight.popleft())
-
-    def _give_back(self, place: int) -> None:
-        if place >= 0 and self._memory is not None:
-            self._memory.places.take_back(place)
-
-    def _connect(self, now: float, served_version: int) -> None:
-        self._close_sockets()
-        self._connected_at = now
-        self._forget()
-        unrolls, weights = self._endpoints
-        self._unrolls, self._weights = DealerSocket(unrolls), DealerSocket(weights, watch=True)
-        self._connection, self._reconnections = os.urandom(8).hex(), 0
-        hello = self._hello(served_version)
-        for socket in (self._unrolls, self._weights):
-            socket.send(encode(hello))
-        if self._memory is not None:
-            self._unrolls.send(encode(self._memory.message))
+    def _receive(self, lane: _Lane, now: float) -> list[Received]:
+        received: list[Received] = []
+        for socket in lane.sockets:
+            while (frames := socket.receive()) is not None:
+                lane.heard_at = now
+                try:
+                    message, tensors = self._codec.decode(frames)
+                    if isinstance(message, Credit):
+                        lane.use_credit(message, self._memory)
+                    elif isinstance(message, Weights):
+                        data = None if message.path else expect(tensors, "safetensors", "uint8", (None,))
+                        received.append((message, data))
+                except ProtocolError:
+                    self.malformed += 1
+        return received
 
     def _hello(self, served_version: int) -> ServerHello:
         return ServerHello(
             protocol=PROTOCOL, spec_fingerprint=self._fingerprint,
             served_version=served_version, shared_memory=self._shared_memory, token=self._token,
-            connection=self._connection,
         )  # fmt: skip
-
-    def _greet_again(self, served_version: int) -> None:
-        """SERVER_HELLO on a weights socket that has lost its connection and has another one now."""
-        if self._weights is not None and (count := self._weights.reconnections()) > self._reconnections:
-            self._reconnections = count
-            self._weights.send(encode(self._hello(served_version)))
-
-    def _forget(self) -> None:
-        """The learner of the last connection is gone, or finds the serials of what it had not read yet changed."""
-        self._credit = self._sent = 0
-        self._opened = False
-        for place in self._in_flight:
-            self.taken_back += place >= 0
-            self._give_back(place)
-        self._in_flight.clear()
 
     def _flush(self) -> None:
         while self._backlog and self._send(*self._backlog[0]):
@@ -222,18 +294,12 @@ class LearnerLink:
 
     def _send(self, message: Unroll | SampleBatch, tensors: Tensors) -> bool:
         """False where the learner is full."""
-        if self._sent >= self._credit or self._unrolls is None:
-            return False
-        place = _place(message)
-        by_place = place >= 0 and self._opened
-        if not self._unrolls.send(encode(message) if by_place else encode(_without_place(message), tensors)):
-            return False
-        self._sent += 1
-        self.in_memory += by_place
-        self._in_flight.append(place if by_place else -1)
-        if not by_place:
-            self._give_back(place)
-        return True
+        return max(self._lanes, key=lambda lane: lane.credit_left).send(message, tensors, self._memory)
+
+
+def _give_back(memory: UnrollMemory | None, place: int) -> None:
+    if place >= 0 and memory is not None:
+        memory.places.take_back(place)
 
 
 def _place(message: Unroll | SampleBatch) -> int:

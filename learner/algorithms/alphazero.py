@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from simul.common.protocol.masks import unpack_masks
-from simul.learner.algorithms.base import Loss, Settings
+from simul.learner.algorithms.base import Loss, Settings, ValidRows
+from simul.learner.ranks import ALONE, Ranks
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,9 @@ def make_positions(columns: Mapping[str, NDArray[Any]], num_actions: int, device
     return Positions(**{name: torch.from_numpy(array).to(device) for name, array in arrays.items()})
 
 
-def alphazero_loss(positions: Positions, logits: Tensor, value: Tensor, settings: Settings) -> Loss:
+def alphazero_loss(
+    positions: Positions, logits: Tensor, value: Tensor, settings: Settings, ranks: Ranks = ALONE
+) -> Loss:
     """Cross-entropy against the target over legal actions, plus `value_coefficient` times half the squared error.
 
     The cross-entropy is a mean over the positions that have a target, the squared error over all. `kl` is
@@ -70,19 +73,20 @@ def alphazero_loss(positions: Positions, logits: Tensor, value: Tensor, settings
     finite = log_probs.masked_fill(~positions.mask, 0.0)
     probability = positions.target_probability
     chosen = finite[positions.target_row, positions.target_action]  # (K,)
-    targets = positions.has_target.sum().clamp(min=1)
-    policy = -(probability * chosen).sum() / targets
     error = value - positions.outcome
-    values = 0.5 * error.square().mean()
+    rows = ValidRows(torch.ones_like(positions.has_target), ranks)
+    of_error, of_outcome = rows.moments(error, positions.outcome)
+    targets = ranks.add(positions.has_target.sum()).clamp(min=1)
+    policy = -(probability * chosen).sum() / targets
+    values = 0.5 * rows.part(error.square())
     total = policy + settings.value_coefficient * values
     target_entropy = -torch.special.xlogy(probability, probability).sum() / targets
-    variance = positions.outcome.var(correction=0).clamp(min=1e-8)
     shown = {
         "policy_loss": policy,
         "value_loss": values,
-        "entropy": -(finite * log_probs.exp()).sum(-1).mean(),
+        "entropy": rows.part(-(finite * log_probs.exp()).sum(-1)),
         "kl": policy - target_entropy,
-        "explained_variance": 1 - error.var(correction=0) / variance,
+        "explained_variance": rows.share * (1 - of_error[1] / of_outcome[1].clamp(min=1e-8)),
     }
     figures = {name: figure.detach() for name, figure in shown.items()}
     return Loss(total, figures, log_ratio=torch.zeros(0, device=value.device))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from simul.learner.ranks import ALONE, Ranks
+
 LOG_RATIO_LIMIT = 20.0  # e^20: no finite loss becomes infinite by one stray action
 
 
@@ -45,16 +47,20 @@ class Settings:
 
 @dataclass(frozen=True)
 class Loss:
-    """`total` to differentiate; figures to report and log(current / behaviour) float32 [T, B], both detached."""
+    """`total` to differentiate; figures to report and log(current / behaviour) float32 [T, B], both detached.
+
+    Of several ranks each has its part of `total` and of the figures: they add up over the ranks.
+    """
 
     total: Tensor
     figures: dict[str, Tensor]
     log_ratio: Tensor
 
 
-# (trajectories, logits float32 [T, B, A], value float32 [T + 1, B], settings) -> Loss.
+# (trajectories, logits float32 [T, B, A], value float32 [T + 1, B], settings, ranks) -> Loss.
 # value[t]: of row t; the row after each column's last valid one holds its bootstrap value.
-Algorithm = Callable[[Trajectories, Tensor, Tensor, Settings], Loss]
+# T is 0 on a rank that has nothing of this minibatch.
+Algorithm = Callable[[Trajectories, Tensor, Tensor, Settings, Ranks], Loss]
 
 
 @dataclass(frozen=True)
@@ -84,34 +90,71 @@ def evaluate(trajectories: Trajectories, logits: Tensor) -> Evaluated:
     return Evaluated(log_prob, log_ratio, entropy)
 
 
-def masked_mean(x: Tensor, valid: Tensor) -> Tensor:
-    """Mean of float32 [T, B] over valid rows."""
-    return torch.where(valid, x, 0.0).sum() / valid.sum().clamp(min=1)
+class ValidRows:
+    """Means over the valid rows of a minibatch, of all ranks.
+
+    Attributes:
+        share: this rank's part of all valid rows, float32 scalar; 1 for a learner alone.
+    """
+
+    def __init__(self, valid: Tensor, ranks: Ranks = ALONE) -> None:
+        """`valid`: bool [T, B]. With several ranks `moments` must be called first, once: it counts the rows of all."""
+        self._valid = valid
+        self._ranks = ranks
+        self._count = valid.sum().clamp(min=1)
+        self.share = torch.ones((), device=valid.device)
+
+    def moments(self, *xs: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """(mean, variance) of each float32 [T, B], over all ranks, without gradient."""
+        xs = tuple(x.detach() for x in xs)
+        if self._ranks.count == 1:
+            means = [self.part(x) for x in xs]
+            return [(mean, self.part((x - mean).square())) for x, mean in zip(xs, means)]
+        own = self._valid.sum()
+        wide = torch.float32 if self._valid.device.type == "mps" else torch.float64
+        kept = [torch.where(self._valid, x, 0.0).to(wide) for x in xs]
+        sums = torch.stack([own.to(wide), *(x.sum() for x in kept), *(x.square().sum() for x in kept)])
+        count, *sums_of_all = self._ranks.add(sums).unbind()
+        self._count = count.clamp(min=1).to(own.dtype)
+        self.share = (own / self._count).to(xs[0].dtype)
+        found = []
+        for x, total, squares in zip(xs, sums_of_all[: len(xs)], sums_of_all[len(xs) :]):
+            mean = total / self._count
+            variance = (squares / self._count - mean.square()).clamp(min=0.0)
+            found.append((mean.to(x.dtype), variance.to(x.dtype)))
+        return found
+
+    def part(self, x: Tensor) -> Tensor:
+        """This rank's part of the mean of float32 [T, B]: the sum of its rows over the count of all; the mean alone."""
+        return torch.where(self._valid, x, 0.0).sum() / self._count
 
 
-def normalise(advantage: Tensor, valid: Tensor) -> Tensor:
-    """Zero mean and unit variance over valid rows."""
-    centred = advantage - masked_mean(advantage, valid)
-    deviation = masked_mean(centred.square(), valid).sqrt()
-    return centred / (deviation + 1e-6)
+def normalise(x: Tensor, moments: tuple[Tensor, Tensor]) -> Tensor:
+    """`x` at mean 0 and variance 1."""
+    mean, variance = moments
+    return (x - mean) / (variance.sqrt() + 1e-6)
 
 
-def value_loss(value: Tensor, target: Tensor, valid: Tensor) -> Tensor:
+def value_loss(value: Tensor, target: Tensor, rows: ValidRows) -> Tensor:
     """Half the mean squared error over valid rows."""
-    return 0.5 * masked_mean((value - target).square(), valid)
+    return 0.5 * rows.part((value - target).square())
 
 
 def figures(
-    trajectories: Trajectories, evaluated: Evaluated, value: Tensor, target: Tensor, **losses: Tensor
+    rows: ValidRows,
+    evaluated: Evaluated,
+    residual: tuple[Tensor, Tensor],
+    target: tuple[Tensor, Tensor],
+    **losses: Tensor,
 ) -> dict[str, Tensor]:
-    """Figures that every algorithm reports. `kl` estimates KL(behaviour || current) (Schulman 2020: r - 1 - log r)."""
-    valid = trajectories.valid
+    """Figures that every algorithm reports. `kl` estimates KL(behaviour || current) (Schulman 2020: r - 1 - log r).
+
+    `residual`, `target`: moments of target - value, and of the target.
+    """
     ratio = evaluated.log_ratio.exp()
-    residual = masked_mean((target - value - masked_mean(target - value, valid)).square(), valid)
-    variance = masked_mean((target - masked_mean(target, valid)).square(), valid)
     shared = {
-        "entropy": masked_mean(evaluated.entropy, valid),
-        "kl": masked_mean(ratio - 1 - evaluated.log_ratio, valid),
-        "explained_variance": 1 - residual / variance.clamp(min=1e-8),
+        "entropy": rows.part(evaluated.entropy),
+        "kl": rows.part(ratio - 1 - evaluated.log_ratio),
+        "explained_variance": rows.share * (1 - residual[1] / target[1].clamp(min=1e-8)),
     }
     return {name: figure.detach() for name, figure in (losses | shared).items()}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from simul.learner.algorithms.base import Loss, Settings, Trajectories, evaluate, figures, masked_mean, value_loss
+from simul.learner.algorithms.base import Loss, Settings, Trajectories, ValidRows, evaluate, figures, value_loss
+from simul.learner.ranks import ALONE, Ranks
 
 
 @torch.no_grad()
@@ -26,15 +27,18 @@ def returns(trajectories: Trajectories, value: Tensor) -> Tensor:
     return result[:-1]
 
 
-def reinforce_loss(trajectories: Trajectories, logits: Tensor, value: Tensor, settings: Settings) -> Loss:
+def reinforce_loss(
+    trajectories: Trajectories, logits: Tensor, value: Tensor, settings: Settings, ranks: Ranks = ALONE
+) -> Loss:
     """-(G - V) log pi(a), value loss and entropy bonus. No correction for policy lag."""
-    valid = trajectories.valid
+    rows = ValidRows(trajectories.valid, ranks)
     evaluated = evaluate(trajectories, logits)
     target = returns(trajectories, value)
-    policy = -masked_mean((target - value[:-1].detach()) * evaluated.log_prob, valid)
-    values = value_loss(value[:-1], target, valid)
-    entropy = masked_mean(evaluated.entropy, valid)
+    residual, of_target = rows.moments(target - value[:-1], target)
+    policy = -rows.part((target - value[:-1].detach()) * evaluated.log_prob)
+    values = value_loss(value[:-1], target, rows)
+    entropy = rows.part(evaluated.entropy)
     total = policy + settings.value_coefficient * values - settings.entropy_coefficient * entropy
-    named = {"policy_loss": policy, "value_loss": values, "clip_fraction": torch.zeros(())}
-    shown = figures(trajectories, evaluated, value[:-1], target, **named)
+    named = {"policy_loss": policy, "value_loss": values, "clip_fraction": torch.zeros_like(policy)}
+    shown = figures(rows, evaluated, residual, of_target, **named)
     return Loss(total, shown, evaluated.log_ratio.detach())

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from simul.learner.algorithms.base import Loss, Settings, Trajectories, evaluate, figures, masked_mean, value_loss
+from simul.learner.algorithms.base import Loss, Settings, Trajectories, ValidRows, evaluate, figures, value_loss
+from simul.learner.ranks import ALONE, Ranks
 
 
 @dataclass(frozen=True)
@@ -50,17 +51,20 @@ def vtrace_targets(trajectories: Trajectories, log_ratio: Tensor, value: Tensor,
     return Targets((value + correction)[:-1], torch.where(valid, advantage, 0.0))
 
 
-def vtrace_loss(trajectories: Trajectories, logits: Tensor, value: Tensor, settings: Settings) -> Loss:
+def vtrace_loss(
+    trajectories: Trajectories, logits: Tensor, value: Tensor, settings: Settings, ranks: Ranks = ALONE
+) -> Loss:
     """IMPALA's policy gradient: rho_s grad log pi(a_s) (q_s - V(x_s)), plus value loss and entropy bonus."""
-    valid = trajectories.valid
+    rows = ValidRows(trajectories.valid, ranks)
     evaluated = evaluate(trajectories, logits)
     targets = vtrace_targets(trajectories, evaluated.log_ratio, value, settings)
+    residual, target = rows.moments(targets.value - value[:-1], targets.value)
     rho = evaluated.log_ratio.detach().exp().clamp(max=settings.rho_clip)
-    policy = -masked_mean(rho * targets.advantage * evaluated.log_prob, valid)
-    values = value_loss(value[:-1], targets.value, valid)
-    entropy = masked_mean(evaluated.entropy, valid)
+    policy = -rows.part(rho * targets.advantage * evaluated.log_prob)
+    values = value_loss(value[:-1], targets.value, rows)
+    entropy = rows.part(evaluated.entropy)
     total = policy + settings.value_coefficient * values - settings.entropy_coefficient * entropy
-    clipped = masked_mean((evaluated.log_ratio.exp() > settings.rho_clip).float(), valid)
+    clipped = rows.part((evaluated.log_ratio.exp() > settings.rho_clip).float())
     named = {"policy_loss": policy, "value_loss": values, "clip_fraction": clipped}
-    shown = figures(trajectories, evaluated, value[:-1], targets.value, **named)
+    shown = figures(rows, evaluated, residual, target, **named)
     return Loss(total, shown, evaluated.log_ratio.detach())

@@ -21,7 +21,7 @@ def stand(request, patience) -> Iterator[UnrollReceiverStand]:
 def test_a_learner_that_stops_takes_in_what_was_sent_to_it(stand) -> None:
     link, receiver = stand.server._recorder._link, stand.learner.receiver
     client, receive, late = stand.client("a"), receiver._receive, []
-    wait_for(lambda: link.alive(time.monotonic()) and link._credit)
+    wait_for(lambda: link.alive(time.monotonic()) and link.credit_left)
 
     def read_late() -> None:
         """Nothing before the stop, and nothing in the turn in which it comes."""

@@ -1,10 +1,11 @@
-"""`make test-kills`: random signals to the processes of a real run; its books must balance by summary.json alone.
+"""`make test-chaos`: random signals to the processes of a real run; its books must balance by summary.json alone.
 
     python -m tests.support.random_kills cartpole --kills 200 --seed 1
 
 SIGKILL, SIGTERM, and SIGSTOP with a SIGCONT up to 5 s later, to learner, server, workers and simulator hosts, also
 while they start. Ten deaths of a role in two minutes, or five in a row before it is ready, end a run: the killer stays
-below.
+below. No process and no file but the run's own may be left. `chaos` has two servers and two ranks of the learner, and
+must still learn CartPole.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +27,7 @@ from typing import Any
 import psutil
 
 from simul.common.launch.monitoring.accounting import imbalances
+from simul.common.runtime.installation import ROOT
 from tests.support.command import Simul
 
 MOST_DEATHS, WINDOW_SEC = 8, 121.0
@@ -35,12 +38,19 @@ GAMES = {
     "two-servers": (
         "configs/cartpole.yaml", "learner.batch_steps=256", "learner.epochs=1", "cluster.servers.count=2",
     ),
+    "chaos": (
+        "configs/cartpole.yaml", "cluster.servers.count=2", "cluster.learner.ranks=2",
+        "learner.total_decisions=200000",
+    ),
     "pokemon": (
         "configs/pokemon.yaml", "workers.envs=8", "learner.batch_steps=256", "learner.minibatches=1",
         "opponents=random:0.4,max:0.2,self:0.4",
     ),
 }  # fmt: skip
-KILLS = {"cartpole": 200, "two-servers": 200, "pokemon": 60}
+KILLS = {"cartpole": 200, "two-servers": 200, "chaos": 200, "pokemon": 60}
+LEARNED, MEAN_RETURN = 200_000, 475.0  # of `chaos`: decisions to learn from, and what the greedy policy then reaches
+LEARN_SEC = 3600.0
+CHAOS_PATIENCE_SEC = 900.0  # four processes import torch, and all ranks each time that one dies
 SIGNALS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGSTOP")
 
 
@@ -94,25 +104,29 @@ def _hosts(worker: int) -> list[int]:
         return []
 
 
-def run(game: str, kills: int, seed: int, root: Path) -> dict[str, Any]:
+def run(game: str, kills: int, seed: int, root: Path, *, learn: bool = False) -> dict[str, Any]:
     """A run with 2 workers that gets `kills` signals, plays and learns on, and stops. Fails where its books are wrong.
 
-    Returns its summary, with what was done under `signals`.
+    `learn`: it goes on until it has learned from LEARNED decisions, and must reach MEAN_RETURN. Returns its summary,
+    with what was done under `signals`.
     """
     config, *changes = GAMES[game]
     changes += ["workers.count=2", "learner.checkpoint_every_sec=1"]
     simul = Simul(config, root, *(part for change in changes for part in ("--set", change)))
+    patience_sec = CHAOS_PATIENCE_SEC if game == "chaos" else PATIENCE_SEC
     killer = RandomKiller(simul, seed)
     try:
-        simul.wait_for(lambda _: simul.decisions() > 200 and simul.versions() >= 1, "it learns", PATIENCE_SEC)
+        simul.wait_for(lambda _: simul.decisions() > 200 and simul.versions() >= 1, "it learns", patience_sec)
         for _ in range(kills):
             assert simul.process.poll() is None, simul.printed()
             killer.strike()
-        simul.wait_for(_all_ready, "every process is ready again", PATIENCE_SEC)
+        simul.wait_for(_all_ready, "every process is ready again", patience_sec)
         decisions, version = simul.decisions(), simul.versions()
         simul.wait_for(
-            lambda _: simul.decisions() > decisions + 50 and simul.versions() > version, "it learns on", PATIENCE_SEC
+            lambda _: simul.decisions() > decisions + 50 and simul.versions() > version, "it learns on", patience_sec
         )
+        if learn:
+            simul.wait_for(lambda s: s["learner"].get("decisions_learned", 0) >= LEARNED, "it has learned", LEARN_SEC)
         children = psutil.Process(simul.process.pid).children(recursive=True)
         code, printed = simul.finish()
     finally:
@@ -120,8 +134,32 @@ def run(game: str, kills: int, seed: int, root: Path) -> dict[str, Any]:
     summary = simul.summary()
     assert code == 0, printed
     assert imbalances(summary) == [], printed
-    assert not psutil.wait_procs(children, PATIENCE_SEC)[1]
+    assert not psutil.wait_procs(children, patience_sec)[1]
+    assert _left_behind(simul) == []
+    if learn:
+        mean = _mean_return(root)
+        assert mean >= MEAN_RETURN, f"mean return {mean}"
+        summary = {**summary, "mean_return": mean}
     return {**summary, "signals": dict(sorted(killer.done.items()))}
+
+
+def _left_behind(simul: Simul) -> list[str]:
+    """Processes of the run, its sockets, and files that were written aside."""
+    root = str(simul.run_dir.root)
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if root in process.cmdline():
+                found.append(" ".join(process.cmdline()))
+    files = [simul.run_dir.sockets, *simul.run_dir.root.rglob(".*")]
+    return found + [str(path) for path in files if path.exists()]
+
+
+def _mean_return(root: Path) -> float:
+    """Of 100 episodes of the greedy policy."""
+    line = [sys.executable, "-m", "simul.common.cli", "eval", "--checkpoint", str(root), "--episodes", "100", "--json"]
+    answer = subprocess.run(line, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return float(json.loads(answer.stdout)["mean_return"])
 
 
 def _all_ready(status: dict[str, Any]) -> bool:
@@ -139,8 +177,10 @@ def main() -> int:
         kills = options.kills or KILLS[game]
         sys.stdout.write(f"{game}: {kills} signals, seed {options.seed}\n")
         with tempfile.TemporaryDirectory(prefix="random-kills-") as folder:
-            summary = run(game, kills, options.seed, Path(folder) / "run")
-        for name in ("signals", "restarts", "unreported", "accounting"):
+            summary = run(game, kills, options.seed, Path(folder) / "run", learn=game == "chaos")
+        for name in ("signals", "restarts", "unreported", "accounting", "mean_return"):
+            if name not in summary:
+                continue
             sys.stdout.write(f"{name}: {json.dumps(summary[name])}\n")
     return 0
 

@@ -36,6 +36,7 @@ def main() -> int:
     parser.add_argument("--print-spec", action="store_true")
     parser.add_argument("--checkpoint")
     parser.add_argument("--server", type=int)
+    parser.add_argument("--meeting")
     parser.add_argument("--episodes", type=int, default=0)
     parser.add_argument("--pairings")
     parser.add_argument("--greedy", action="store_true")

@@ -77,7 +77,8 @@ def _learner(profile: Profile, learner: RoleProfile, held: float, config: Config
     if stage == "save":
         now = options.checkpoint_every_sec
         return _with_setting("learner", sentence, f"learner.checkpoint_every_sec={2 * now:g}", f"{now:g}")
-    if spare >= 1.0 and learner.cores >= BUSY * options.threads:
+    ranks = config.cluster.learner.ranks
+    if spare >= ranks and learner.cores >= BUSY * options.threads * ranks:
         return _with_setting("learner", sentence, f"learner.threads={options.threads + 1}", options.threads)
     return _with_setting("learner", sentence, *_less_learning(config))
 

@@ -18,7 +18,7 @@ from simul.common.launch.processes.role_reports import counts, number
 MOST_PROCESSES = 6
 MOST_OPPONENTS = 4
 MOST_EVENTS = 3
-MOST_SERVERS = 4
+MOST_SHOWN = 4  # servers, or ranks of the learner
 LOSSES = ("policy_loss", "value_loss", "entropy")
 BARS = "▁▂▃▄▅▆▇█"
 WORKER_WORDS = {"wait": "waiting", "envs": "envs", "messages": "messages", "other": "other"}
@@ -32,9 +32,12 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     if evaluation := format_evaluation(snapshot.figures):
         title.append(f"  evaluation {evaluation}")
     title.no_wrap, title.overflow = True, "ellipsis"
-    shown = MOST_EVENTS - bool(format_store(snapshot.learner)) - bool(snapshot.servers)  # their rows take the place
+    # Rows that take the place of events; the last event stays, and a process makes room.
+    more = sum(map(bool, (format_store(snapshot.learner), snapshot.servers, snapshot.ranks)))
+    shown = max(MOST_EVENTS - more, 1)
+    processes = MOST_PROCESSES - max(more - (MOST_EVENTS - 1), 0)
     events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-shown:]]
-    return Group(title, _figures(snapshot), process_table(snapshot), *events)
+    return Group(title, _figures(snapshot), process_table(snapshot, processes), *events)
 
 
 def _figures(snapshot: Snapshot) -> Table:
@@ -64,6 +67,7 @@ def _figures(snapshot: Snapshot) -> Table:
         *format_results(snapshot.workers),
         *([("search", search)] if (search := format_search(snapshot)) else []),
         *([("servers", format_servers(snapshot))] if snapshot.servers else []),
+        *([("ranks", format_ranks(snapshot))] if snapshot.ranks else []),
         ("workers", format_worker_split(snapshot.figures)),
         *([("store", store)] if (store := format_store(snapshot.learner)) else []),
         ("dropped", format_causes(dropped_by_cause(snapshot)) or "nothing"),
@@ -133,21 +137,21 @@ def format_worker_split(figures: Mapping[str, float]) -> str:
     return f"{text or '-'}{'' if step_us is None else f'; {format_number(step_us, 1)} us a step'}"
 
 
-def process_table(snapshot: Snapshot) -> Table:
-    """State, CPU, memory and restarts of each process."""
+def process_table(snapshot: Snapshot, most: int = MOST_PROCESSES) -> Table:
+    """State, CPU, memory and restarts of each process, `most` of them."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name, justify in (("process", "left"), ("state", "left"), ("CPU %", "right"), ("MiB", "right"),
                           ("hosts", "right"), ("peak", "right"), ("restarts", "right")):  # fmt: skip
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for p in snapshot.processes[:MOST_PROCESSES]:
+    for p in snapshot.processes[:most]:
         style = "" if p.state in ("ready", "stopped") else "yellow"
         table.add_row(
             p.name, Text(p.state, style=style), f"{p.cpu_percent:.0f}", f"{p.rss_mb + p.children_rss_mb:.0f}",
             f"{p.children_rss_mb:.0f}" if p.children_rss_mb else "",
             f"{p.peak_rss_mb + p.peak_children_rss_mb:.0f}", str(p.restarts or ""),
         )  # fmt: skip
-    if len(snapshot.processes) > MOST_PROCESSES:
-        table.add_row(f"and {len(snapshot.processes) - MOST_PROCESSES} more")
+    if len(snapshot.processes) > most:
+        table.add_row(f"and {len(snapshot.processes) - most} more")
     return table
 
 
@@ -167,6 +171,7 @@ def run_line(snapshot: Snapshot) -> str:
         *([f"evaluation {evaluation}"] if (evaluation := format_evaluation(snapshot.figures)) else []),
         *([f"search {search}"] if (search := format_search(snapshot)) else []),
         *([f"servers {format_servers(snapshot)}"] if snapshot.servers else []),
+        *([f"ranks {format_ranks(snapshot)}"] if snapshot.ranks else []),
         *([f"store {store}"] if (store := format_store(snapshot.learner)) else []),
         f"workers {format_worker_split(snapshot.figures)}",
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
@@ -263,14 +268,23 @@ def format_version(snapshot: Snapshot) -> str:
 
 def format_servers(snapshot: Snapshot) -> str:
     """`0 52%, 1 48% of the decisions`: the part of each, by index."""
-    total = sum(number(each, "decisions") or 0 for each in snapshot.servers.values())
-    servers = list(snapshot.servers.items())[:MOST_SERVERS]
-    shares = [
-        f"{name.rpartition('-')[2]} {(number(each, 'decisions') or 0) / total if total else 0.0:.0%}"
-        for name, each in servers
-    ]
-    more = len(snapshot.servers) - len(servers)
-    return f"{', '.join(shares)} of the decisions{f', and {more} more' if more else ''}"
+    return f"{_parts(snapshot.servers, 'decisions')} of the decisions{_more(snapshot.servers)}"
+
+
+def format_ranks(snapshot: Snapshot) -> str:
+    """`0 51%, 1 49% of what was learned from`: the part of each rank of the learner."""
+    return f"{_parts(snapshot.ranks, 'decisions_learned_since_start')} of what was learned from{_more(snapshot.ranks)}"
+
+
+def _parts(each: Mapping[str, Mapping[str, Any]], figure: str) -> str:
+    numbers = {name.rpartition("-")[2]: number(metrics, figure) or 0 for name, metrics in each.items()}
+    total = sum(numbers.values())
+    shown = list(numbers.items())[:MOST_SHOWN]
+    return ", ".join(f"{index} {value / total if total else 0.0:.0%}" for index, value in shown)
+
+
+def _more(each: Mapping[str, object]) -> str:
+    return f", and {len(each) - MOST_SHOWN} more" if len(each) > MOST_SHOWN else ""
 
 
 def _lag(learner: Mapping[str, Any]) -> str:

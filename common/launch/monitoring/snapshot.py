@@ -6,7 +6,7 @@ import contextlib
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 import psutil
@@ -22,6 +22,7 @@ from simul.common.launch.processes.run_lock import write_atomically
 RATE_WINDOW_SEC = 10.0
 SILENT_SEC = 3.0
 SERVER_FIGURES = ("decisions", "policy_version", "latency_us", "clients", "sessions", "waiting", "unrolls")
+RANK_FIGURES = ("decisions_learned_since_start", "steps_waiting", "unrolls", "policy_version")
 SILENT_SERVER_SEC = 0.85  # it reports twice a second; a server that hangs is shown within a second
 
 
@@ -73,6 +74,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     rates_over_sec: float = 0.0
     counted_sec: dict[str, float] = {}  # by role: the moment of its figures, in seconds since readiness
     servers: dict[str, Metrics] = {}  # by process name, where there are several: SERVER_FIGURES of each
+    ranks: dict[str, Metrics] = {}  # of the learner, likewise: RANK_FIGURES of each
 
 
 class RunMonitor:
@@ -134,7 +136,8 @@ class RunMonitor:
             processes=self._processes(phase, now),
             events=list(self.events),
             game=self._game,
-            servers=self._each_server(),
+            servers=self._of_each("inference_server", SERVER_FIGURES),
+            ranks=self._of_each("learner", RANK_FIGURES),
             unreported=self._reports.unreported(),
             batches_per_sec=_mean(batches, ready_sec) if ended else self._batches.add(answered_at, batches),
             rates_over_sec=round(ready_sec if ended else self._decisions.over_sec, 3),
@@ -166,12 +169,13 @@ class RunMonitor:
         alerts, self._alerts = [*self._heartbeats.take_alerts(), *self._alerts], []
         return alerts
 
-    def _each_server(self) -> dict[str, Metrics]:
-        each = self._reports.of_processes("inference_server")
+    def _of_each(self, role: str, names: Sequence[str]) -> dict[str, Metrics]:
+        """The named figures of each process of a role, by its name; {} where there is one."""
+        each = self._reports.of_processes(role)
         if len(each) < 2:
             return {}
         return {
-            f"{LOG_NAMES['inference_server']}-{index}": {name: part[name] for name in SERVER_FIGURES if name in part}
+            f"{LOG_NAMES[role]}-{index}": {name: part[name] for name in names if name in part}
             for index, part in each.items()
         }
 

@@ -17,7 +17,7 @@ from simul.common.launch.processes.role_process import LOG_NAMES, ResourceMeter,
 from simul.common.launch.processes.role_reports import RoleKey, RoleReports
 from simul.common.protocol.errors import SimulError
 from simul.common.protocol.messages import Report
-from simul.common.runtime.lifecycle import EXIT_ENDS_RUN
+from simul.common.runtime.lifecycle import EXIT_ENDS_RUN, EXIT_RANK_LOST
 from simul.common.transport import EndpointMonitor, Poller
 
 Command = Callable[[str], list[str]]  # role -> command line
@@ -31,6 +31,7 @@ RESTART_WINDOW_SEC = 120.0
 MOST_DEATHS = 10  # within the window: more than that is a fault that a restart does not fix
 MOST_FAILED_STARTS = 5  # in a row: on a loaded machine ten slow starts do not fit into the window
 FIRST_DELAY_SEC = 0.1
+GANG_PATIENCE_SEC = 5.0  # for the other ranks of a learner to notice that one is gone, and to report
 MOVE_PATIENCE_SEC = 10.0  # for a process that is to start again with other arguments
 LONGEST_DELAY_SEC = 0.8  # recovery is promised within 10 s
 
@@ -114,10 +115,19 @@ class ProcessGroup:
         self._command = command
         self._needed = NeededFiles(run_dir)
         self.members: dict[RoleKey, _Member] = {}
+        self._gangs: set[str] = set()
 
-    def start(self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = ()) -> None:
-        """Start `count` processes of `role`; `arguments`, if given, holds the extra ones of each."""
+    def start(
+        self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = (), *, gang: bool = False
+    ) -> None:  # fmt: skip
+        """Start `count` processes of `role`; `arguments`, if given, holds the extra ones of each.
+
+        `gang`: where one of them dies, all are started again; each start has a `--meeting` of its own.
+        """
         self._needed.remember()
+        if gang:
+            self._gangs.add(role)
+            arguments = [_meeting()] * count
         for index in range(count):
             extra = arguments[index] if arguments else ()
             child = self._spawn(role, index, threads, extra)
@@ -176,13 +186,15 @@ class ProcessGroup:
 
     def check_alive(self) -> None:
         """Raises RoleDied, with the end of its log, if a process has ended."""
-        for member in self.members.values():
-            if member.child.exit_code() is not None:
-                raise self._death_error(member)
+        ended = [member for member in self.members.values() if member.child.exit_code() is not None]
+        if ended:
+            raise self._death_error(min(ended, key=_is_bystander))
 
     def restart_dead(self, now: float) -> list[str]:
         """Restart what died, after a short wait. Returns sentences for the view. Raises RoleDied: died too often."""
         sentences = []
+        for role in self._gangs:
+            self._end_gang([member for (named, _), member in self.members.items() if named == role], now)
         for member in self.members.values():
             child = member.child
             if member.restart_at is None and child.exit_code() is not None:
@@ -203,10 +215,37 @@ class ProcessGroup:
                 sentences.append(f"{self._title(child)} died ({child.exit_reason()}), restarting")
             elif member.stop_by is not None and now >= member.stop_by:
                 child.kill()
-            elif member.restart_at is not None and now >= member.restart_at:
+            elif member.restart_at is not None and now >= member.restart_at and not self._waits_for_gang(member):
                 sentences += self._needed.restore()
                 sentences += self._start_again(member, now)
         return sentences
+
+    def _end_gang(self, members: Sequence[_Member], now: float) -> None:
+        """Where one has died by itself, the others end, too: by themselves, or killed after GANG_PATIENCE_SEC.
+
+        The end of a rank that lost another one is no death of its own, unless the other one lives, and hangs.
+        """
+        ended = [m for m in members if m.restart_at is None and m.stop_by is None and m.child.exit_code() is not None]
+        if not ended:
+            return
+        blamed = [member for member in ended if not _is_bystander(member)] or ended[:1]
+        for member in members:
+            if member not in blamed and member.restart_at is None and member.stop_by is None:
+                starting = (
+                    self.state_of((member.child.role, member.child.index)) == "starting"
+                )  # it has counted nothing
+                member.stop_by = now if starting else now + GANG_PATIENCE_SEC
+        meeting = _meeting()
+        for member in members:
+            member.arguments = meeting
+
+    def _waits_for_gang(self, member: _Member) -> bool:
+        """True while another process of its gang still runs that is to be started again with it."""
+        role = member.child.role
+        if role not in self._gangs:
+            return False
+        others = (other for (named, _), other in self.members.items() if named == role)
+        return any(other.stop_by is not None for other in others)
 
     def start_again_with(self, key: RoleKey, arguments: Sequence[str], now: float) -> None:
         """Stop a process, and start it again with other extra arguments, in `restart_dead`. It counts as no death."""
@@ -291,10 +330,22 @@ class ProcessGroup:
         return f"{', '.join(titles)} {'is' if len(titles) == 1 else 'are'}"
 
     def _title(self, child: RoleProcess) -> str:
+        if (child.role, 1) in self.members and child.role in self._gangs:
+            return f"rank {child.index} of the {ROLE_TITLES[child.role]}"
         if child.role == "env_worker":
             return f"worker {child.index}"
         number = f" {child.index}" if (child.role, 1) in self.members else ""
         return f"the {ROLE_TITLES[child.role]}{number}"
+
+
+def _meeting() -> list[str]:
+    """Argument of the processes of a gang: a name that no other start has."""
+    return ["--meeting", str(time.time_ns())]
+
+
+def _is_bystander(member: _Member) -> bool:
+    """It ended because another process of its gang did."""
+    return member.child.exit_code() == EXIT_RANK_LOST
 
 
 class RunningRoles:

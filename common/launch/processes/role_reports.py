@@ -138,7 +138,8 @@ class RoleReports:
         """Figures of all lives of all processes of `role`; {} before the first report."""
         parts = list(self.of_processes(role).values())
         total = sum_metrics(parts)
-        return {**total, **_server_gauges(parts)} if role == "inference_server" and len(parts) > 1 else total
+        gauges = {"inference_server": _server_gauges, "learner": _learner_gauges}.get(role)
+        return {**total, **gauges(parts)} if gauges is not None and len(parts) > 1 else total
 
     def of_processes(self, role: str) -> dict[int, Metrics]:
         """By index: figures of all lives of each process of `role`."""
@@ -199,6 +200,22 @@ def _server_gauges(parts: list[Metrics]) -> Metrics:
             merged[name] = all(told)
     if told := [part["health"] for part in parts if "health" in part]:
         merged["health"] = next((health for health in told if health != "ok"), "ok")
+    return merged
+
+
+def _learner_gauges(parts: list[Metrics]) -> Metrics:
+    """Gauges of several ranks that have no sum: all that rank 0 alone reports are not among them."""
+    merged: Metrics = {"signalled": any(part.get("signalled") for part in parts)}
+    lags = [part["policy_lag"] for part in parts if counts(part, "policy_lag", "histogram")]
+    if lags:
+        histogram = sum_metrics(lag["histogram"] for lag in lags)
+        steps = [sum(lag["histogram"].values()) for lag in lags]
+        means = {
+            name: sum(lag[name] * n for lag, n in zip(lags, steps)) / max(sum(steps), 1)
+            for name in ("mean", "recent_mean")
+        }
+        most = {name: max(lag[name] for lag in lags) for name in ("max", "recent_max")}
+        merged["policy_lag"] = {**means, **most, "histogram": histogram}
     return merged
 
 

@@ -147,7 +147,8 @@ class Supervisor:
 
     def _start_up(self) -> None:
         config = self._config
-        self._start("learner", 1, config.learner.threads)
+        ranks = config.cluster.learner.ranks
+        self._start("learner", ranks, config.learner.threads, gang=ranks > 1)
         servers = config.cluster.servers.count
         self._start("inference_server", servers, config.server.threads)
         self._binding.start_without(self._group.unready("inference_server"))
@@ -160,15 +161,17 @@ class Supervisor:
             self._trained = True
             self._notices.started(self._curves.begin.decisions)
 
-    def _start(self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = ()) -> None:
-        """Start a role and wait until its processes are ready; `arguments`: the extra ones of each.
+    def _start(
+        self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = (), *, gang: bool = False
+    ) -> None:  # fmt: skip
+        """Start a role and wait until its processes are ready; `arguments`, `gang`: see `ProcessGroup.start`.
 
         Once one is ready, it is waited START_PATIENCE_SEC for the others. Those are ready later, or shown as an outage.
         """
         if self._signals.stop:
             return
         began = time.monotonic()
-        self._group.start(role, count, threads, arguments)
+        self._group.start(role, count, threads, arguments, gang=gang)
         self._group.wait_until_ready(role, self._poll_while_starting, self._say, START_PATIENCE_SEC)
         if not self._signals.stop and self._group.ready(role):
             self._say(f"{ROLE_TITLES[role]} ready ({time.monotonic() - began:.1f} s)")

@@ -3,7 +3,7 @@ import pytest
 
 from simul.common.launch.monitoring.curves import LEARNER_FIGURES
 from simul.learner.learner import linear
-from simul.learner.reports import FIGURES, STALL_AFTER_SEC, StallAlarm, Statistics, lag_histogram
+from simul.learner.reports import FIGURES, STALL_AFTER_SEC, LagAlarm, StallAlarm, Statistics, lag_histogram
 from simul.learner.trainer import Trained
 from simul.learner.unroll_trainer import policy_lags
 from simul.learner.update import UpdateResult
@@ -12,8 +12,8 @@ from simul.learner.update import UpdateResult
 def test_lag_is_counted_per_step_and_the_bootstrap_row_is_no_step(draw):
     statistics = Statistics(now=100.0)
     lag = policy_lags([draw.unroll(3, version=10), draw.unroll(5, version=4)], version=10)
-    result = UpdateResult({"entropy": 0.5}, np.zeros(0, np.float32), np.ones(2, bool), skipped=0)
-    statistics.count_trained(Trained(result, lag.size, 2, lag, reward_mean=0.25, largest_reward=3.0))
+    result = UpdateResult({"entropy": 0.5}, np.zeros(0, np.float32), np.ones(2, bool), steps=1, skipped=0)
+    statistics.count_trained(Trained(result, lag.size, lag.size, 2, lag, reward_mean=0.25, largest_reward=3.0))
     assert (statistics.decisions, statistics.unrolls, statistics.updates) == (8, 2, 1)
     assert (statistics.reward_mean, statistics.largest_reward) == (0.25, 3.0)
     assert statistics.lag()["mean"] == pytest.approx(5 * 6 / 8)
@@ -26,12 +26,12 @@ def test_lag_is_counted_per_step_and_the_bootstrap_row_is_no_step(draw):
 
 def test_samples_that_are_drawn_again_count_in_the_lag_and_not_in_the_decisions():
     statistics = Statistics(now=0.0)
-    result = UpdateResult({}, np.zeros(0, np.float32), np.ones(4, bool), skipped=0)
+    result = UpdateResult({}, np.zeros(0, np.float32), np.ones(4, bool), steps=0, skipped=0)
     for _ in range(2):
-        statistics.count_trained(Trained(result, 1, 0, np.array([1, 2, 3, 6]), reward_mean=0.0, largest_reward=1.0))
+        statistics.count_trained(Trained(result, 1, 1, 0, np.array([1, 2, 3, 6]), reward_mean=0.0, largest_reward=1.0))
     assert statistics.decisions == 2
     assert statistics.lag()["mean"] == 3
-    nothing = Trained(result, 0, 0, np.zeros(0, np.int64), reward_mean=0.0, largest_reward=1.0)
+    nothing = Trained(result, 0, 0, 0, np.zeros(0, np.int64), reward_mean=0.0, largest_reward=1.0)
     statistics.count_trained(nothing)
     assert statistics.lag()["recent_max"] == 6
 
@@ -84,3 +84,16 @@ def test_every_figure_of_an_algorithm_is_a_curve():
 
 def test_schedules_end_at_their_last_value():
     assert [linear(1.0, 0.2, n, 100) for n in (0, 50, 100, 500)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
+
+
+def test_a_server_far_behind_is_reported_once_and_again_a_minute_after_it_was_well():
+    alarm = LagAlarm(max_policy_lag=20)
+    assert [alarm.check(float(now), 10) for now in range(3)] == ["", "", ""]
+    assert "11 versions behind the newest; beyond 20 (learner.max_policy_lag)" in alarm.check(3.0, 11)
+    assert alarm.check(4.0, 30) == ""
+    assert alarm.raised
+    assert alarm.check(5.0, 0) == ""
+    assert not alarm.raised
+    assert alarm.check(6.0, 30) == "", "at most one a minute"
+    assert alarm.check(7.0, 0) == ""
+    assert "30 versions" in alarm.check(63.0, 30)

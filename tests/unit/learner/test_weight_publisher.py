@@ -208,6 +208,23 @@ def test_a_server_that_does_not_read_gets_what_is_newest_once_it_does(socket, pu
     assert sent(socket) == [("learner", 6)]
 
 
+def test_the_lag_is_that_of_the_server_that_has_accepted_the_oldest_weights(socket, publisher):
+    assert publisher.version_lag == 0
+    socket.hello(b"a")
+    socket.hello(b"b")
+    settle(socket, publisher)
+    assert publisher.version_lag == 0
+    socket.stopped.add(b"b")
+    for version in range(6, 20):
+        publisher.set_weights("learner", version, b"more", ("learner",))
+        settle(socket, publisher)
+    assert publisher.version_lag == 14, "it has acknowledged version 5 alone"
+    socket.acknowledge(b"b", "learner", 6)
+    socket.stopped.clear()
+    settle(socket, publisher)
+    assert publisher.version_lag == 0
+
+
 def test_a_lost_server_one_of_another_game_a_refusal_and_garbage(socket, publisher, handshake):
     socket.gone.add(b"a")
     socket.hello(b"a")

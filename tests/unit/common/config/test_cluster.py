@@ -1,4 +1,4 @@
-"""Settings of several servers."""
+"""Settings of several servers, and of several ranks of the learner."""
 
 from __future__ import annotations
 
@@ -70,3 +70,16 @@ def test_sessions_are_counted_for_the_workers_of_one_server():
 def test_settings_that_cannot_work_are_refused(overrides, problem):
     with pytest.raises(ConfigError, match=problem):
         config("cluster.servers.count=3", *overrides)
+
+
+def test_one_rank_is_the_default_and_changes_no_fingerprint():
+    assert config().cluster.learner.ranks == 1
+    assert config("cluster.learner.ranks=1").fingerprint() == config().fingerprint()
+    assert config("cluster.learner.ranks=2").fingerprint() != config().fingerprint()
+    with pytest.raises(ConfigError, match=r"cluster\.learner\.ranks"):
+        config("cluster.learner.ranks=0")
+
+
+def test_each_rank_receives_unrolls_at_a_socket_of_its_own(tmp_path):
+    run_dir = RunDir(tmp_path)
+    assert len({run_dir.endpoint("unrolls", rank) for rank in range(3)} | {run_dir.endpoint("weights")}) == 4

@@ -106,3 +106,14 @@ def test_alphazero_learns_less_from_each_sample() -> None:
     learner = msgspec.structs.replace(config.learner, algorithm="alphazero")
     config = msgspec.structs.replace(config, learner=learner)
     assert find_bottleneck(profile(server=HELD), config).setting == "replay.uses=2"
+
+
+@pytest.mark.parametrize(
+    ("cores", "cores_used", "setting"),
+    [(1.96, 1.98, "learner.threads=2"), (1.96, 2.5, "learner.epochs=3"), (0.98, 1.0, "learner.epochs=3")],
+)
+def test_a_thread_more_for_the_learner_is_one_more_for_each_rank(cores: float, cores_used: float, setting: str) -> None:
+    """It takes as many free cores as there are ranks, and all ranks busy."""
+    found = profile(learner=role({"update": 0.98}, cores=cores, processes=2), cores_used=cores_used)
+    config = config_from_tree({**BASE, "cluster": {"learner": {"ranks": 2}}}, "the test")
+    assert find_bottleneck(found, config).setting == setting

@@ -87,6 +87,17 @@ def test_several_servers_are_shown_each_and_the_panel_still_fits():
     assert "servers" not in run_line(snapshot())
 
 
+def test_ranks_of_the_learner_are_shown_each_beside_servers_and_the_panel_still_fits():
+    ranks = {f"simul-learner-{n}": {"decisions_learned_since_start": 100 * n} for n in range(1, 3)}
+    both = {f"simul-inference-{n}": {"decisions": 5} for n in range(2)}
+    lines = drawn(snapshot(ranks=ranks, servers=both))
+    assert len(lines) <= 23
+    text = " ".join("\n".join(lines).split())
+    assert "ranks 1 33%, 2 67% of what was learned from" in text
+    assert "ranks 1 33%, 2 67% of what was learned from" in run_line(snapshot(ranks=ranks))
+    assert "ranks" not in run_line(snapshot())
+
+
 def test_after_a_fault_long_values_wrap_and_labels_stay_whole():
     unrolls = {"received": 10, "learned": 7, "dropped": {"learner_died": 1234, "too_old": 56789, "stale_network": 3}}
     aborted = {"server_lost": 1234, "simulator_died": 567, "worker_died": 89, "shutdown": 12, "host_silent": 1}

@@ -13,6 +13,7 @@ from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.launch.processes import role_process
 from simul.common.launch.processes.process_group import (
+    GANG_PATIENCE_SEC,
     LONGEST_DELAY_SEC,
     MOST_DEATHS,
     MOST_FAILED_STARTS,
@@ -24,7 +25,10 @@ from simul.common.launch.processes.process_group import (
     RoleDied,
 )
 from simul.common.launch.processes.role_reports import RoleReports
+from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.lifecycle import EXIT_RANK_LOST
+from tests.support.faults import wait_for
 
 
 def test_restarts_are_quick_and_back_off_below_a_second():
@@ -136,3 +140,111 @@ def test_where_it_cannot_be_written_a_sentence_says_so(run_dir):
     shutil.rmtree(run_dir.logs)
     run_dir.logs.write_text("in the way")
     assert files.restore() == [f"{run_dir.logs} is missing and cannot be written again: File exists"]
+
+
+RANK = """
+import os, sys, time
+from pathlib import Path
+index, lives = int(sys.argv[sys.argv.index("--index") + 1]), Path(sys.argv[1])
+meeting = sys.argv[sys.argv.index("--meeting") + 1]
+with (lives / str(index)).open("a") as file:
+    print(meeting, file=file)
+while not (lives / f"end-{index}").exists():
+    time.sleep(0.005)
+end = (lives / f"end-{index}").read_text()
+(lives / f"end-{index}").unlink()
+os._exit(int(end))
+"""
+
+
+class Gang:
+    """Three processes that are started again together; `now` passes as the test says."""
+
+    def __init__(self, folder) -> None:
+        self.lives = folder / "lives"
+        self.lives.mkdir()
+        run_dir = RunDir(folder / "run")
+        run_dir.create()
+        self.reports = RoleReports()
+        self.group = ProcessGroup(run_dir, self.reports, lambda role: [sys.executable, "-c", RANK, str(self.lives)])
+        self.now = 0.0
+        self.group.start("learner", 3, 1, gang=True)
+
+    def meetings(self, index: int) -> list[str]:
+        """Of each life of a rank."""
+        path = self.lives / str(index)
+        return path.read_text().split() if path.exists() else []
+
+    def all_live(self, lives: int) -> None:
+        wait_for(lambda: all(len(self.meetings(index)) == lives for index in range(3)))
+        assert len({self.meetings(index)[-1] for index in range(3)}) == 1
+
+    def all_ready(self) -> None:
+        for (role, index), member in self.group.members.items():
+            life = member.child.run_id
+            ready = Report(role=role, index=index, run_id=life, pid=1, state="ready", metrics={}, event="")
+            self.reports.add_report(ready, self.now)
+
+    def end(self, index: int, code: int) -> None:
+        (self.lives / f"end-{index}").write_text(str(code))
+        self.group.members["learner", index].child._process.wait(100)
+
+    def turn(self, seconds: float = 0.0) -> list[str]:
+        self.now += seconds
+        return self.group.restart_dead(self.now)
+
+
+@pytest.fixture
+def gang(tmp_path):
+    made = Gang(tmp_path)
+    yield made
+    made.group.kill_all()
+
+
+def test_where_a_rank_dies_all_start_again_together_and_one_death_is_counted(gang):
+    gang.all_live(1)
+    gang.all_ready()
+    gang.end(1, 7)
+    assert gang.turn() == ["rank 1 of the learner died (exit code 7), restarting"]
+    gang.end(0, EXIT_RANK_LOST)
+    assert gang.turn(1.0) == [], "rank 2 has not ended yet"
+    assert [len(gang.meetings(index)) for index in range(3)] == [1, 1, 1]
+    gang.end(2, EXIT_RANK_LOST)
+    assert gang.turn(1.0) == []
+    assert gang.turn(1.0) == []
+    gang.all_live(2)
+    assert gang.meetings(0)[0] != gang.meetings(0)[1]
+    assert {member.restarts for member in gang.group.members.values()} == {1}
+
+
+def test_a_rank_that_hangs_when_the_others_have_lost_it_is_killed(gang):
+    gang.all_live(1)
+    gang.all_ready()
+    for index in (0, 2):
+        gang.end(index, EXIT_RANK_LOST)
+    assert gang.turn() == ["rank 0 of the learner died (exit code 75), restarting"]
+    gang.turn(GANG_PATIENCE_SEC)
+    gang.turn(1.0)
+    gang.turn(1.0)
+    gang.all_live(2)
+
+
+def test_a_rank_that_always_dies_ends_the_run(gang):
+    for life in range(1, MOST_FAILED_STARTS):
+        gang.all_live(life)
+        gang.end(2, 1)
+        assert gang.turn(1.0) == ["rank 2 of the learner died (exit code 1), restarting"]
+        for _ in range(3):
+            gang.turn(GANG_PATIENCE_SEC)
+    gang.all_live(MOST_FAILED_STARTS)
+    gang.end(2, 1)
+    with pytest.raises(RoleDied, match=r"rank 2 of the learner died too often"):
+        gang.turn(1.0)
+
+
+def test_a_start_that_fails_names_the_rank_that_failed_and_not_the_one_that_lost_it(gang):
+    gang.all_live(1)
+    gang.end(1, 7)
+    gang.end(0, EXIT_RANK_LOST)
+    with pytest.raises(RoleDied, match=r"[Rr]ank 1 of the learner died \(exit code 7\)"):
+        gang.group.check_alive()

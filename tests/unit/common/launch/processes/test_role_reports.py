@@ -163,3 +163,25 @@ def test_gauges_of_several_servers_are_not_summed():
         "latency_us": {"p50": 6.0, "p99": 80.0}, "health": "stuck for 1.0 s", "stage_us": {"forward": 3.0},
     }  # fmt: skip
     assert state.of_processes("inference_server") == {0: first, 1: second, 2: {}}
+
+
+def test_figures_of_several_ranks_add_up_and_those_of_rank_0_alone_stay():
+    state = RoleReports()
+    first = {
+        "updates": 3, "policy_version": 4, "decisions_learned_since_start": 100, "signalled": True,
+        "unrolls": {"received": 12, "learned": 10, "waiting": 2, "dropped": {}},
+        "policy_lag": {"mean": 1.0, "max": 3, "recent_mean": 2.0, "recent_max": 2, "histogram": {"0": 75}},
+    }  # fmt: skip
+    second = {
+        "decisions_learned_since_start": 300, "signalled": False,
+        "unrolls": {"received": 31, "learned": 30, "waiting": 0, "dropped": {"stale": 1}},
+        "policy_lag": {"mean": 5.0, "max": 9, "recent_mean": 6.0, "recent_max": 7, "histogram": {"0": 5, "9": 20}},
+    }  # fmt: skip
+    state.add_report(report("learner", **first), 1.0)
+    assert state.totals("learner") == first
+    state.add_report(report("learner", index=1, **second), 1.0)
+    assert state.totals("learner") == {
+        "updates": 3, "policy_version": 4, "decisions_learned_since_start": 400, "signalled": True,
+        "unrolls": {"received": 43, "learned": 40, "waiting": 2, "dropped": {"stale": 1}},
+        "policy_lag": {"mean": 2.0, "max": 9, "recent_mean": 3.0, "recent_max": 7, "histogram": {"0": 80, "9": 20}},
+    }  # fmt: skip
