@@ -26,8 +26,6 @@ from tests.support.battles import Table, check_accounts, make_source
 from tests.support.showdown import showdown
 from tests.support.stand import PATIENCE_SEC
 
-WEBSOCKET = PokemonConfig(transport="websocket", host_timeout_sec=100.0)
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LocalServer]:
@@ -48,8 +46,10 @@ def played_out(source: PokemonSource) -> tuple[Table, dict[str, Any]]:
     return table, metrics
 
 
-def test_self_play_to_the_end():
-    table, metrics = played_out(make_source(WEBSOCKET, episodes=12))
+def test_self_play_to_the_end(server):
+    servers = (ShowdownAddress("127.0.0.1", server.port),)
+    config = PokemonConfig(transport="websocket", host_timeout_sec=100.0, servers=servers)
+    table, metrics = played_out(make_source(config, episodes=12))
     assert metrics["episodes"]["started"] == metrics["episodes"]["finished"] == 12, metrics
     assert metrics["invalid_choices"] == metrics["bad_actions"] == 0
     assert metrics["parse_errors"] == {}
@@ -89,7 +89,10 @@ def test_a_killed_server_costs_its_own_battles_and_comes_back():
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
-@pytest.mark.parametrize("kind", ["random", "simple_heuristics"])
+@pytest.mark.parametrize(
+    "kind",
+    ["random", pytest.param("simple_heuristics", marks=pytest.mark.slow)],  # test_source.py has every kind
+)
 def test_scripted_opponents(server, kind):
     opponents = OpponentsConfig(self_play=0.0, **{kind: 1.0})
     config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),))
