@@ -119,7 +119,7 @@ def test_ctrl_c_while_waiting_ends_the_run_cleanly(
 ) -> None:
     monkeypatch.setattr(child_command, "sys", SimpleNamespace(executable=python_of_stand_ins))
     run = simul.train(SMALL, run_dir=tmp_path / "run")
-    threading.Thread(target=_interrupt_when_it_decides, args=[run]).start()
+    threading.Thread(target=_interrupt_when_it_trains, args=[run]).start()
     assert run.wait()["decisions"] > 0
     assert "stopping" in capsys.readouterr().out
 
@@ -129,7 +129,7 @@ import time, types, simul
 from simul.common.launch.processes import child_command
 child_command.sys = types.SimpleNamespace(executable={python!r})
 run = simul.train({config!r}, run_dir={root!r}, progress=False)
-while not run.status().get("server", {{}}).get("decisions"):
+while run.status().get("phase") != "training":
     time.sleep(0.1)
 print(run._command._process.pid, flush=True)
 time.sleep(1000)
@@ -153,8 +153,8 @@ def test_a_run_stops_while_it_starts_and_tells_no_older_runs_figures(run: simul.
     assert started.stop() == {}
 
 
-def _interrupt_when_it_decides(run: simul.Run) -> None:
-    while run.running and not run.status().get("server", {}).get("decisions"):
+def _interrupt_when_it_trains(run: simul.Run) -> None:
+    while run.running and run.status().get("phase") != "training":
         time.sleep(0.1)
     if run.running:
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)

@@ -26,6 +26,8 @@ from tests.support.battles import Table, check_accounts, make_source
 from tests.support.showdown import showdown
 from tests.support.stand import PATIENCE_SEC
 
+WEBSOCKET = PokemonConfig(transport="websocket", host_timeout_sec=100.0)
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LocalServer]:
@@ -46,10 +48,8 @@ def played_out(source: PokemonSource) -> tuple[Table, dict[str, Any]]:
     return table, metrics
 
 
-def test_self_play_to_the_end(server):
-    servers = (ShowdownAddress("127.0.0.1", server.port),)
-    config = PokemonConfig(transport="websocket", host_timeout_sec=100.0, servers=servers)
-    table, metrics = played_out(make_source(config, episodes=12))
+def test_self_play_to_the_end():
+    table, metrics = played_out(make_source(WEBSOCKET, episodes=12))
     assert metrics["episodes"]["started"] == metrics["episodes"]["finished"] == 12, metrics
     assert metrics["invalid_choices"] == metrics["bad_actions"] == 0
     assert metrics["parse_errors"] == {}
