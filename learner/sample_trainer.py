@@ -14,6 +14,7 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Settings
 from simul.learner.algorithms.alphazero import Positions, alphazero_loss, make_positions
+from simul.learner.optimizers import AdamW
 from simul.learner.ranks import ALONE, Ranks
 from simul.learner.replay.replay import Replay
 from simul.learner.replay.schedule import UseSchedule
@@ -215,7 +216,7 @@ class SampleUpdater:
         self.network = network
         self.device = next(network.parameters()).device
         fused = self.device.type in ("cpu", "cuda")
-        self.optimizer = torch.optim.AdamW(network.parameters(), eps=1e-5, weight_decay=weight_decay, fused=fused)
+        self.optimizer = AdamW(network.parameters(), eps=1e-5, weight_decay=weight_decay, fused=fused)
         self._optimizer_step = OptimizerStep(network, self.optimizer, max_gradient_norm, ranks)
         self._num_actions = num_actions
         self.minibatches = minibatches

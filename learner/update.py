@@ -19,6 +19,7 @@ from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Algorithm, Loss, Settings
 from simul.learner.batches import Minibatch, ReceivedUnroll, make_minibatch
 from simul.learner.normalization import ObservationStatistics, RewardScale, Statistics
+from simul.learner.optimizers import Adam
 from simul.learner.ranks import ALONE, Ranks
 
 STAGES = ("wait", "batch", "update", "publish", "save", "report")  # of the learner's loop
@@ -154,7 +155,7 @@ class Updater:
         self._stages = stages or Stages(STAGES)
         self.network = network
         self.device = next(network.parameters()).device
-        self.optimizer = torch.optim.Adam(network.parameters(), eps=1e-5, fused=self.device.type in ("cpu", "cuda"))
+        self.optimizer = Adam(network.parameters(), eps=1e-5, fused=self.device.type in ("cpu", "cuda"))
         self._optimizer_step = OptimizerStep(network, self.optimizer, max_gradient_norm, ranks)
         self._algorithm = algorithm
         self._discount = discount

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,15 +11,18 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 import simul
 from simul.common import cli
+from simul.common.launch.processes import child_command
 from simul.common.protocol.decisions import start_flags
 from simul.inference_server.ops.statistics import STAGES
 from tests.support.stand import PATIENCE_SEC
+from tests.support.stand_ins import PROGRAM, STAND_IN
 
 START_SEC = 250.0  # three processes, one after the other
 SMALL = {
@@ -99,27 +103,42 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, former)
 
 
+@pytest.fixture
+def python_of_stand_ins(tmp_path: Path) -> str:
+    """Started in place of Python: a `simul` whose roles are stand-ins. Real ones end in the run of this module."""
+    command = shlex.join([sys.executable, "-c", PROGRAM, str(STAND_IN)])
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\nshift 3 # -P -m simul.common.cli\nexec {command} "$@"\n')
+    program.chmod(0o755)
+    return str(program)
+
+
 @pytest.mark.usefixtures("interruptible")
-def test_ctrl_c_while_waiting_ends_the_run_cleanly(tmp_path: Path, capsys) -> None:
+def test_ctrl_c_while_waiting_ends_the_run_cleanly(
+    python_of_stand_ins: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.setattr(child_command, "sys", SimpleNamespace(executable=python_of_stand_ins))
     run = simul.train(SMALL, run_dir=tmp_path / "run")
-    threading.Thread(target=_interrupt_when_it_decides, args=[run]).start()
+    threading.Thread(target=_interrupt_when_it_trains, args=[run]).start()
     assert run.wait()["decisions"] > 0
     assert "stopping" in capsys.readouterr().out
 
 
 OWNER = """
-import os, sys, time, simul
+import time, types, simul
+from simul.common.launch.processes import child_command
+child_command.sys = types.SimpleNamespace(executable={python!r})
 run = simul.train({config!r}, run_dir={root!r}, progress=False)
-while not run.status().get("server", {{}}).get("decisions"):
+while run.status().get("phase") != "training":
     time.sleep(0.1)
 print(run._command._process.pid, flush=True)
 time.sleep(1000)
 """
 
 
-def test_a_run_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
+def test_a_run_ends_with_a_process_that_is_killed(python_of_stand_ins: str, tmp_path: Path) -> None:
     root = tmp_path / "run"
-    code = OWNER.format(config=SMALL, root=str(root))
+    code = OWNER.format(python=python_of_stand_ins, config=SMALL, root=str(root))
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as owner:
         supervisor = psutil.Process(int(owner.stdout.readline()))
         owner.kill()
@@ -134,8 +153,8 @@ def test_a_run_stops_while_it_starts_and_tells_no_older_runs_figures(run: simul.
     assert started.stop() == {}
 
 
-def _interrupt_when_it_decides(run: simul.Run) -> None:
-    while run.running and not run.status().get("server", {}).get("decisions"):
+def _interrupt_when_it_trains(run: simul.Run) -> None:
+    while run.running and run.status().get("phase") != "training":
         time.sleep(0.1)
     if run.running:
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)

@@ -15,6 +15,7 @@ SMALL = (
 )  # fmt: skip
 
 
+@pytest.mark.slow  # test_play.py serves doubles, test_conformance.py plays them; tests/unit/common/nets has the network
 @pytest.mark.timeout(600)
 def test_the_shipped_network_plays_and_learns_doubles(tmp_path):
     changes = [part for change in ("pokemon.format=gen9randomdoublesbattle", *SMALL) for part in ("--set", change)]

@@ -89,7 +89,10 @@ def test_a_killed_server_costs_its_own_battles_and_comes_back():
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
-@pytest.mark.parametrize("kind", ["random", "simple_heuristics"])
+@pytest.mark.parametrize(
+    "kind",
+    ["random", pytest.param("simple_heuristics", marks=pytest.mark.slow)],  # test_source.py has every kind
+)
 def test_scripted_opponents(server, kind):
     opponents = OpponentsConfig(self_play=0.0, **{kind: 1.0})
     config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),))

@@ -54,7 +54,15 @@ def _summary(run: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("settings", [(), ("search.method=puct", "opponents={self_play: 0.5, past: 0.3, random: 0.2}")])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        (),
+        pytest.param(  # tests/unit/env_worker/search has both methods
+            ("search.method=puct", "opponents={self_play: 0.5, past: 0.3, random: 0.2}"), marks=pytest.mark.slow
+        ),
+    ],
+)
 def test_a_searched_game_is_learned_and_the_books_balance(tmp_path: Path, settings: tuple[str, ...]) -> None:
     with _started(tmp_path, "stop_after_decisions=1500", *settings) as run:
         summary = _summary(run, tmp_path)

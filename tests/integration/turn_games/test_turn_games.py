@@ -43,6 +43,7 @@ def evaluated(simul: Simul, *arguments: str) -> dict:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow  # tests/chaos/test_kills.py kills workers, and the game of three below trains through all processes
 @pytest.mark.timeout(900)
 def test_a_game_of_two_trains_survives_a_killed_worker_and_its_books_balance(start):
     simul = start()
