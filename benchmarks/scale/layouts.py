@@ -88,7 +88,7 @@ class Fleet(msgspec.Struct, frozen=True):
 MOST_SERVERS = 2  # that are simulated: all are alike, and share nothing but the learner
 
 
-def simulate_fleet(times: ServiceTimes, fleet: Fleet, warm_up_sec: float = 0.6, seconds: float = 0.4) -> Outcome:
+def simulate_fleet(times: ServiceTimes, fleet: Fleet, warm_up_sec: float = 0.3, seconds: float = 0.3) -> Outcome:
     """Every worker plays on one server, the same number on each. `actions_per_sec` is that of the whole fleet.
 
     Where there are more than MOST_SERVERS, so many are simulated, with their share of workers, sessions and learner.

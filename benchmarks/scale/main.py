@@ -22,7 +22,7 @@ from benchmarks.pokemon_layers.layer import Setting
 from benchmarks.pokemon_layers.main import PURE_SELF_PLAY
 from benchmarks.pokemon_layers.training import Training
 from benchmarks.scale.layouts import fit_wake, simulate_stand
-from benchmarks.scale.scenarios import tables
+from benchmarks.scale.scenarios import SERVERS, tables
 from benchmarks.scale.stand import ROUTES, ROW_BYTES, SPEC, measure, measure_pings, stands
 from benchmarks.scale.times import Measured, ServiceTimes, fit
 from benchmarks.serving.policy import NETWORK
@@ -61,7 +61,7 @@ def main() -> int:
     if "validate" in steps:
         promises = validate(measured, options.seconds)
     if "simulate" in steps:
-        sys.stdout.write(f"\n{tables(measured)}\n")
+        sys.stdout.write(f"\n{tables(measured, options.servers or SERVERS)}\n")
     return 0 if all(promise.kept for promise in promises) else 1
 
 
@@ -71,6 +71,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--file", type=Path, default=DEFAULT_FILE, help="service times, as JSON (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=3.0, help="length of one window")
     parser.add_argument("--route", choices=tuple(ROUTES), action="append", help="measure these only; default: all")
+    parser.add_argument("--servers", type=int, action="append", help="of the fleet's first table; default: 1 to 64")
     parser.add_argument("--rows", type=int, action="append", help="of a message that is measured; default: 8 to 512")
     parser.add_argument(
         "--training", type=float, default=15.0, metavar="SEC",
@@ -154,7 +155,7 @@ def times_table(measured: Measured) -> str:
     """Service times by route, as a Markdown table."""
     names = ServiceTimes.__struct_fields__
     rows = [[name, *(f"{getattr(times, name):.1f}" for times in measured.routes.values())] for name in names]
-    worst = [f"{max(errors.values()):.0%}" for errors in measured.error.values()]
+    worst = [f"{max(measured.error[name].values()):.0%}" if name in measured.error else "" for name in measured.routes]
     pings = [f"{sum(measured.ping_us.get(route, {}).values()):.0f}" for route in measured.routes]
     rows += [["greatest error of the fit", *worst], ["one PING", *(us if us != "0" else "" for us in pings)]]
     training = ", ".join(f"{name} {us:.0f}" for name, us in measured.training_us.items())
