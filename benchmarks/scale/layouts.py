@@ -18,6 +18,7 @@ from benchmarks.scale.stations import Core
 from benchmarks.scale.times import ServiceTimes, Window
 
 TRIED_WAKE_US = 20.0
+WORKER_CORES = "worker cores"  # a kind of station
 
 
 def simulate_stand(
@@ -86,27 +87,43 @@ class Fleet(msgspec.Struct, frozen=True):
 
 
 MOST_SERVERS = 2  # that are simulated: all are alike, and share nothing but the learner
+ENOUGH = 3.0  # times what a server's loop can answer: more workers only wait longer
 
 
-def simulate_fleet(times: ServiceTimes, fleet: Fleet, warm_up_sec: float = 0.3, seconds: float = 0.3) -> Outcome:
-    """Every worker plays on one server, the same number on each. `actions_per_sec` is that of the whole fleet.
+def simulate_fleet(times: ServiceTimes, fleet: Fleet, warm_up_sec: float = 0.4, seconds: float = 0.3) -> Outcome:
+    """Every worker plays on one server, the same number on each. Figures are of the whole fleet.
 
-    Where there are more than MOST_SERVERS, so many are simulated, with their share of workers, sessions and learner.
+    At most MOST_SERVERS are simulated, with their share of workers, sessions and learner; of workers that a server
+    cannot answer, as many as keep it full. So the latencies of a full fleet are too short.
     """
-    part = min(1.0, MOST_SERVERS / fleet.servers)
+    servers = min(fleet.servers, MOST_SERVERS)
+    workers = fleet.worker_cores * servers / fleet.servers
+    enough = ENOUGH * servers * loop_limit(times, fleet) * fleet.think_us * US
+    simulated = max(1, round(min(workers, enough)))
     outcome = _simulate(
         times,
         replace(
             fleet,
-            servers=round(fleet.servers * part),
-            worker_cores=max(1, round(fleet.worker_cores * part)),
-            sessions=round(fleet.sessions * part),
-            learner_us=fleet.learner_us / part,
+            servers=servers,
+            worker_cores=simulated,
+            sessions=round(fleet.sessions * simulated / fleet.worker_cores),
+            learner_us=fleet.learner_us * fleet.servers / servers,
         ),
         warm_up_sec,
         seconds,
     )
-    return dataclasses.replace(outcome, actions_per_sec=outcome.actions_per_sec / part)
+    busy = {**outcome.busy, WORKER_CORES: outcome.busy[WORKER_CORES] * simulated / workers}
+    return dataclasses.replace(outcome, actions_per_sec=outcome.actions_per_sec * fleet.servers / servers, busy=busy)
+
+
+def loop_limit(times: ServiceTimes, fleet: Fleet) -> float:
+    """Actions a second of a loop that has nothing else to wait for, in full batches."""
+    forward_us = times.forward_batch / fleet.max_batch + times.forward_row
+    if fleet.device is not None:
+        forward_us = (fleet.device.batch_sec / fleet.max_batch + fleet.device.row_sec) / US
+    record_us = times.record_us if fleet.learner_ranks else 0.0
+    per_batch = times.loop_batch / fleet.max_batch + times.loop_message / fleet.rows
+    return 1e6 / (forward_us + per_batch + times.loop_row + record_us)
 
 
 def _simulate(times: ServiceTimes, fleet: Fleet, warm_up_sec: float, seconds: float) -> Outcome:
@@ -139,7 +156,7 @@ def _simulate(times: ServiceTimes, fleet: Fleet, warm_up_sec: float, seconds: fl
         return sum(worked) / len(worked)
 
     stations = {
-        "worker cores": lambda: mean([core.busy_sec() for core in cores]),
+        WORKER_CORES: lambda: mean([core.busy_sec() for core in cores]),
         "network": lambda: mean([server.link.thread.worked_sec for server in servers]),
         "proxy": lambda: mean([server.proxy.worked_sec for server in servers]),
         "libzmq": lambda: mean([server.io.worked_sec for server in servers]),

@@ -8,7 +8,7 @@ import pytest
 import simpy
 from msgspec.structs import replace
 
-from benchmarks.scale.layouts import Fleet, fit_wake, simulate_fleet, simulate_stand
+from benchmarks.scale.layouts import Fleet, fit_wake, loop_limit, simulate_fleet, simulate_stand
 from benchmarks.scale.model import US, Device, Learner, Player, Server, observe
 from benchmarks.scale.stations import Core
 from benchmarks.scale.times import ServiceTimes, Window, fit
@@ -85,6 +85,14 @@ def test_a_learner_that_is_full_holds_the_servers_back() -> None:
     found = simulate_fleet(TIMES, fleet, 0.5, 2.0)
     assert found.actions_per_sec == pytest.approx(2e6 / 107, rel=0.05)
     assert found.bottleneck == "learner"
+
+
+def test_workers_that_only_wait_longer_are_left_out_and_change_nothing() -> None:
+    fleet = Fleet(servers=1, rows=64, row_bytes=ROW_BYTES, worker_cores=1_000, sessions=128_000)
+    assert loop_limit(TIMES, fleet) == pytest.approx(256e6 / (4 * 100.0 + 80.0 + 180.0 + 256 * 10.0))
+    found = simulate_fleet(TIMES, fleet, 0.2, 0.3)
+    assert found.actions_per_sec == pytest.approx(loop_limit(TIMES, fleet), rel=0.03)
+    assert found.busy["worker cores"] == pytest.approx(found.actions_per_sec / fleet.supply, abs=0.03)
 
 
 def test_a_thin_link_carries_what_it_can() -> None:
