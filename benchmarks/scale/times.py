@@ -112,11 +112,9 @@ def fit(windows: Sequence[Window]) -> tuple[ServiceTimes, dict[str, float]]:
     record_loop = [w.loop_us - w.forward_us - loop @ (w.messages, w.batches, w.decisions) for w in recorded]
     record_io = [w.io_us - io @ (w.messages, w.decisions) for w in recorded]
     decisions = sum(w.decisions for w in recorded) or 1
-    times = ServiceTimes(
-        *(us for part in (loop, forward, io, proxy, client, client_io) for us in part.tolist()),
-        max(0.0, float(sum(record_loop)) / decisions),
-        max(0.0, float(sum(record_io)) / decisions),
-    )
+    found = [us for part in (loop, forward, io, proxy, client, client_io) for us in part.tolist()]
+    found += [max(0.0, float(sum(record_loop)) / decisions), max(0.0, float(sum(record_io)) / decisions)]
+    times = ServiceTimes(**dict(zip(ServiceTimes.__struct_fields__, [*found, 0.0], strict=True)))
     return times, {
         "loop": loop_error, "forward": forward_error, "io": io_error, "proxy": proxy_error, "client": client_error,
         "client_io": client_io_error,
