@@ -18,7 +18,7 @@ from benchmarks.scale.stations import Core
 from benchmarks.scale.times import ServiceTimes, Window
 
 TRIED_WAKE_US = 20.0
-WORKER_CORES = "worker cores"  # a kind of station
+WORKER_STATION = "worker cores"  # a kind of station
 
 
 def simulate_stand(
@@ -112,7 +112,7 @@ def simulate_fleet(times: ServiceTimes, fleet: Fleet, warm_up_sec: float = 0.4, 
         warm_up_sec,
         seconds,
     )
-    busy = {**outcome.busy, WORKER_CORES: outcome.busy[WORKER_CORES] * simulated / workers}
+    busy = {**outcome.busy, WORKER_STATION: outcome.busy[WORKER_STATION] * simulated / workers}
     return dataclasses.replace(outcome, actions_per_sec=outcome.actions_per_sec * fleet.servers / servers, busy=busy)
 
 
@@ -156,7 +156,7 @@ def _simulate(times: ServiceTimes, fleet: Fleet, warm_up_sec: float, seconds: fl
         return sum(worked) / len(worked)
 
     stations = {
-        WORKER_CORES: lambda: mean([core.busy_sec() for core in cores]),
+        WORKER_STATION: lambda: mean([core.busy_sec() for core in cores]),
         "network": lambda: mean([server.link.thread.worked_sec for server in servers]),
         "proxy": lambda: mean([server.proxy.worked_sec for server in servers]),
         "libzmq": lambda: mean([server.io.worked_sec for server in servers]),
