@@ -8,7 +8,7 @@ CONFIG ?= configs/pokemon.yaml
 HOURS ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-tables bench-ofc bench-search docs clean
+.PHONY: help up setup test test-long test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-tables bench-ofc bench-search bench-scale docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,9 @@ bench-ofc: setup .venv-sb3/.stamp ## Open Face Chinese beside MaskablePPO: decis
 bench-search: setup ## Blokus searched one game at a time, with a network a worker, and by the server (7 minutes)
 	$(PY) -m benchmarks search $(ARGS)
 
+bench-scale: setup ## service times of real servers, the model of them held against 1 and 2, and a fleet of 1 to 64 simulated (an hour; ARGS="--step simulate")
+	$(PY) -m benchmarks scale $(ARGS)
+
 .venv-sb3/.stamp: benchmarks/sb3/requirements.txt constraints.txt pyproject.toml | setup
 	rm -rf .venv-sb3
 	$(PY) -m venv .venv-sb3
@@ -102,7 +105,7 @@ docs: setup .venv-docs/.stamp ## the documentation as a site, in site/; broken l
 	touch $@
 
 # Their runs send no notices to the person who starts them.
-test test-long test-chaos learn-check bench-pokemon bench-serving bench-sb3 bench-ofc bench-search: export SIMUL_NOTIFY :=
+test test-long test-chaos learn-check bench-pokemon bench-serving bench-sb3 bench-ofc bench-search bench-scale: export SIMUL_NOTIFY :=
 
 clean: ## remove .venv, the simulator's packages and caches; runs/ stays
 	rm -rf .venv .venv-peers .venv-sb3 .venv-docs site env_worker/games/pokemon/sim_host/node_modules *.egg-info

@@ -17,6 +17,7 @@ BENCHMARKS = {
     "sb3": ("benchmarks.sb3.main", False),
     "ofc": ("benchmarks.ofc.main", False),
     "search": ("benchmarks.search.main", True),
+    "scale": ("benchmarks.scale.main", True),
     "tables": ("benchmarks.tables.main", True),
     "pokemon": ("benchmarks.pokemon_layers.main", False),
     "acceleration": ("benchmarks.acceleration", False),

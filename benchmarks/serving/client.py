@@ -1,7 +1,8 @@
 """One closed-loop client process: all its envs in one message, the next as soon as every row is answered.
 
 Says `ready`, then takes one JSON line {"begin", "end"} (system-wide monotonic seconds) and prints what it counted
-between them; with `--trips` also when each message was sent, and the seconds until its last row was answered.
+between them, and its processor time (`cpu_sec` of its main thread, `io_cpu_sec` of the others); with `--trips` also
+when each message was sent, and the seconds until its last row was answered.
 `--dry` builds and packs the same messages without sending them: the load beside the bare forward.
 """
 
@@ -20,6 +21,8 @@ from simul.common.client.columns import ColumnClient, Columns
 from simul.common.config.run_directory import RunDir
 from simul.common.protocol.codec import encode
 from simul.common.protocol.messages import RECORD, START, TERMINATED, Step
+from simul.common.protocol.specs import GameSpec
+from simul.common.transport import client_keys
 
 POOL = 8  # different observations a row
 
@@ -27,15 +30,16 @@ POOL = 8  # different observations a row
 class Games:
     """Envs with episodes of `length` steps; each begins at a random point of its first one."""
 
-    def __init__(self, envs: int, length: int, record: bool, policies: int = 1) -> None:
+    def __init__(self, envs: int, length: int, record: bool, policies: int = 1, spec: GameSpec = SPEC) -> None:
+        self._spec = spec
         rng = np.random.default_rng(envs)
         self._flags = START | (RECORD if record else 0)
         self._length = length
         self._left = rng.integers(1, length + 1, envs)
-        self._observations = rng.standard_normal((POOL, envs, SPEC.observation_size)).astype(np.float32)
+        self._observations = rng.standard_normal((POOL, envs, spec.observation_size)).astype(spec.dtype())
         self._turn = 0
-        self.columns = Columns.empty(envs, SPEC)
-        self.columns.mask[:] = rng.random((envs, SPEC.num_actions)) < 0.5
+        self.columns = Columns.empty(envs, spec)
+        self.columns.mask[:] = rng.random((envs, spec.num_actions)) < 0.5
         self.columns.mask[:, 0] = 1
         self.columns.keys[:, 0] = np.arange(envs)
         self.columns.keys[:, 3] = -1
@@ -59,7 +63,7 @@ class Games:
     def _ends(self, envs: np.ndarray) -> Columns | None:
         if not len(envs):
             return None
-        ends = Columns.empty(len(envs), SPEC)
+        ends = Columns.empty(len(envs), self._spec)
         ends.keys[:] = self.columns.keys[envs] + (0, 0, 0, 1, 0)
         ends.kind[:] = TERMINATED
         return ends
@@ -94,12 +98,16 @@ def main() -> None:
     parser.add_argument("--policies", nargs="+", default=["learner"], help="envs take turns among them")
     parser.add_argument("--trips", action="store_true")
     parser.add_argument("--dry", action="store_true")
+    parser.add_argument("--endpoint", default="", help="default: the run's own, past the proxy")
+    parser.add_argument("--keys", type=Path, help="folder of the CURVE keys")
     options = parser.parse_args()
     run_dir = RunDir(options.run_dir)
     token = run_dir.token() if options.record else ""
     policies = tuple(options.policies)
-    games = Games(options.envs, options.episode, options.record, len(policies))
-    client = ColumnClient(run_dir.own_endpoint(""), name=options.name, spec=SPEC, training_token=token)
+    spec, keys = run_dir.read_spec(), client_keys(options.keys) if options.keys else None
+    games = Games(options.envs, options.episode, options.record, len(policies), spec)
+    endpoint = options.endpoint or run_dir.own_endpoint("")
+    client = ColumnClient(endpoint, name=options.name, spec=spec, training_token=token, keys=keys)
     if not options.dry:
         client.connect()
         play(client, games, policies)
@@ -107,6 +115,7 @@ def main() -> None:
     sys.stdout.flush()
     times = json.loads(sys.stdin.readline())
     decisions, trips = 0, []
+    spent_by_thread, spent_in_all = time.thread_time(), time.process_time()  # set again until the window begins
     while (now := time.monotonic()) < times["end"]:
         if options.dry:
             b"".join(encode(Step(id=1), vars(games.next())))
@@ -115,10 +124,14 @@ def main() -> None:
         if now >= times["begin"]:
             decisions += count
             trips.append((now, seconds))
+        else:
+            spent_by_thread, spent_in_all = time.thread_time(), time.process_time()
+    spent_by_thread, spent_in_all = time.thread_time() - spent_by_thread, time.process_time() - spent_in_all
     spent = time.monotonic() - times["begin"]
     client.close()  # before the result, whose reader stops this process: the sessions are free by then
     p50, p99 = np.percentile([seconds * 1e6 for _, seconds in trips], (50, 99)).round(1).tolist() if trips else (0, 0)
-    found = {"decisions": decisions, "seconds": spent, "p50": p50, "p99": p99}
+    found = {"decisions": decisions, "seconds": spent, "p50": p50, "p99": p99, "messages": len(trips)}
+    found |= {"cpu_sec": spent_by_thread, "io_cpu_sec": spent_in_all - spent_by_thread}
     sys.stdout.write(json.dumps(found | ({"trips": trips} if options.trips else {})) + "\n")
 
 

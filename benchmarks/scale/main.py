@@ -1,0 +1,173 @@
+"""`make bench-scale`: service times of real servers, a model of them held against one and two real servers, a fleet.
+
+Step `measure` writes the service times to a file, step `validate` compares the model with windows that it was not
+fitted to, step `simulate` prints the tables of docs/scale.md. Without `--step` all three run. The first two need quiet
+cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.harness.cores import allowed_cores
+from benchmarks.harness.promises import Promise
+from benchmarks.harness.report import conditions, in_one_line, markdown_table, write_json
+from benchmarks.pokemon_layers.layer import Setting
+from benchmarks.pokemon_layers.main import PURE_SELF_PLAY
+from benchmarks.pokemon_layers.training import Training
+from benchmarks.scale.layouts import fit_wake, simulate_stand
+from benchmarks.scale.scenarios import SERVERS, tables
+from benchmarks.scale.stand import ROUTES, ROW_BYTES, SPEC, measure, measure_pings, stands
+from benchmarks.scale.times import Measured, ServiceTimes, fit
+from benchmarks.serving.policy import NETWORK
+from simul.common.config.loader import load_config
+from simul.common.nets.build import build_network
+from simul.common.nets.io import weights_to_bytes
+from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.pokemon.simulator.node import find_node
+
+STEPS = ("measure", "validate", "simulate")
+ROWS = (8, 32, 128, 512)
+CLIENTS = (1, 4)
+RECORDED = (1, 128)  # clients, rows
+HELD_OUT = ((1, 2, 32), (1, 2, 256), (1, 3, 64), (2, 1, 32), (2, 1, 128), (2, 2, 64), (2, 4, 128))  # servers first
+WITHIN = 0.15
+DEFAULT_FILE = Path("runs/scale/service_times.json")
+
+
+def main() -> int:
+    """Exit code 0; 1 where a rate of the model is off by more than 15%; 2 where there are no service times."""
+    options = _options()
+    steps = options.step or STEPS
+    if "measure" in steps:
+        for so_far in measure_times(options.route or tuple(ROUTES), options.rows or ROWS, options.seconds):
+            _write(options.file, so_far)
+        if options.training:
+            _write(options.file, msgspec.structs.replace(so_far, training_us=measure_training(options.training)))
+    if not options.file.exists():
+        sys.stderr.write(
+            f"There is no {options.file}: expected service times. Run `make bench-scale` or --step measure.\n"
+        )
+        return 2
+    measured = msgspec.json.decode(options.file.read_bytes(), type=Measured)
+    sys.stdout.write(f"{in_one_line(measured.conditions)}\n\n{times_table(measured)}\n")
+    promises: list[Promise] = []
+    if "validate" in steps:
+        promises = validate(measured, options.seconds)
+    if "simulate" in steps:
+        sys.stdout.write(f"\n{tables(measured, options.servers or SERVERS)}\n")
+    return 0 if all(promise.kept for promise in promises) else 1
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--step", choices=STEPS, action="append", help="default: all")
+    parser.add_argument("--file", type=Path, default=DEFAULT_FILE, help="service times, as JSON (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of one window")
+    parser.add_argument("--route", choices=tuple(ROUTES), action="append", help="measure these only; default: all")
+    parser.add_argument("--servers", type=int, action="append", help="of the fleet's first table; default: 1 to 64")
+    parser.add_argument("--rows", type=int, action="append", help="of a message that is measured; default: 8 to 512")
+    parser.add_argument(
+        "--training", type=float, default=15.0, metavar="SEC",
+        help="length of the window of `simul up`, for learner, hosts and workers; 0: leave it out",
+    )  # fmt: skip
+    return parser.parse_args()
+
+
+def measure_times(routes: Sequence[str], sizes: Sequence[int], seconds: float) -> Iterator[Measured]:
+    """Step 1 without `simul up`: everything that is known so far, after each route."""
+    measured = Measured(
+        conditions=conditions(seconds=seconds), windows=[], routes={}, error={}, ping_us={}, training_us={},
+        row_bytes=ROW_BYTES, weights_bytes=len(weights_to_bytes(build_network(NETWORK, SPEC))),
+    )  # fmt: skip
+    for route in routes:
+        with stands(route) as servers:
+            found = [
+                window for clients in CLIENTS for rows in sizes for window in measure(servers, clients, rows, seconds)
+            ]
+            found += measure(servers, *RECORDED, seconds, recorded=True)
+            if ROUTES[route].proxy:
+                measured.ping_us[route] = measure_pings(servers[0], seconds)
+        times, measured.error[route] = fit(found)
+        measured.routes[route] = fit_wake(times, found, ROW_BYTES)
+        measured.windows.extend(found)
+        yield measured
+
+
+def measure_training(seconds: float) -> dict[str, float]:
+    """Processor time of a decision in us, by process of `simul up configs/pokemon.yaml`."""
+    path = ROOT / "configs/pokemon.yaml"
+    with tempfile.TemporaryDirectory(prefix="simul-bench-") as folder:
+        setting = Setting(
+            node=find_node().path, cores=allowed_cores(), config_path=path, overrides=PURE_SELF_PLAY,
+            config=load_config(path, PURE_SELF_PLAY), seconds=seconds, warm_up_sec=4.0, quick=False,
+            temporary=Path(folder), say=_say,
+        )  # fmt: skip
+        return dict(Training(setting).measure(0).notes["us_by_process"])
+
+
+def validate(measured: Measured, seconds: float) -> list[Promise]:
+    """Step 2: rates of one and two real servers beside the model's, on each route that was measured."""
+    rows = []
+    promises = []
+    for route, times in measured.routes.items():
+        for count in (1, 2):
+            with stands(route, count) as servers:
+                for servers_of_cell, clients, size in HELD_OUT:
+                    if servers_of_cell == count:
+                        found = measure(servers, clients, size, seconds)
+                        rate = sum(window.actions_per_sec for window in found)
+                        model = simulate_stand(times, count, clients, size, measured.row_bytes)
+                        name = f"{route}: {count} server(s), {clients} x {size}"
+                        ratio = model.actions_per_sec / rate
+                        promises.append(
+                            Promise(f"{name}: rate of the model off by", abs(ratio - 1), WITHIN, at_least=False)
+                        )
+                        p50 = max(window.p50_us for window in found)
+                        batch = sum(w.decisions for w in found) / sum(w.batches for w in found)
+                        rows.append([
+                            name, f"{rate:,.0f}", f"{model.actions_per_sec:,.0f}", f"{ratio:.2f}",
+                            f"{batch:.0f}", f"{model.mean_batch:.0f}", f"{p50 / 1e3:.1f}", f"{model.p50_us / 1e3:.1f}",
+                            promises[-1].verdict,
+                        ])  # fmt: skip
+    heads = (
+        "clients x rows",
+        "measured/s",
+        "simulated/s",
+        "ratio",
+        "batch",
+        "simulated",
+        "p50 ms",
+        "simulated",
+        "within 15%",
+    )
+    sys.stdout.write(f"\n{markdown_table(heads, rows)}\n")
+    return promises
+
+
+def times_table(measured: Measured) -> str:
+    """Service times by route, as a Markdown table."""
+    names = ServiceTimes.__struct_fields__
+    rows = [[name, *(f"{getattr(times, name):.1f}" for times in measured.routes.values())] for name in names]
+    worst = [f"{max(measured.error[name].values()):.0%}" if name in measured.error else "" for name in measured.routes]
+    pings = [f"{sum(measured.ping_us.get(route, {}).values()):.0f}" for route in measured.routes]
+    rows += [["greatest error of the fit", *worst], ["one PING", *(us if us != "0" else "" for us in pings)]]
+    training = ", ".join(f"{name} {us:.0f}" for name, us in measured.training_us.items())
+    return markdown_table(("us", *measured.routes), rows) + (
+        f"\n\n`simul up`, us a decision: {training}" * bool(training)
+    )
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _write(path: Path, measured: Measured) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, msgspec.to_builtins(measured))

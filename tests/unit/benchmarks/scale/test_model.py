@@ -1,0 +1,165 @@
+"""The model of clients, servers and learner, where its rates are known exactly."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import simpy
+from msgspec.structs import replace
+
+from benchmarks.scale.layouts import Fleet, fit_wake, loop_limit, simulate_fleet, simulate_stand
+from benchmarks.scale.model import US, Device, Learner, Player, Server, observe
+from benchmarks.scale.stations import Core
+from benchmarks.scale.times import ServiceTimes, Window, fit
+
+TIMES = ServiceTimes(
+    loop_message=100.0, loop_batch=80.0, loop_row=4.0, forward_batch=180.0, forward_row=6.0,
+    io_message=40.0, io_row=1.0, proxy_message=80.0, proxy_row=1.0,
+    client_message=200.0, client_row=3.0, client_io_message=40.0, client_io_row=1.0,
+    record_us=2.0, record_io_us=3.0,
+)  # fmt: skip
+ROW_BYTES = 3_000
+ONE_PIECE = 32  # rows of a message that travels in one piece
+
+
+def _round_us(times: ServiceTimes, rows: int) -> float:
+    """A message of one client alone: every station, one after another."""
+    t = times
+    per_message = t.client_message + t.client_io_message + t.proxy_message + t.io_message + t.loop_message
+    per_row = t.client_row + t.client_io_row + t.proxy_row + t.io_row + t.loop_row + t.forward_row
+    return per_message + t.loop_batch + t.forward_batch + rows * per_row
+
+
+def test_one_client_alone_takes_the_sum_of_all_stations() -> None:
+    found = simulate_stand(TIMES, 1, 1, ONE_PIECE, ROW_BYTES, seconds=0.5)
+    assert found.actions_per_sec == pytest.approx(ONE_PIECE * 1e6 / _round_us(TIMES, ONE_PIECE), rel=0.01)
+    assert found.p50_us == pytest.approx(_round_us(TIMES, ONE_PIECE) - 200.0 - 3.0 * ONE_PIECE, rel=0.001)
+    assert found.mean_batch == ONE_PIECE
+
+
+def test_two_servers_that_use_both_cores_fully_share_them() -> None:
+    """Four clients each: both cores are busy all the time, so the rate is two cores by the time of an action."""
+    found = simulate_stand(TIMES, 2, 4, ONE_PIECE, ROW_BYTES, seconds=0.5)
+    assert min(found.busy.values()) > 0.98
+    batches_us = (80.0 + 180.0) * (1 / found.mean_batch - 1 / ONE_PIECE)  # a batch holds several messages
+    action_us = _round_us(TIMES, ONE_PIECE) / ONE_PIECE + batches_us
+    assert found.actions_per_sec == pytest.approx(2e6 * min(found.busy.values()) / action_us, rel=0.02)
+
+
+def test_every_wake_of_the_circle_makes_it_longer() -> None:
+    """Eight: client, its libzmq twice, proxy twice, the server's libzmq twice, the loop; each sleeps in between."""
+    slow = simulate_stand(replace(TIMES, wake_us=50.0), 1, 1, ONE_PIECE, ROW_BYTES, seconds=0.5)
+    assert ONE_PIECE * 1e6 / slow.actions_per_sec - _round_us(TIMES, ONE_PIECE) == pytest.approx(8 * 50.0, rel=0.05)
+
+
+def test_wake_us_is_found_again() -> None:
+    true = replace(TIMES, wake_us=35.0)
+    windows = []
+    for rows in (8, 32):
+        rate = simulate_stand(true, 1, 1, rows, ROW_BYTES, seconds=0.5).actions_per_sec
+        windows.append(_window(rows=rows, clients=1, messages=int(1e3 * rate / rows), seconds=1e3))
+    assert fit_wake(TIMES, windows, ROW_BYTES).wake_us == pytest.approx(35.0, rel=0.1)
+
+
+def test_a_full_server_is_as_fast_as_its_busiest_station() -> None:
+    """Enough clients: batches are full, and the loop, on a core of its own, never idles."""
+    fleet = Fleet(servers=1, rows=128, row_bytes=ROW_BYTES, worker_cores=50, sessions=12_800)
+    found = simulate_fleet(TIMES, fleet, 0.2, 0.3)
+    batch_us = 2 * 100.0 + 80.0 + 180.0 + 256 * 10.0
+    assert found.mean_batch == 256
+    assert found.actions_per_sec == pytest.approx(256e6 / batch_us, rel=0.02)
+    assert found.bottleneck == "loop"
+
+
+def test_a_fleet_with_servers_to_spare_plays_what_its_workers_can() -> None:
+    fleet = Fleet(servers=4, rows=64, row_bytes=ROW_BYTES, worker_cores=40, sessions=10_240)
+    found = simulate_fleet(TIMES, fleet, 0.1, 0.2)
+    own_us = 1 + 40.0 / 64  # of the client's libzmq thread, beside 415 a row
+    assert found.actions_per_sec == pytest.approx(40e6 / (415 + own_us), rel=0.05)
+    assert found.bottleneck == "worker cores"
+
+
+def test_a_learner_that_is_full_holds_the_servers_back() -> None:
+    fleet = Fleet(servers=4, rows=64, row_bytes=ROW_BYTES, worker_cores=40, sessions=10_240, learner_ranks=2)
+    found = simulate_fleet(TIMES, fleet, 0.5, 2.0)
+    assert found.actions_per_sec == pytest.approx(2e6 / 107, rel=0.05)
+    assert found.bottleneck == "learner"
+
+
+def test_workers_that_only_wait_longer_are_left_out_and_change_nothing() -> None:
+    fleet = Fleet(servers=1, rows=64, row_bytes=ROW_BYTES, worker_cores=1_000, sessions=128_000)
+    assert loop_limit(TIMES, fleet) == pytest.approx(256e6 / (4 * 100.0 + 80.0 + 180.0 + 256 * 10.0))
+    found = simulate_fleet(TIMES, fleet, 0.2, 0.3)
+    assert found.actions_per_sec == pytest.approx(loop_limit(TIMES, fleet), rel=0.03)
+    assert found.busy["worker cores"] == pytest.approx(found.actions_per_sec / fleet.supply, abs=0.03)
+
+
+def test_a_thin_link_carries_what_it_can() -> None:
+    fleet = Fleet(servers=1, rows=64, row_bytes=ROW_BYTES, worker_cores=20, sessions=5_120, link_gbit=0.24)
+    assert simulate_fleet(TIMES, fleet, 0.2, 0.4).actions_per_sec == pytest.approx(0.24e9 / 8 / ROW_BYTES, rel=0.05)
+
+
+def test_a_device_takes_the_forward_off_the_loops_core_but_the_loop_waits_for_it() -> None:
+    fleet = Fleet(
+        servers=1, rows=128, row_bytes=ROW_BYTES, worker_cores=50, sessions=12_800, device=Device(1000 * US, 0.0)
+    )
+    found = simulate_fleet(TIMES, fleet, 0.15, 0.3)
+    assert found.actions_per_sec == pytest.approx(256e6 / (2 * 100.0 + 80.0 + 256 * 4.0 + 1000.0), rel=0.02)
+
+
+def test_recording_costs_the_loop_and_libzmq() -> None:
+    env = simpy.Environment()
+    core = Core(env)
+    learner = Learner(env, row_sec=1e-9, ranks=1, room=math.inf)
+    server = Server(env, TIMES, core=core, learner=learner)
+    player = Player(env, server, Core(env), ONE_PIECE, ROW_BYTES)
+    found = observe(env, [server], [player], {"core": core.busy_sec}, 0.1, 0.4)
+    own_us = _round_us(TIMES, ONE_PIECE) - (200.0 + 40.0 + 4.0 * ONE_PIECE)  # all but the client's
+    assert found.busy["core"] / found.actions_per_sec * 1e6 == pytest.approx(own_us / ONE_PIECE + 5.0, rel=0.02)
+
+
+def test_only_one_or_two_servers_stand_on_two_cores() -> None:
+    with pytest.raises(ValueError, match="expected 1 or 2 servers, not 3"):
+        simulate_stand(TIMES, 3, 1, 8, ROW_BYTES)
+
+
+def _window(*, rows: int, clients: int, messages: int, seconds: float = 1.0, recorded: bool = False) -> Window:
+    """What a server with TIMES would have shown: batches hold the messages of all clients."""
+    t, decisions, batches = TIMES, messages * rows, messages // clients
+    forward = t.forward_batch * batches + t.forward_row * decisions
+    record, record_io = (t.record_us, t.record_io_us) if recorded else (0.0, 0.0)
+    return Window(
+        route="socket", clients=clients, rows=rows, recorded=recorded, seconds=seconds,
+        messages=messages, decisions=decisions, batches=batches, forward_us=forward,
+        loop_us=forward + t.loop_message * messages + t.loop_batch * batches + (t.loop_row + record) * decisions,
+        io_us=t.io_message * messages + (t.io_row + record_io) * decisions,
+        proxy_us=t.proxy_message * messages + t.proxy_row * decisions,
+        client_seconds=seconds, client_messages=messages, client_decisions=decisions,
+        client_us=t.client_message * messages + t.client_row * decisions,
+        client_io_us=t.client_io_message * messages + t.client_io_row * decisions, p50_us=0.0,
+    )  # fmt: skip
+
+
+def test_the_fit_finds_the_service_times_again() -> None:
+    windows = [
+        _window(rows=rows, clients=clients, messages=4_000 // rows * clients)
+        for rows in (8, 32, 128)
+        for clients in (1, 4)
+    ]
+    windows.append(_window(rows=128, clients=1, messages=40, recorded=True))
+    times, error = fit(windows)
+    for name in ServiceTimes.__struct_fields__:
+        assert getattr(times, name) == pytest.approx(getattr(TIMES, name), rel=1e-6), name
+    assert max(error.values()) < 1e-9
+
+
+def test_a_thread_that_does_nothing_costs_nothing_and_no_time_is_negative() -> None:
+    windows = [
+        replace(_window(rows=rows, clients=1, messages=100), proxy_us=0.0, io_us=1000.0 - rows) for rows in (8, 32)
+    ]
+    times, _ = fit(windows)
+    assert times.proxy_message == times.proxy_row == 0.0
+    assert min(getattr(times, name) for name in ServiceTimes.__struct_fields__) >= 0.0
+    with pytest.raises(ValueError, match="nothing to fit"):
+        fit([replace(windows[0], recorded=True)])

@@ -1,0 +1,53 @@
+"""The tables of the fleet, and the command around them."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+import pytest
+
+from benchmarks.scale import main, scenarios
+from benchmarks.scale.times import Measured
+from simul.common.runtime.installation import ROOT
+
+
+@pytest.fixture(scope="module")
+def earlier() -> Measured:
+    return msgspec.json.decode((ROOT / "benchmarks/scale/earlier.json").read_bytes(), type=Measured)
+
+
+def test_the_arithmetic_multiplies_what_was_measured(earlier: Measured) -> None:
+    table = scenarios.arithmetic(earlier, scenarios.FAR, scenarios.EARLIER_US)
+    rows = dict(line.strip("| ").split(" | ") for line in table.splitlines()[2:])
+    assert rows["decisions of the worker cores"] == "2,409,639/s"  # 10^9 / 415
+    assert rows["STEP rows"] == "56 Gbit/s"
+    assert rows["learner cores"] == "258"
+    assert rows["versions a second with learner.batch_steps=4096"] == "588"
+    assert rows["a connection for each of 10^6 people, one PING a second"] == "41.7 cores"
+
+
+def test_costs_of_a_decision_are_those_measured_or_the_earlier_ones(earlier: Measured) -> None:
+    assert scenarios.training_us(earlier) == scenarios.EARLIER_US
+    by_process = {"simulator hosts": 300.0, "worker-0": 10.0, "worker-1": 12.0, "learner": 90.0, "inference": 50.0}
+    measured = msgspec.structs.replace(earlier, training_us=by_process)
+    assert scenarios.training_us(measured) == {"hosts": 300.0, "workers": 22.0, "learner": 90.0}
+
+
+def test_a_small_fleet_is_shown_with_its_busiest_station(earlier: Measured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scenarios, "WORKER_CORES", 10)
+    table = scenarios._capacity(earlier, scenarios.FAR, scenarios.EARLIER_US, servers=(2,), rows=(128,))
+    assert table.splitlines()[2].startswith("| 2 | 2")  # 24,000 of 24,096
+    assert "worker cores" in table
+
+
+def test_service_times_are_shown_by_route(earlier: Measured) -> None:
+    table = main.times_table(earlier)
+    assert "| us | memory | socket | socket, CURVE | proxy | proxy, CURVE |" in table
+    assert "| proxy_message | 0.0 | 0.0 | 0.0 | 81.0 | 81.0 |" in table
+
+
+def test_without_service_times_the_command_says_what_is_missing(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench", "--step", "simulate", "--file", str(tmp_path / "none.json")])
+    assert main.main() == 2
+    assert "expected service times" in capsys.readouterr().err
