@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Settings
-from simul.learner.algorithms.alphazero import Positions, alphazero_loss, make_positions
+from simul.learner.algorithms.alphazero import ListedPositions, alphazero_loss, list_positions
 from simul.learner.replay.replay import Replay
 from simul.learner.replay.schedule import UseSchedule
 from simul.learner.trainer import Trained
@@ -148,9 +148,9 @@ class SampleUpdater:
         for part in np.array_split(np.arange(len(numbers)), min(self._minibatches, len(numbers))):
             columns = replay.get(numbers[part])
             versions[part], outcomes[part] = columns["policy_version"], columns["outcome"]
-            positions = make_positions(columns, self._num_actions, self.device)
+            listed = list_positions(columns, self._num_actions, self.device)
             self._stages.lap("batch")
-            loss = alphazero_loss(positions, *self._forward(positions), settings)
+            loss = alphazero_loss(listed.positions, *self._forward(listed), settings)
             figures = self._optimizer_step.step(loss)
             self._stages.lap("update")
             if figures is None:
@@ -169,11 +169,11 @@ class SampleUpdater:
     def load_statistics(self, saved: object) -> None:
         """See `NetworkUpdater`."""
 
-    def _forward(self, positions: Positions) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits float32 [B, A] and value float32 [B]."""
-        rows = len(positions.outcome)
+    def _forward(self, listed: ListedPositions) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits of the legal actions float32 [B, M], and value float32 [B]."""
+        observation = listed.positions.observation
         lowered = self._precision != torch.float32
         with torch.autocast(self.device.type, dtype=self._precision, enabled=lowered):
-            state = self.network.initial_state(rows)
-            logits, value, _ = self.network(positions.observation, positions.mask, state)
+            state = self.network.initial_state(len(observation))
+            logits, value = self.network.forward_listed(observation, listed.mask, state, listed.actions)
         return logits.float(), value.float()

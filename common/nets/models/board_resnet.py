@@ -10,6 +10,7 @@ import copy
 from typing import Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
@@ -29,6 +30,7 @@ class CellPolicyHead(nn.Module):
     """
 
     index: Tensor
+    place: Tensor
 
     def __init__(self, spec: GameSpec, channels: int, height: int, width: int) -> None:
         """Raises ConfigError where the spec's mapping does not fit."""
@@ -46,6 +48,9 @@ class CellPolicyHead(nn.Module):
         self.apart = nn.Linear(channels, int(apart.sum())) if apart.any() else None
         index = torch.where(apart, count - 1 + apart.cumsum(0), cells)
         self.register_buffer("index", index, persistent=False)
+        plane, cell = cells // (height * width), cells % (height * width)
+        place = torch.where(apart, count - 1 + apart.cumsum(0), cell * spec.action_planes + plane)
+        self.register_buffer("place", place, persistent=False)  # of each action, cell before plane
         _init_small(self.conv)
         if self.apart is not None:
             _init_small(self.apart)
@@ -56,6 +61,21 @@ class CellPolicyHead(nn.Module):
         if self.apart is not None:
             logits = torch.cat((logits, self.apart(x.mean((2, 3)))), dim=1)
         return logits.index_select(1, self.index)
+
+    def listed(self, x: Tensor, actions: Tensor) -> Tensor:
+        """float32 [B, C, H, W], int64 [B, M] -> logits [B, M] of those actions.
+
+        One product over all cells, planes last, as `x` lies in memory: nothing is transposed, and no row of all actions
+        is written.
+        """
+        cells = x.permute(0, 2, 3, 1).flatten(0, 2)  # (B * H * W, C)
+        logits = F.linear(cells, self.conv.weight.flatten(1), self.conv.bias).view(len(x), -1)
+        place = self.place[actions]
+        if self.apart is None:
+            return logits.gather(1, place)
+        inside = place < logits.shape[1]
+        apart = self.apart(x.mean((2, 3))).gather(1, (place - logits.shape[1]).clamp(min=0))
+        return torch.where(inside, logits.gather(1, place.where(inside, 0)), apart)
 
 
 def linear_policy_head(spec: GameSpec, channels: int, height: int, width: int) -> nn.Sequential:
@@ -101,6 +121,17 @@ class BoardResNet(RecurrentNetwork):
         """As `RecurrentNetwork.forward`."""
         return *self._heads(self._encode(observation)), state
 
+    def forward_listed(
+        self, observation: Tensor, mask: Tensor, state: Tensor, actions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """As `RecurrentNetwork.forward_listed`."""
+        if not isinstance(self.policy_head, CellPolicyHead):
+            return super().forward_listed(observation, mask, state, actions)
+        x = self._encode(observation)
+        with torch.autocast(x.device.type, enabled=False):
+            x = x.float()
+            return self.policy_head.listed(x, actions), self._value(x)
+
     def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """As `RecurrentNetwork.unroll`, all rows at once."""
         packing = make_packing(lengths, observation.shape[0], observation.device)
@@ -127,4 +158,8 @@ class BoardResNet(RecurrentNetwork):
     def _heads(self, x: Tensor) -> tuple[Tensor, Tensor]:
         with torch.autocast(x.device.type, enabled=False):
             x = x.float()
-            return self.policy_head(x), self.value_head(x).squeeze(1).tanh()
+            return self.policy_head(x), self._value(x)
+
+    def _value(self, x: Tensor) -> Tensor:
+        value: Tensor = self.value_head(x).squeeze(1).tanh()
+        return value
