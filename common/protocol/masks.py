@@ -42,8 +42,9 @@ def list_legal(mask: NDArray[np.uint8] | NDArray[np.bool_]) -> tuple[NDArray[np.
         counts: int64 [B], legal actions of each row.
     """
     rows, num_actions = mask.shape
-    counts = mask.sum(axis=1, dtype=np.int64)
+    legal = mask.view(np.bool_)  # bytes that are not 0 are found several times faster so
+    counts = np.count_nonzero(legal, axis=1).astype(np.int64)
     ids = np.zeros((rows, int(counts.max(initial=0))), np.int64)
     used = np.arange(ids.shape[1]) < counts[:, None]
-    ids[used] = np.flatnonzero(mask) - np.repeat(np.arange(rows) * num_actions, counts)
+    ids[used] = np.flatnonzero(legal) - np.repeat(np.arange(rows) * num_actions, counts)
     return ids, counts

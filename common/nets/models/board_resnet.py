@@ -20,6 +20,7 @@ from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 VALUE_PLANES = 8
+CACHED_LOGITS = 2**17  # float32: half a megabyte
 POLICY_PLANES = 8  # of a head without a mapping of actions to cells
 
 
@@ -44,6 +45,7 @@ class CellPolicyHead(nn.Module):
                 f"{height} x {width} = {count}, or -1"
             )
         apart = cells < 0
+        self.planes = count  # logits that the convolution gives for a position
         self.conv = nn.Conv2d(channels, spec.action_planes, 1)
         self.apart = nn.Linear(channels, int(apart.sum())) if apart.any() else None
         index = torch.where(apart, count - 1 + apart.cumsum(0), cells)
@@ -65,17 +67,23 @@ class CellPolicyHead(nn.Module):
     def listed(self, x: Tensor, actions: Tensor) -> Tensor:
         """float32 [B, C, H, W], int64 [B, M] -> logits [B, M] of those actions.
 
-        One product over all cells, planes last, as `x` lies in memory: nothing is transposed, and no row of all actions
-        is written.
+        The product over the cells has the planes last, as `x` lies in memory: nothing is transposed, no row of all
+        actions is written. On a CPU a few positions at a time, so that their planes stay in its cache.
         """
-        cells = x.permute(0, 2, 3, 1).flatten(0, 2)  # (B * H * W, C)
-        logits = F.linear(cells, self.conv.weight.flatten(1), self.conv.bias).view(len(x), -1)
         place = self.place[actions]
+        inside = place < self.planes
+        cell_place = place if self.apart is None else place.where(inside, 0)
+        rows = len(x) if x.device.type != "cpu" else max(1, CACHED_LOGITS // self.planes)
+        weight, cells = self.conv.weight.flatten(1), x.permute(0, 2, 3, 1)
+        parts = [
+            F.linear(part.flatten(0, 2), weight, self.conv.bias).view(len(part), -1).gather(1, wanted)
+            for part, wanted in zip(cells.split(rows), cell_place.split(rows))
+        ]
+        logits = parts[0] if len(parts) == 1 else torch.cat(parts)
         if self.apart is None:
-            return logits.gather(1, place)
-        inside = place < logits.shape[1]
-        apart = self.apart(x.mean((2, 3))).gather(1, (place - logits.shape[1]).clamp(min=0))
-        return torch.where(inside, logits.gather(1, place.where(inside, 0)), apart)
+            return logits
+        apart = self.apart(x.mean((2, 3))).gather(1, (place - self.planes).clamp(min=0))
+        return torch.where(inside, logits, apart)
 
 
 def linear_policy_head(spec: GameSpec, channels: int, height: int, width: int) -> nn.Sequential:
