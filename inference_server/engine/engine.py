@@ -303,28 +303,25 @@ class PolicyEngine:
         staging.observation[:n], staging.mask[:n] = observation, mask
         staging.read_rows[:n], staging.read_rows[n:size] = read_rows, self.zero_row
         if self._lists:
-            logits, value, counts = self._forward_listed(staging, n, size)
-            return listed_priors(logits, counts), value
+            return self._evaluate_listed(staging, n, size)
         _, inputs, (logits, value, _) = self._backend.forward(staging, slice(0, size))
         places = torch.from_numpy(np.flatnonzero(staging.legal[:n])).to(self._device)
         priors = legal_priors(logits.float(), inputs.mask, places)
         packed = torch.cat((value.float()[:n], priors)).cpu().numpy()  # device-to-host sync here
         return packed[n:], packed[:n]
 
-    def _forward_listed(
+    def _evaluate_listed(
         self, staging: Staging, rows: int, size: int
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
-        """Logits of legal actions float32 [rows, M], value float32 [rows], and how many are legal, int64 [rows].
-
-        The network runs as it was written: its trace gives the logits of all actions.
-        """
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """`evaluate` of the staged rows by `forward_listed`. It is not traced: the trace gives all actions' logits."""
         listed, counts = list_legal(staging.mask[:rows])
         ids = np.zeros((size, listed.shape[1]), np.int64)
         ids[:rows] = listed
         inputs = staging.views(slice(0, size))
         state = self._table[inputs.read_rows]
         logits, value = self.network.forward_listed(inputs.observation, inputs.mask, state, torch.from_numpy(ids))
-        return logits[:rows].float().contiguous().numpy(), value[:rows].float().numpy(), counts
+        priors = listed_priors(logits[:rows].float().contiguous().numpy(), counts)
+        return priors, value[:rows].float().numpy()
 
     @property
     def largest_batch(self) -> int:
