@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Settings
-from simul.learner.algorithms.alphazero import Positions, alphazero_loss, make_positions
+from simul.learner.algorithms.alphazero import ListedPositions, alphazero_loss, list_positions
 from simul.learner.optimizers import AdamW
 from simul.learner.ranks import ALONE, Ranks
 from simul.learner.replay.replay import Replay
@@ -241,9 +241,9 @@ class SampleUpdater:
         for columns in minibatches:
             versions.append(columns["policy_version"])
             outcomes.append(columns["outcome"])
-            positions = make_positions(columns, self._num_actions, self.device)
+            listed = list_positions(columns, self._num_actions, self.device)
             self._stages.lap("batch")
-            loss = alphazero_loss(positions, *self._forward(positions), settings, self._ranks)
+            loss = alphazero_loss(listed.positions, *self._forward(listed), settings, self._ranks)
             figures = self._optimizer_step.step(loss)
             self._stages.lap("update")
             learned.append(np.full(len(outcomes[-1]), figures is not None))
@@ -263,11 +263,11 @@ class SampleUpdater:
     def load_statistics(self, saved: object) -> None:
         """See `NetworkUpdater`."""
 
-    def _forward(self, positions: Positions) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits float32 [B, A] and value float32 [B]."""
-        rows = len(positions.outcome)
+    def _forward(self, listed: ListedPositions) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits of the legal actions float32 [B, M], and value float32 [B]."""
+        observation = listed.positions.observation
         lowered = self._precision != torch.float32
         with torch.autocast(self.device.type, dtype=self._precision, enabled=lowered):
-            state = self.network.initial_state(rows)
-            logits, value, _ = self.network(positions.observation, positions.mask, state)
+            state = self.network.initial_state(len(observation))
+            logits, value = self.network.forward_listed(observation, listed.mask, state, listed.actions)
         return logits.float(), value.float()

@@ -64,6 +64,23 @@ class RecurrentNetwork(nn.Module):
             values.append(torch.where(valid[t], step_value, 0.0))
         return torch.stack(logits), torch.stack(values)
 
+    def forward_listed(
+        self, observation: Tensor, mask: Tensor, state: Tensor, actions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """`forward` where only some actions' logits are wanted, as for search in games of thousands of actions.
+
+        Override it where those cost less than all; this default takes them from `forward`.
+
+        Args:
+            observation, mask, state: as for `forward`.
+            actions: int64 [B, M], ids.
+
+        Returns:
+            logits float32 [B, M], value float32 [B].
+        """
+        logits, value, _ = self(observation, mask, state)
+        return logits.gather(1, actions), value
+
     def initial_state(self, batch: int) -> Tensor:
         """The state of a session before its first decision: float32 [B, S] zeros on the network's device."""
         parameter = next(self.parameters(), None)

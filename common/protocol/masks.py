@@ -32,3 +32,19 @@ def no_bits_beyond(bits: NDArray[np.uint8], num_actions: int) -> NDArray[np.bool
     """bool [...]: the bits behind those of the last action are 0."""
     found: NDArray[np.bool_] = bits[..., -1] <= 0xFF >> -num_actions % 8
     return found
+
+
+def list_legal(mask: NDArray[np.uint8] | NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The legal actions of each row, for work on those alone. mask: [B, A], 1 = legal.
+
+    Returns:
+        ids: int64 [B, M], ascending in each row, then action 0; M is the most legal actions of a row.
+        counts: int64 [B], legal actions of each row.
+    """
+    rows, num_actions = mask.shape
+    legal = mask.view(np.bool_)  # bytes that are not 0 are found several times faster so
+    counts = np.count_nonzero(legal, axis=1).astype(np.int64)
+    ids = np.zeros((rows, int(counts.max(initial=0))), np.int64)
+    used = np.arange(ids.shape[1]) < counts[:, None]
+    ids[used] = np.flatnonzero(legal) - np.repeat(np.arange(rows) * num_actions, counts)
+    return ids, counts

@@ -35,8 +35,8 @@ def position_key(actor: int, actions: NDArray[np.intp], observations: NDArray[An
     Args:
         observations: wire dtype [R, D], of the seats that are asked.
     """
-    digest = hashlib.blake2b(observations.tobytes(), digest_size=16, salt=actor.to_bytes(2, "little"))
-    digest.update(actions.tobytes())
+    digest = hashlib.blake2b(observations.ravel().data, digest_size=16, salt=actor.to_bytes(2, "little"))
+    digest.update(actions.ravel().data)
     return digest.digest()
 
 

@@ -21,9 +21,10 @@ from torch import Tensor
 
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.traced import Forward, TracedNetwork, trace_network, with_packed_weights
+from simul.common.protocol.masks import list_legal
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.throttle import Throttle, no_throttle
-from simul.inference_server.engine.sampling import legal_priors, recorded_sampler, sample_on_host
+from simul.inference_server.engine.sampling import legal_priors, listed_priors, recorded_sampler, sample_on_host
 
 ALIGNMENT = 64  # bytes: whole lines of the processor's cache, and what every vector load may ask for
 DeviceLost = torch.AcceleratorError  # whatever runs on the device from now on fails: only a new process helps
@@ -244,6 +245,8 @@ class PolicyEngine:
             if self._device.type == "cpu"
             else DeviceBackend(recording.forward, self._table, self._spec.num_actions)
         )
+        listed = type(self.network).forward_listed is not RecurrentNetwork.forward_listed
+        self._lists = listed and self._device.type == "cpu"  # EVALUATE: logits of legal actions alone
         self._rows = 0
         self._forwarded: list[Forwarded] = []
 
@@ -299,11 +302,26 @@ class PolicyEngine:
         staging = self.stage(size)
         staging.observation[:n], staging.mask[:n] = observation, mask
         staging.read_rows[:n], staging.read_rows[n:size] = read_rows, self.zero_row
+        if self._lists:
+            return self._evaluate_listed(staging, n, size)
         _, inputs, (logits, value, _) = self._backend.forward(staging, slice(0, size))
         places = torch.from_numpy(np.flatnonzero(staging.legal[:n])).to(self._device)
         priors = legal_priors(logits.float(), inputs.mask, places)
         packed = torch.cat((value.float()[:n], priors)).cpu().numpy()  # device-to-host sync here
         return packed[n:], packed[:n]
+
+    def _evaluate_listed(
+        self, staging: Staging, rows: int, size: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """`evaluate` of the staged rows by `forward_listed`. It is not traced: the trace gives all actions' logits."""
+        listed, counts = list_legal(staging.mask[:rows])
+        ids = np.zeros((size, listed.shape[1]), np.int64)
+        ids[:rows] = listed
+        inputs = staging.views(slice(0, size))
+        state = self._table[inputs.read_rows]
+        logits, value = self.network.forward_listed(inputs.observation, inputs.mask, state, torch.from_numpy(ids))
+        priors = listed_priors(logits[:rows].float().contiguous().numpy(), counts)
+        return priors, value[:rows].float().numpy()
 
     @property
     def largest_batch(self) -> int:

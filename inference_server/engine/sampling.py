@@ -159,3 +159,31 @@ def recorded_sampler(num_actions: int, device: torch.device) -> Sampler:
 def legal_priors(logits: Tensor, mask: Tensor, places: Tensor) -> Tensor:
     """float32 [K]: probabilities over the legal actions. Arguments as for `sample`; `places`: int64 [K], in [B * A]."""
     return torch.softmax(torch.where(mask, logits, ILLEGAL), dim=-1).take(places)
+
+
+@compiled(read(FLOAT32, 2), read(INT64), column(FLOAT32))
+def _write_priors(logits: NDArray[np.float32], counts: NDArray[np.int64], priors: NDArray[np.float32]) -> None:
+    """Softmax of the first `counts[row]` logits of each row, row behind row: a row's sum has its own order."""
+    at = 0
+    for row in range(len(counts)):
+        count = counts[row]
+        highest = logits[row, 0]
+        for m in range(count):
+            highest = max(highest, logits[row, m])
+        total = 0.0
+        for m in range(count):
+            priors[at + m] = math.exp(logits[row, m] - highest)
+            total += priors[at + m]
+        for m in range(count):
+            priors[at + m] /= total
+        at += count
+
+
+def listed_priors(logits: NDArray[np.float32], counts: NDArray[np.int64]) -> NDArray[np.float32]:
+    """float32 [K]: probabilities over the legal actions, row behind row.
+
+    logits: float32 [B, M], of a row's legal actions in its first places; counts: int64 [B], how many, at least one.
+    """
+    priors = np.empty(int(counts.sum()), np.float32)
+    _write_priors(logits, counts, priors)
+    return priors

@@ -7,7 +7,7 @@ all policy targets.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simul.common.protocol.masks import unpack_masks
+from simul.common.protocol.masks import list_legal, unpack_masks
 from simul.learner.algorithms.base import Loss, Settings, ValidRows
 from simul.learner.ranks import ALONE, Ranks
 
@@ -54,6 +54,35 @@ def make_positions(columns: Mapping[str, NDArray[Any]], num_actions: int, device
         "outcome": columns["outcome"],
     }
     return Positions(**{name: torch.from_numpy(array).to(device) for name, array in arrays.items()})
+
+
+@dataclass(frozen=True)
+class ListedPositions:
+    """Positions whose logits are of legal actions alone, M at most: of thousands of actions a few dozen are legal.
+
+    Attributes:
+        positions: as for `alphazero_loss`, with A = M: column m of a row is its action `actions[row, m]`.
+        actions: int64 [B, M], legal ones in order, then action 0, where `positions.mask` is False.
+        mask: bool [B, A], as the network is shown it.
+    """
+
+    positions: Positions
+    actions: Tensor
+    mask: Tensor
+
+
+def list_positions(columns: Mapping[str, NDArray[Any]], num_actions: int, device: torch.device) -> ListedPositions:
+    """As `make_positions`, for the legal actions alone. Every target action must be legal."""
+    whole = make_positions(columns, num_actions, torch.device("cpu"))
+    mask = whole.mask.numpy()
+    actions, counts = list_legal(mask)
+    row = whole.target_row.numpy()
+    first = np.cumsum(counts) - counts
+    place = np.searchsorted(np.flatnonzero(mask), row * num_actions + whole.target_action.numpy()) - first[row]
+    used = np.arange(actions.shape[1]) < counts[:, None]
+    listed = replace(whole, mask=torch.from_numpy(used), target_action=torch.from_numpy(place))
+    moved = {field.name: getattr(listed, field.name).to(device) for field in fields(listed)}
+    return ListedPositions(Positions(**moved), torch.from_numpy(actions).to(device), whole.mask.to(device))
 
 
 def alphazero_loss(

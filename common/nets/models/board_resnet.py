@@ -10,6 +10,7 @@ import copy
 from typing import Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
@@ -19,6 +20,7 @@ from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 VALUE_PLANES = 8
+CACHED_LOGITS = 2**17  # float32: half a megabyte
 POLICY_PLANES = 8  # of a head without a mapping of actions to cells
 
 
@@ -29,6 +31,7 @@ class CellPolicyHead(nn.Module):
     """
 
     index: Tensor
+    place: Tensor
 
     def __init__(self, spec: GameSpec, channels: int, height: int, width: int) -> None:
         """Raises ConfigError where the spec's mapping does not fit."""
@@ -42,10 +45,14 @@ class CellPolicyHead(nn.Module):
                 f"{height} x {width} = {count}, or -1"
             )
         apart = cells < 0
+        self.planes = count  # logits that the convolution gives for a position
         self.conv = nn.Conv2d(channels, spec.action_planes, 1)
         self.apart = nn.Linear(channels, int(apart.sum())) if apart.any() else None
         index = torch.where(apart, count - 1 + apart.cumsum(0), cells)
         self.register_buffer("index", index, persistent=False)
+        plane, cell = cells // (height * width), cells % (height * width)
+        place = torch.where(apart, count - 1 + apart.cumsum(0), cell * spec.action_planes + plane)
+        self.register_buffer("place", place, persistent=False)  # of each action, cell before plane
         _init_small(self.conv)
         if self.apart is not None:
             _init_small(self.apart)
@@ -56,6 +63,27 @@ class CellPolicyHead(nn.Module):
         if self.apart is not None:
             logits = torch.cat((logits, self.apart(x.mean((2, 3)))), dim=1)
         return logits.index_select(1, self.index)
+
+    def listed(self, x: Tensor, actions: Tensor) -> Tensor:
+        """float32 [B, C, H, W], int64 [B, M] -> logits [B, M] of those actions.
+
+        The product over the cells has the planes last, as `x` lies in memory: nothing is transposed, no row of all
+        actions is written. On a CPU a few positions at a time, so that their planes stay in its cache.
+        """
+        place = self.place[actions]
+        inside = place < self.planes
+        cell_place = place if self.apart is None else place.where(inside, 0)
+        rows = len(x) if x.device.type != "cpu" else max(1, CACHED_LOGITS // self.planes)
+        weight, cells = self.conv.weight.flatten(1), x.permute(0, 2, 3, 1)
+        parts = [
+            F.linear(part.flatten(0, 2), weight, self.conv.bias).view(len(part), -1).gather(1, wanted)
+            for part, wanted in zip(cells.split(rows), cell_place.split(rows))
+        ]
+        logits = parts[0] if len(parts) == 1 else torch.cat(parts)
+        if self.apart is None:
+            return logits
+        apart = self.apart(x.mean((2, 3))).gather(1, (place - self.planes).clamp(min=0))
+        return torch.where(inside, logits, apart)
 
 
 def linear_policy_head(spec: GameSpec, channels: int, height: int, width: int) -> nn.Sequential:
@@ -101,6 +129,17 @@ class BoardResNet(RecurrentNetwork):
         """As `RecurrentNetwork.forward`."""
         return *self._heads(self._encode(observation)), state
 
+    def forward_listed(
+        self, observation: Tensor, mask: Tensor, state: Tensor, actions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """As `RecurrentNetwork.forward_listed`."""
+        if not isinstance(self.policy_head, CellPolicyHead):
+            return super().forward_listed(observation, mask, state, actions)
+        x = self._encode(observation)
+        with torch.autocast(x.device.type, enabled=False):
+            x = x.float()
+            return self.policy_head.listed(x, actions), self._value(x)
+
     def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """As `RecurrentNetwork.unroll`, all rows at once."""
         packing = make_packing(lengths, observation.shape[0], observation.device)
@@ -127,4 +166,8 @@ class BoardResNet(RecurrentNetwork):
     def _heads(self, x: Tensor) -> tuple[Tensor, Tensor]:
         with torch.autocast(x.device.type, enabled=False):
             x = x.float()
-            return self.policy_head(x), self.value_head(x).squeeze(1).tanh()
+            return self.policy_head(x), self._value(x)
+
+    def _value(self, x: Tensor) -> Tensor:
+        value: Tensor = self.value_head(x).squeeze(1).tanh()
+        return value

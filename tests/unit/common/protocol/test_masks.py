@@ -9,7 +9,7 @@ import torch
 from simul.common.client.pending import pack_step
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.errors import ProtocolError
-from simul.common.protocol.masks import PACKED_FROM, no_bits_beyond, pack_masks, unpack_masks
+from simul.common.protocol.masks import PACKED_FROM, list_legal, no_bits_beyond, pack_masks, unpack_masks
 from simul.common.protocol.messages import TRUNCATED
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
@@ -42,6 +42,14 @@ def test_packing_and_back(actions):
     if actions % 8:
         bits[1, -1] |= 128
         assert no_bits_beyond(bits, actions).tolist() == [True, False, True]
+
+
+def test_legal_actions_are_listed_row_by_row():
+    mask = np.array([[0, 1, 0, 1], [0, 0, 0, 0], [1, 1, 1, 0]], np.uint8)
+    for kind in (np.uint8, np.bool_):
+        ids, counts = list_legal(mask.astype(kind))
+        assert ids.tolist() == [[1, 3, 0], [0, 0, 0], [0, 1, 2]]
+        assert counts.tolist() == [2, 0, 3]
 
 
 def test_masks_of_many_actions_travel_packed_and_those_of_few_as_before():

@@ -178,3 +178,34 @@ def test_choices_of_device_and_precision_are_said() -> None:
     cpu = torch.device("cpu")
     assert choose_precision("float32", cpu) is torch.float32
     assert choose_precision("bfloat16", cpu) is torch.bfloat16
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_evaluating_a_board_asks_for_legal_actions_alone_and_follows_the_weights(deterministic: bool) -> None:
+    cells = (-1, *range(11), -1)
+    board = GameSpec(
+        "board", 14, len(cells), "uint8", observation_shape=(1, 4, 3), observation_axes="CHW", action_planes=1,
+        action_cells=cells,
+    )  # fmt: skip
+    config = NetworkConfig("board_resnet", {"channels": 8, "blocks": 1, "hidden": 8})
+    engine = PolicyEngine(
+        build_network(config, board), board, max_sessions=4, device=torch.device("cpu"), precision=torch.float32,
+        deterministic=deterministic,
+    )  # fmt: skip
+    draw = np.random.default_rng(0)
+    for seed, rows in ((0, 5), (1, 3), (2, 1)):
+        network = build_network(config, board, seed=seed)
+        generator = torch.Generator().manual_seed(seed)
+        for parameter in network.parameters():
+            parameter.data += 0.2 * torch.randn(parameter.shape, generator=generator)
+        engine.swap(engine.prepare(network.state_dict()))
+        observation = random_observations(board, rows, draw)
+        mask = (draw.random((rows, board.num_actions)) < 0.4).astype(np.uint8)
+        mask[:, seed] = 1
+        priors, value = engine.evaluate(observation, mask, np.full(rows, engine.zero_row))
+        legal = torch.from_numpy(mask) > 0
+        logits, wanted, _ = network(torch.from_numpy(observation), legal, network.initial_state(rows))
+        expected = logits.masked_fill(~legal, -torch.inf).softmax(-1)[legal]
+        assert np.allclose(priors, expected.detach().numpy(), atol=1e-5)
+        assert priors.std() > 1e-3
+        assert np.allclose(value, wanted.detach().numpy(), atol=1e-5)

@@ -10,7 +10,7 @@ import torch
 
 from simul.common.protocol.specs import GameSpec
 from simul.learner.algorithms import Settings
-from simul.learner.algorithms.alphazero import alphazero_loss, make_positions
+from simul.learner.algorithms.alphazero import alphazero_loss, list_positions, make_positions
 from tests.support.samples import SampleDraw
 
 SPEC = GameSpec("test", observation_size=3, num_actions=11)
@@ -109,3 +109,21 @@ def test_a_perfect_answer_leaves_the_targets_entropy_and_explains_the_outcome() 
     assert loss.figures["policy_loss"].item() > 0.1
     assert loss.figures["value_loss"].item() == 0
     assert loss.figures["explained_variance"].item() == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_loss_of_the_legal_actions_alone_is_that_of_all(seed: int) -> None:
+    columns = drawn(seed)
+    random = np.random.default_rng(seed)
+    logits = torch.tensor(random.normal(size=(ROWS, SPEC.num_actions)), dtype=torch.float64, requires_grad=True)
+    value = torch.tensor(random.uniform(-1, 1, ROWS), dtype=torch.float64)
+    whole = make_positions(columns, SPEC.num_actions, CPU)
+    wanted = alphazero_loss(whole, logits, value, Settings(value_coefficient=1.5))
+    listed = list_positions(columns, SPEC.num_actions, CPU)
+    assert torch.equal(listed.mask, whole.mask)
+    found = alphazero_loss(listed.positions, logits.gather(1, listed.actions), value, Settings(value_coefficient=1.5))
+    torch.testing.assert_close(found.total, wanted.total, rtol=1e-12, atol=0)
+    for name, figure in wanted.figures.items():
+        torch.testing.assert_close(found.figures[name], figure, rtol=1e-10, atol=1e-12, msg=name)
+    by_list, by_all = (torch.autograd.grad(loss.total, logits)[0] for loss in (found, wanted))
+    torch.testing.assert_close(by_list, by_all, rtol=1e-10, atol=1e-14)

@@ -134,3 +134,23 @@ def test_fresh_policies_are_nearly_uniform() -> None:
 def test_what_does_not_fit_is_refused_with_a_sentence(change, words) -> None:
     with pytest.raises(ConfigError, match=words):
         build_network(NetworkConfig("board_resnet", OPTIONS), msgspec.structs.replace(spec_of(), **change))
+
+
+@pytest.mark.parametrize("mapping", [{}, {"action_planes": 0, "action_cells": ()}, {"action_cells": CELLS[1:-1] * 2}])
+def test_listed_actions_have_the_logits_and_gradients_of_all(mapping) -> None:
+    spec = spec_of(**mapping)
+    spec = msgspec.structs.replace(spec, num_actions=len(spec.action_cells or CELLS))
+    network = trained(spec).requires_grad_(True)
+    rows = inputs(spec, 6)
+    actions = torch.from_numpy(np.random.default_rng(1).integers(spec.num_actions, size=(6, 9)))
+    logits, value, _ = network(*rows)
+    wanted = logits.gather(1, actions)
+    listed, listed_value = network.forward_listed(*rows, actions)
+    torch.testing.assert_close(listed, wanted, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(listed_value, value, rtol=1e-5, atol=1e-5)
+    weights = torch.randn(listed.shape, generator=torch.Generator().manual_seed(2))
+    parameters = list(network.parameters())
+    by_list = torch.autograd.grad((listed * weights).sum() + listed_value.sum(), parameters)
+    by_all = torch.autograd.grad((wanted * weights).sum() + value.sum(), parameters)
+    for found, expected in zip(by_list, by_all):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
