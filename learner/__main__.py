@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from simul.common.config.run_directory import RunDir
+from simul.common.config.run_sockets import bind_router
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
@@ -29,7 +30,6 @@ from simul.common.runtime.lifecycle import (
 from simul.common.runtime.logs import set_up
 from simul.common.runtime.metrics import Stages
 from simul.common.store.claim import read_claim
-from simul.common.transport import RouterSocket
 from simul.learner.algorithms import ALGORITHMS, ALPHAZERO, Settings
 from simul.learner.batches import UnrollChecker
 from simul.learner.checkpoint_schedule import CheckpointSchedule
@@ -104,9 +104,11 @@ def _run(arguments: RoleArguments, reporter: Reporter, stop: StopFlag) -> bool:
     if checkpoints.mirror is not None:
         checkpoints.mirror.start()
     with (
-        closing(RouterSocket(run_dir.endpoint("unrolls"))) as unrolls,
-        closing(RouterSocket(run_dir.endpoint("weights"))) as weights,
+        closing(bind_router(run_dir, "unrolls")) as unrolls,
+        closing(bind_router(run_dir, "weights")) as weights,
     ):
+        if run_dir.addresses() is not None:
+            reporter.endpoints = {"unrolls": unrolls.endpoint, "weights": weights.endpoint}
         checker = UnrollChecker(spec, network.state_size, options.unroll_length)
         needed = options.batch_steps if replay is None else math.ceil(options.batch_steps / config.replay.uses)
         credits = CreditAllocator(2 * needed, options.unroll_length)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -27,7 +28,7 @@ from simul.common.protocol.messages import (
     WeightsAck,
 )
 from simul.common.protocol.specs import GameSpec
-from simul.common.transport import DealerSocket
+from simul.common.transport import ClientKeys, DealerSocket
 from simul.inference_server.unrolls.buffer import UnrollMemory
 
 Received = tuple[Weights, NDArray[np.uint8] | None]  # with their bytes; None: they lie in memory
@@ -39,10 +40,16 @@ class LearnerLink:
     """Flow control and reconnection. Never blocks; time is an argument."""
 
     def __init__(
-        self, unroll_endpoint: str, weights_endpoint: str, spec: GameSpec, token: str, *, shared_memory: bool = False
-    ) -> None:
-        """`token`: the run's. `shared_memory`: weights may be read where they lie in the learner's memory."""
+        self, unroll_endpoint: str, weights_endpoint: str, spec: GameSpec, token: str, *, shared_memory: bool = False,
+        keys: ClientKeys | None = None, look_up: Callable[[], tuple[str, str]] | None = None,
+    ) -> None:  # fmt: skip
+        """`token`: the run's. `shared_memory`: weights may be read where they lie in the learner's memory.
+
+        `look_up`: called before each reconnection for both endpoints, for a learner that may start elsewhere.
+        """
         self._endpoints = (unroll_endpoint, weights_endpoint)
+        self._look_up = look_up
+        self._keys = keys
         self._fingerprint = spec.fingerprint()
         self._token = token
         self._shared_memory = shared_memory
@@ -168,7 +175,9 @@ class LearnerLink:
         self._close_sockets()
         self._connected_at = now
         self._forget()
-        self._unrolls, self._weights = (DealerSocket(endpoint) for endpoint in self._endpoints)
+        if self._look_up is not None:
+            self._endpoints = self._look_up()
+        self._unrolls, self._weights = (DealerSocket(endpoint, keys=self._keys) for endpoint in self._endpoints)
         hello = ServerHello(
             protocol=PROTOCOL, spec_fingerprint=self._fingerprint,
             served_version=served_version, shared_memory=self._shared_memory, token=self._token,

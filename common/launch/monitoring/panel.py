@@ -141,8 +141,9 @@ def process_table(snapshot: Snapshot) -> Table:
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for p in snapshot.processes[:MOST_PROCESSES]:
         style = "" if p.state in ("ready", "stopped") else "yellow"
+        name = f"{p.name}@{p.node}" if p.node else p.name
         table.add_row(
-            p.name, Text(p.state, style=style), f"{p.cpu_percent:.0f}", f"{p.rss_mb + p.children_rss_mb:.0f}",
+            name, Text(p.state, style=style), f"{p.cpu_percent:.0f}", f"{p.rss_mb + p.children_rss_mb:.0f}",
             f"{p.children_rss_mb:.0f}" if p.children_rss_mb else "",
             f"{p.peak_rss_mb + p.peak_children_rss_mb:.0f}", str(p.restarts or ""),
         )  # fmt: skip
@@ -170,7 +171,11 @@ def run_line(snapshot: Snapshot) -> str:
         *([f"store {store}"] if (store := format_store(snapshot.learner)) else []),
         f"workers {format_worker_split(snapshot.figures)}",
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
-        *(f"{p.name} {p.state}" for p in snapshot.processes if p.state not in ("ready", "stopped")),
+        *(
+            f"{p.name}{f'@{p.node}' if p.node else ''} {p.state}"
+            for p in snapshot.processes
+            if p.state not in ("ready", "stopped")
+        ),
     ]
     return " | ".join(parts)
 

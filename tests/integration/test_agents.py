@@ -1,0 +1,116 @@
+"""Runs whose roles are started by agents, each with a run directory and an address of its own."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from simul.common.launch.monitoring.accounting import imbalances
+from tests.support.command import OFTEN, Command
+from tests.support.stand_ins import STAND_IN
+
+PROGRAM = f"""
+{OFTEN}
+import functools, sys
+from simul.common.cli import main
+from simul.common.launch.cluster.cluster import Cluster
+from simul.common.launch.supervisor import supervisor
+from tests.support.machines import ChildEngine, stand_in_agent
+stand_in, hosts = sys.argv.pop(1), sys.argv.pop(1).split(",")
+line = functools.partial(stand_in_agent, stand_in) if stand_in else None
+class Supervisor(supervisor.Supervisor):
+    def __init__(self, config, run_dir, display, **options):
+        engine = ChildEngine(hosts, line) if line else ChildEngine(hosts)
+        command = [(lambda role: [sys.executable, stand_in, role])] if line else []
+        super().__init__(config, run_dir, display, *command, cluster=Cluster(engine, config, run_dir), **options)
+supervisor.Supervisor = Supervisor
+sys.exit(main(sys.argv[1:]))
+"""
+HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+
+
+class AgentRun(Command):
+    """`simul up` over agents at HOSTS. `stand_in`: of the roles; empty: the real ones."""
+
+    def __init__(self, root: Path, *more: str, stand_in: str = str(STAND_IN)) -> None:
+        store = root.with_name("store").as_uri()
+        line = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--set", f"store={store}", *more)
+        super().__init__([sys.executable, "-c", PROGRAM, stand_in, ",".join(HOSTS), *line], root)
+
+    def agents(self) -> dict[str, psutil.Process]:
+        """By the address that they were given."""
+        found = {}
+        for child in psutil.Process(self.process.pid).children():
+            if "--node" in (line := child.cmdline()):
+                found[line[line.index("--node") + 1]] = child
+        return found
+
+    def named(self, name: str) -> dict:
+        return next(p for p in self.status()["processes"] if p["name"] == name)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[AgentRun]:
+    started = AgentRun(tmp_path / "run")
+    yield started
+    started.end_now()
+
+
+def test_roles_on_other_machines_report_log_and_stop_as_on_one(run) -> None:
+    status = run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions") and s)
+    nodes = {p["name"]: p["node"] for p in status["processes"]}
+    assert nodes == {"simul-learner-0": HOSTS[0], "simul-inference-0": HOSTS[1], "simul-worker-0": HOSTS[2]}
+    run.wait_for(lambda s: all(p["rss_mb"] > 1 and p["pid"] for p in s["processes"]), "the agents measure")
+    roots = [Path(p.cmdline()[p.cmdline().index("--run-dir") + 1]) for p in _roles(run)]
+    assert len({*roots, run.run_dir.root}) == 4, "each machine has a run directory of its own"
+    secrets = {p.name for root in roots for p in (root / "keys").glob("*.key_secret")}
+    assert secrets == {"learner.key_secret", "server.key_secret", "client.key_secret"}, "not the supervisor's"
+    code, output = run.finish()
+    assert code == 0, output
+    assert imbalances(run.summary()) == []
+    assert not any(root.exists() for root in roots)
+    assert not run.run_dir.keys.exists()
+
+
+def test_a_process_that_dies_is_started_again_by_its_agent(run) -> None:
+    run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"))
+    psutil.Process(run.named("simul-worker-0")["pid"]).send_signal(signal.SIGKILL)
+    run.wait_for(lambda s: any(p["restarts"] == 1 and p["state"] == "ready" for p in s["processes"]), "ready again")
+    assert any(f"worker 0 on {HOSTS[2]} died (signal 9), restarting" in event for event in run.status()["events"])
+    code, output = run.finish()
+    assert code == 0, output
+
+
+def test_the_processes_of_a_lost_machine_start_on_another_one(run) -> None:
+    run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"))
+    agent = run.agents()[HOSTS[2]]
+    for process in (*agent.children(recursive=True), agent):
+        process.kill()
+    run.wait_for(
+        lambda s: run.named("simul-worker-0")["node"] == HOSTS[0] and run.named("simul-worker-0")["state"] == "ready",
+        "the worker is ready on the next machine",
+    )
+    assert any(f"{HOSTS[2]} (worker 0) is lost: its agent has ended" in event for event in run.status()["events"])
+    code, output = run.finish()
+    assert code == 0, output
+    assert imbalances(run.summary()) == []
+
+
+def test_where_the_supervisor_is_killed_the_roles_save_and_the_agents_end(run) -> None:
+    run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"))
+    agents, roles = run.agents(), _roles(run)
+    learner = next(p for p in roles if "learner" in p.cmdline())
+    root = Path(learner.cmdline()[learner.cmdline().index("--run-dir") + 1])
+    run.process.kill()
+    gone, alive = psutil.wait_procs([*agents.values(), *roles], timeout=20)
+    assert not alive
+    assert (root / "checkpoints" / "version").read_text() == "7", "the learner has saved"
+
+
+def _roles(run: AgentRun) -> list[psutil.Process]:
+    return [psutil.Process(p["pid"]) for p in run.status()["processes"]]
