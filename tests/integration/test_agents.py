@@ -107,7 +107,7 @@ def test_where_the_supervisor_is_killed_the_roles_save_and_the_agents_end(run) -
     learner = next(p for p in roles if "learner" in p.cmdline())
     root = Path(learner.cmdline()[learner.cmdline().index("--run-dir") + 1])
     run.process.kill()
-    gone, alive = psutil.wait_procs([*agents.values(), *roles], timeout=20)
+    _, alive = psutil.wait_procs([*agents.values(), *roles], timeout=20)
     assert not alive
     assert (root / "checkpoints" / "version").read_text() == "7", "the learner has saved"
 

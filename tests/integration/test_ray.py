@@ -1,0 +1,102 @@
+"""`simul up --on ray` on a cluster of three raylets of this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from simul.common.launch.monitoring.accounting import imbalances
+from tests.support.command import OFTEN, Command
+from tests.support.stand_ins import STAND_IN
+
+pytest.importorskip("ray", reason="the extra [ray] is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]  # ray's own warnings
+
+PROGRAM = f"""
+{OFTEN}
+import sys
+from simul.common.cli import main
+from simul.common.launch.cluster import ray_engine
+from simul.common.launch.supervisor import supervisor
+from tests.support.machines import stand_in_agent
+if stand_in := sys.argv.pop(1):
+    class Supervisor(supervisor.Supervisor):
+        def __init__(self, config, run_dir, display, **options):
+            super().__init__(config, run_dir, display, lambda role: [sys.executable, stand_in, role], **options)
+    supervisor.Supervisor = Supervisor
+    class RayEngine(ray_engine.RayEngine):
+        def __init__(self, address, bundles):
+            super().__init__(address, bundles, stand_in_agent(stand_in))
+    ray_engine.RayEngine = RayEngine
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def cluster() -> Iterator:
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 80 * 2**20})
+    for _ in range(2):
+        made.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+    yield made
+    made.shutdown()
+
+
+class RayRun(Command):
+    """`simul up --on ray`. `stand_in`: of the roles; empty: the real ones."""
+
+    def __init__(self, root: Path, address: str, *more: str, stand_in: str = "") -> None:
+        store = root.with_name("store").as_uri()
+        line = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--set", f"store={store}",
+                "--on", "ray", "--address", address, *more)  # fmt: skip
+        super().__init__([sys.executable, "-c", PROGRAM, stand_in, *line], root)
+
+    def named(self, name: str) -> dict:
+        return next(p for p in self.status()["processes"] if p["name"] == name)
+
+
+def _raylet_of(cluster, pid: int):  # noqa: ANN202
+    """The node whose raylet is above a process."""
+    above = {parent.pid for parent in psutil.Process(pid).parents()}
+    for node in cluster.list_all_nodes():
+        for processes in node.all_processes.values():
+            if above & {info.process.pid for info in processes}:
+                return node
+    raise AssertionError(f"no raylet is above {pid}")
+
+
+def test_a_worker_on_a_node_that_is_killed_plays_on_another_and_the_run_stops_cleanly(cluster, tmp_path) -> None:
+    run = RayRun(tmp_path / "run", cluster.address, "--set", "cluster.placement.lost_after_sec=20",
+                 stand_in=str(STAND_IN))  # fmt: skip
+    try:
+        run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"), "training")
+        before = run.named("simul-worker-0")
+        cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+        cluster.remove_node(_raylet_of(cluster, before["pid"]), allow_graceful=False)
+        run.wait_for(
+            lambda s: (p := run.named("simul-worker-0"))["restarts"] and p["state"] == "ready" and p["pid"],
+            "the worker is ready again",
+        )
+        assert any("(worker 0) is lost" in event for event in run.status()["events"])
+        code, output = run.finish()
+        assert code == 0, output
+        assert imbalances(run.summary()) == []
+    finally:
+        run.end_now()
+
+
+def test_a_dry_run_says_where_it_would_place_the_roles_and_what_is_lacking(cluster, tmp_path) -> None:
+    for workers, code in ((1, 0), (2, 1)):
+        run = RayRun(tmp_path / f"run-{workers}", cluster.address, "--dry-run", "--set", f"workers.count={workers}")
+        try:
+            assert run.result()[0] == code, run.printed()
+            assert "learner" in run.printed()
+            assert ("Lacking: workers 0 to 1 (2 CPU, 0 GPU)" in run.printed()) == bool(code)
+            assert not run.run_dir.exists()
+        finally:
+            run.end_now()
