@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,52 +10,17 @@ import psutil
 import pytest
 
 from simul.common.launch.monitoring.accounting import imbalances
-from tests.support.command import OFTEN, Command
+from tests.support.machines import AgentRun
 from tests.support.stand_ins import STAND_IN
 
-PROGRAM = f"""
-{OFTEN}
-import functools, sys
-from simul.common.cli import main
-from simul.common.launch.cluster.cluster import Cluster
-from simul.common.launch.supervisor import supervisor
-from tests.support.machines import ChildEngine, stand_in_agent
-stand_in, hosts = sys.argv.pop(1), sys.argv.pop(1).split(",")
-line = functools.partial(stand_in_agent, stand_in) if stand_in else None
-class Supervisor(supervisor.Supervisor):
-    def __init__(self, config, run_dir, display, **options):
-        engine = ChildEngine(hosts, line) if line else ChildEngine(hosts)
-        command = [(lambda role: [sys.executable, stand_in, role])] if line else []
-        super().__init__(config, run_dir, display, *command, cluster=Cluster(engine, config, run_dir), **options)
-supervisor.Supervisor = Supervisor
-sys.exit(main(sys.argv[1:]))
-"""
 HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
-
-
-class AgentRun(Command):
-    """`simul up` over agents at HOSTS. `stand_in`: of the roles; empty: the real ones."""
-
-    def __init__(self, root: Path, *more: str, stand_in: str = str(STAND_IN)) -> None:
-        store = root.with_name("store").as_uri()
-        line = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--set", f"store={store}", *more)
-        super().__init__([sys.executable, "-c", PROGRAM, stand_in, ",".join(HOSTS), *line], root)
-
-    def agents(self) -> dict[str, psutil.Process]:
-        """By the address that they were given."""
-        found = {}
-        for child in psutil.Process(self.process.pid).children():
-            if "--node" in (line := child.cmdline()):
-                found[line[line.index("--node") + 1]] = child
-        return found
-
-    def named(self, name: str) -> dict:
-        return next(p for p in self.status()["processes"] if p["name"] == name)
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[AgentRun]:
-    started = AgentRun(tmp_path / "run")
+    started = AgentRun(
+        tmp_path / "run", machines=dict.fromkeys(HOSTS, ()), store=(tmp_path / "store").as_uri(), stand_in=str(STAND_IN)
+    )
     yield started
     started.end_now()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.support.stand_ins import STAND_IN
 pytest.importorskip("ray", reason="the extra [ray] is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]  # ray's own warnings
 
+NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}  # nothing is put there
 PROGRAM = f"""
 {OFTEN}
 import sys
@@ -36,13 +38,22 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.fixture(scope="module")
+def token() -> Iterator[None]:
+    """Ray's own authentication, without which a cluster with an address that others reach is refused."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        yield
+
+
 @pytest.fixture
-def cluster() -> Iterator:
+def cluster(token) -> Iterator:
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 80 * 2**20})
+    made = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **NODE})
     for _ in range(2):
-        made.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+        made.add_node(**NODE)
     yield made
     made.shutdown()
 
@@ -60,7 +71,7 @@ class RayRun(Command):
         return next(p for p in self.status()["processes"] if p["name"] == name)
 
 
-def _raylet_of(cluster, pid: int):  # noqa: ANN202
+def _raylet_of(cluster, pid: int):
     """The node whose raylet is above a process."""
     above = {parent.pid for parent in psutil.Process(pid).parents()}
     for node in cluster.list_all_nodes():
@@ -76,7 +87,7 @@ def test_a_worker_on_a_node_that_is_killed_plays_on_another_and_the_run_stops_cl
     try:
         run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"), "training")
         before = run.named("simul-worker-0")
-        cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+        cluster.add_node(**NODE)
         cluster.remove_node(_raylet_of(cluster, before["pid"]), allow_graceful=False)
         run.wait_for(
             lambda s: (p := run.named("simul-worker-0"))["restarts"] and p["state"] == "ready" and p["pid"],

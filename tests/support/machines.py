@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
+import json
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
 
 from simul.common.launch.cluster.agent_process import AgentProcess, agent_command
-from simul.common.launch.cluster.links import ChannelLostError
+from tests.support.command import OFTEN, Command
 
 PROGRAM = """
 import sys
@@ -24,46 +27,73 @@ def stand_in_agent(stand_in: str, *arguments: str) -> list[str]:
 
 
 class ChildEngine:
-    """Starts the agents of bundle after bundle at `hosts`, in turn; a lost one starts on the host after its own.
+    """Starts the agents of bundle after bundle at the hosts, in turn; a lost one starts on the host after its own.
 
     Args:
-        line: command line of an agent on a host, with its arguments.
+        machines: by address: what to put before the command line of an agent there.
+        host: address of this machine.
+        stand_in: of the roles; empty: the real ones.
     """
 
-    def __init__(
-        self, hosts: Sequence[str], line: Callable[..., list[str]] = agent_command, host: str = "127.0.0.1",
-        prefix: Callable[[str], list[str]] = lambda host: [],
-    ) -> None:  # fmt: skip
+    def __init__(self, machines: Mapping[str, Sequence[str]], host: str = "127.0.0.1", stand_in: str = "") -> None:
         self.host = host
-        self.channels: list[AgentProcess] = []
-        self.gone: set[str] = set()  # hosts where nothing starts any more
-        self._hosts, self._line, self._prefix = list(hosts), line, prefix
+        self._machines, self._hosts, self._stand_in = machines, list(machines), stand_in
         self._opened: dict[int, int] = {}
+        self._channels: list[AgentProcess] = []
         self._lock = threading.Lock()
 
     def open(self, bundle: int, stopped: Callable[[], bool]) -> AgentProcess:
         with self._lock:
-            at = bundle + self._opened.get(bundle, 0)
-            while self._hosts[at % len(self._hosts)] in self.gone:
-                at += 1
-                if at > 100:
-                    raise ChannelLostError("there is no host left")
-            self._opened[bundle] = at + 1 - bundle
-            host = self._hosts[at % len(self._hosts)]
-            channel = AgentProcess([*self._prefix(host), *self._line("--node", host)], host, host)
-            self.channels.append(channel)
-            return channel
+            life = self._opened[bundle] = self._opened.get(bundle, -1) + 1
+            host = self._hosts[(bundle + life) % len(self._hosts)]
+            line = stand_in_agent(self._stand_in) if self._stand_in else agent_command()
+            self._channels.append(AgentProcess([*self._machines[host], *line, "--node", host], host, host))
+            return self._channels[-1]
 
     def close(self) -> None:
-        for channel in self.channels:
+        for channel in self._channels:
             channel.close()
 
 
-def kill_machine(channel: AgentProcess) -> None:
-    """As a machine that loses its power: the agent and its roles are gone at once."""
-    process: subprocess.Popen[bytes] = channel._process
-    import psutil
+RUN = f"""
+{OFTEN}
+import json, sys
+from simul.common.cli import main
+from simul.common.launch.cluster.cluster import Cluster
+from simul.common.launch.supervisor import supervisor
+from tests.support.machines import ChildEngine
+options = json.loads(sys.argv.pop(1))
+class Supervisor(supervisor.Supervisor):
+    def __init__(self, config, run_dir, display, **more):
+        stand_in = options["stand_in"]
+        command = [(lambda role: [sys.executable, stand_in, role])] if stand_in else []
+        cluster = Cluster(ChildEngine(**options), config, run_dir)
+        super().__init__(config, run_dir, display, *command, **{**more, "cluster": cluster})
+supervisor.Supervisor = Supervisor
+sys.exit(main(sys.argv[1:]))
+"""
 
-    for child in psutil.Process(process.pid).children(recursive=True):
-        child.kill()
-    process.kill()
+
+class AgentRun(Command):
+    """`simul up` with the configuration `cartpole` over agents on `machines`; as ChildEngine takes them."""
+
+    def __init__(
+        self, root: Path, *more: str, machines: Mapping[str, Sequence[str]], store: str, host: str = "127.0.0.1",
+        stand_in: str = "",
+    ) -> None:  # fmt: skip
+        options = {"machines": {name: list(prefix) for name, prefix in machines.items()}, "host": host,
+                   "stand_in": stand_in}  # fmt: skip
+        line = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--set", f"store={store}", *more)
+        super().__init__([sys.executable, "-c", RUN, json.dumps(options), *line], root)
+
+    def agents(self) -> dict[str, psutil.Process]:
+        """Of agents on this machine, by the address that they were given."""
+        found = {}
+        for child in psutil.Process(self.process.pid).children():
+            if "--node" in (line := child.cmdline()):
+                found[line[line.index("--node") + 1]] = child
+        return found
+
+    def named(self, name: str) -> dict:
+        """A process out of status.json."""
+        return next(p for p in self.status()["processes"] if p["name"] == name)

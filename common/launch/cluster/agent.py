@@ -14,7 +14,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from types import FrameType
@@ -45,6 +44,7 @@ from simul.common.launch.processes.role_process import (
     role_command,
     role_environment,
 )
+from simul.common.launch.processes.temporary import make_folder
 from simul.common.runtime.lifecycle import STOP_SIGNAL
 from simul.common.runtime.logs import NODE_VARIABLE
 
@@ -52,6 +52,8 @@ LOOK_EVERY_SEC = 0.1
 NEWS_EVERY_SEC = 0.5
 MOST_LOG_BYTES = 256 * 1024  # of one file in one message
 DRAIN_SEC = 150.0  # after the supervisor is gone: longer than a learner may take to save
+KEPT = "kept-"  # prefix of a directory whose checkpoints the store may lack
+LAST_VERSION = "last_version"  # a file that learners write beside their checkpoints
 FAILED_START = 127  # exit code of a process that could not be started
 
 
@@ -178,8 +180,7 @@ class Agent:
             self._tell()
         for role in self._roles.values():
             role.kill()
-        if self._left.remove:
-            self._run_dir.remove()
+        self._give_up_folder(keep=not self._left.remove)
 
     def _read_commands(self) -> bool:
         """Carry out what has come; waits a moment. False: nothing will come any more."""
@@ -239,6 +240,15 @@ class Agent:
             time.sleep(LOOK_EVERY_SEC)
         for role in self._roles.values():
             role.kill()
+        self._give_up_folder(keep=(self._run_dir.checkpoints / LAST_VERSION).exists())
+
+    def _give_up_folder(self, *, keep: bool) -> None:
+        """Remove the run directory, or keep it under a name that no later process takes for a left-over one."""
+        if keep:
+            with contextlib.suppress(OSError):
+                self._run_dir.root.rename(self._run_dir.root.with_name(f"{KEPT}{self._run_dir.root.name}"))
+        else:
+            self._run_dir.remove()
 
     def _send(self, message: FromAgent) -> None:
         data = encode_frame(message)
@@ -254,7 +264,6 @@ def _ignore(number: int, frame: FrameType | None) -> None:
 def main(command: Command = role_command) -> int:
     """Exit code 0."""
     parser = argparse.ArgumentParser(prog="python -m simul.common.launch.cluster.agent")
-    parser.add_argument("--folder", type=Path, help="where its run directory is made; default: the temporary folder")
     parser.add_argument("--working-directory", type=Path, help="where modules of the user's are looked for")
     parser.add_argument("--node", default="", help="name of this machine, for the logs of its processes")
     options = parser.parse_args()
@@ -262,9 +271,8 @@ def main(command: Command = role_command) -> int:
         signal.signal(number, _ignore)  # the end of its input tells it what to do
     if options.working_directory is not None and options.working_directory.is_dir():
         os.chdir(options.working_directory)
-    root = Path(tempfile.mkdtemp(prefix="simul-node-", dir=options.folder))
     os.environ[NODE_VARIABLE] = options.node
-    Agent(root, sys.stdin.fileno(), sys.stdout.fileno(), command).run()
+    Agent(make_folder("simul-node-"), sys.stdin.fileno(), sys.stdout.fileno(), command).run()
     return 0
 
 

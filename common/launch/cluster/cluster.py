@@ -43,6 +43,7 @@ class Cluster:
         self._bundles = bundles_of(config)
         self._links: list[AgentLink] = []
         self._endpoints: dict[str, str] = {}
+        self._store_behind = False  # as the learner said last
 
     def prepare(self) -> None:
         """Make the keys of this start and the address book, before the supervisor's own socket is bound.
@@ -106,6 +107,8 @@ class Cluster:
 
     def note_report(self, report: Report) -> None:
         """Take the endpoints of a process into the address book, and tell all machines where they are new."""
+        if report.role == "learner" and "store_behind_sec" in report.metrics:
+            self._store_behind = bool(report.metrics["store_behind_sec"])
         new = {name: at for name, at in report.endpoints.items() if self._endpoints.get(name) != at}
         if not new:
             return
@@ -117,10 +120,11 @@ class Cluster:
             if link.hello is not None:
                 link.send(WriteFiles(files={ADDRESSES: self._book_of(link)}))
 
-    def close(self) -> None:
-        """End all agents and what they have started."""
+    def close(self) -> list[str]:
+        """End all agents and what they have started. Returns a sentence about checkpoints that the store lacks."""
+        kept = [link for link in self._links if link.bundle.role == "learner" and self._store_behind and link.hello]
         for link in self._links:
-            link.leave()
+            link.leave(remove=link not in kept)
         for link in self._links:
             link.close()
         self._links = []
@@ -128,6 +132,12 @@ class Cluster:
         with contextlib.suppress(OSError):
             self._run_dir.write_addresses(None)
         shutil.rmtree(self._run_dir.keys, ignore_errors=True)
+        return [
+            f"the store lacks the last checkpoints: they stay on {link.node} in kept-{Path(link.hello.root).name} of its "
+            "temporary folder"
+            for link in kept
+            if link.hello is not None
+        ]
 
     def _on_message(self, link: AgentLink, message: FromAgent) -> list[str]:
         if isinstance(message, AgentHello):

@@ -128,9 +128,9 @@ class AgentLink:
         except ChannelLostError as error:
             self.lost = str(error)
 
-    def leave(self) -> None:
-        """Ask the agent to kill its processes and end; `close` waits for that."""
-        self.send(Leave())
+    def leave(self, *, remove: bool) -> None:
+        """Ask the agent to kill its processes and end; `close` waits for that. `remove`: its directory goes, too."""
+        self.send(Leave(remove=remove))
 
     def close(self, patience_sec: float = LEAVE_SEC) -> None:
         """End the agent. Of one that was asked to leave its end is waited for."""

@@ -50,9 +50,9 @@ class KillRole(_Message, frozen=True, tag="kill"):
 
 
 class Leave(_Message, frozen=True, tag="leave"):
-    """Kill everything, and end. `remove`: the run directory of the agent goes, too."""
+    """Kill everything, and end. `remove`: the run directory of the agent goes, too; else it is renamed to `kept-...`."""
 
-    remove: bool = True
+    remove: bool
 
 
 ToAgent = WriteFiles | StartRole | StopRole | KillRole | Leave

@@ -101,7 +101,7 @@ class Supervisor:
             finally:
                 self._roles.close()
                 if self._cluster is not None:
-                    self._cluster.close()
+                    self._say_all(self._cluster.close())
                 self._run_dir.remove_sockets()
                 run_lock.release(self._run_dir)
                 self._display.close()
