@@ -16,6 +16,16 @@ from tests.support.stand_ins import STAND_IN
 HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 
 
+def _kill_machine_of(run: AgentRun, name: str) -> str:
+    """As a loss of power: agent and processes are gone at once. Returns the address."""
+    address = run.named(name)["node"]
+    pid = run.named(name)["pid"]
+    agent = next(agent for agent in run.agents() if pid in {child.pid for child in agent.children()})
+    for process in (*agent.children(recursive=True), agent):
+        process.kill()
+    return address
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[AgentRun]:
     started = AgentRun(
@@ -52,9 +62,7 @@ def test_a_process_that_dies_is_started_again_by_its_agent(run) -> None:
 
 def test_the_processes_of_a_lost_machine_start_on_another_one(run) -> None:
     run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"))
-    agent = run.agents()[HOSTS[2]]
-    for process in (*agent.children(recursive=True), agent):
-        process.kill()
+    assert _kill_machine_of(run, "simul-worker-0") == HOSTS[2]
     run.wait_for(
         lambda s: run.named("simul-worker-0")["node"] == HOSTS[0] and run.named("simul-worker-0")["state"] == "ready",
         "the worker is ready on the next machine",
@@ -65,13 +73,44 @@ def test_the_processes_of_a_lost_machine_start_on_another_one(run) -> None:
     assert imbalances(run.summary()) == []
 
 
+def _check_that_it_moves(run: AgentRun, name: str) -> None:
+    version = run.status()["learner"]["policy_version"]
+    address = _kill_machine_of(run, name)
+    run.wait_for(lambda s: run.named(name)["restarts"] == 1, f"{name} starts again")
+    run.wait_for(
+        lambda s: run.named(name)["state"] == "ready" and s["learner"]["policy_version"] > version + 1,
+        "it learns on", timeout_sec=600.0,
+    )  # fmt: skip
+    assert run.named(name)["node"] != address
+
+
+@pytest.mark.slow  # five lives of processes that import torch
+@pytest.mark.timeout(1800)
+def test_a_lost_server_and_a_lost_learner_start_on_other_machines_and_training_goes_on(tmp_path) -> None:
+    run = AgentRun(
+        tmp_path / "run", "--set", "learner.batch_steps=512", "--set", "learner.checkpoint_every_sec=2",
+        machines=dict.fromkeys(HOSTS, ()), store=(tmp_path / "store").as_uri(),
+    )  # fmt: skip
+    try:
+        run.wait_for(lambda s: s.get("learner", {}).get("policy_version", 0) >= 2, "it learns", timeout_sec=900.0)
+        for name in ("simul-inference-0", "simul-learner-0"):
+            _check_that_it_moves(run, name)
+        assert any("Resumed from checkpoint" in event for event in run.status()["events"])
+        code, output = run.finish()
+        assert code == 0, output
+        assert imbalances(run.summary()) == []
+    finally:
+        run.end_now()
+
+
 def test_where_the_supervisor_is_killed_the_roles_save_and_the_agents_end(run) -> None:
     run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"))
     agents, roles = run.agents(), _roles(run)
+    assert len(agents) == 3
     learner = next(p for p in roles if "learner" in p.cmdline())
     root = Path(learner.cmdline()[learner.cmdline().index("--run-dir") + 1])
     run.process.kill()
-    _, alive = psutil.wait_procs([*agents.values(), *roles], timeout=20)
+    _, alive = psutil.wait_procs([*agents, *roles], timeout=20)
     assert not alive
     assert (root / "checkpoints" / "version").read_text() == "7", "the learner has saved"
 

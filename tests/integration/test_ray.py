@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -14,8 +15,12 @@ from simul.common.launch.monitoring.accounting import imbalances
 from tests.support.command import OFTEN, Command
 from tests.support.stand_ins import STAND_IN
 
-pytest.importorskip("ray", reason="the extra [ray] is not installed")
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]  # ray's own warnings
+pytestmark = [
+    pytest.mark.skipif(find_spec("ray") is None, reason="the extra [ray] is not installed"),
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings("ignore"),
+]  # ray's own warnings
 
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}  # nothing is put there
 PROGRAM = f"""
@@ -40,7 +45,7 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.fixture(scope="module")
 def token() -> Iterator[None]:
-    """Ray's own authentication, without which a cluster with an address that others reach is refused."""
+    """Ray's own authentication, without which a cluster that others reach is refused. Ray reads it when imported."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "token")
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))

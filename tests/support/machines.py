@@ -68,7 +68,7 @@ class Supervisor(supervisor.Supervisor):
         stand_in = options["stand_in"]
         command = [(lambda role: [sys.executable, stand_in, role])] if stand_in else []
         cluster = Cluster(ChildEngine(**options), config, run_dir)
-        super().__init__(config, run_dir, display, *command, **{**more, "cluster": cluster})
+        super().__init__(config, run_dir, display, *command, **(more | dict(cluster=cluster)))
 supervisor.Supervisor = Supervisor
 sys.exit(main(sys.argv[1:]))
 """
@@ -86,13 +86,9 @@ class AgentRun(Command):
         line = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--set", f"store={store}", *more)
         super().__init__([sys.executable, "-c", RUN, json.dumps(options), *line], root)
 
-    def agents(self) -> dict[str, psutil.Process]:
-        """Of agents on this machine, by the address that they were given."""
-        found = {}
-        for child in psutil.Process(self.process.pid).children():
-            if "--node" in (line := child.cmdline()):
-                found[line[line.index("--node") + 1]] = child
-        return found
+    def agents(self) -> list[psutil.Process]:
+        """Agents on this machine."""
+        return [child for child in psutil.Process(self.process.pid).children() if "--node" in child.cmdline()]
 
     def named(self, name: str) -> dict:
         """A process out of status.json."""

@@ -133,8 +133,8 @@ class Cluster:
             self._run_dir.write_addresses(None)
         shutil.rmtree(self._run_dir.keys, ignore_errors=True)
         return [
-            f"the store lacks the last checkpoints: they stay on {link.node} in kept-{Path(link.hello.root).name} of its "
-            "temporary folder"
+            f"the store lacks the last checkpoints: they stay on {link.node}, in kept-{Path(link.hello.root).name} of "
+            "its temporary folder"
             for link in kept
             if link.hello is not None
         ]

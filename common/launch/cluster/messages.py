@@ -50,7 +50,7 @@ class KillRole(_Message, frozen=True, tag="kill"):
 
 
 class Leave(_Message, frozen=True, tag="leave"):
-    """Kill everything, and end. `remove`: the run directory of the agent goes, too; else it is renamed to `kept-...`."""
+    """Kill everything, and end. `remove`: the agent's run directory goes, too; else it is renamed to `kept-...`."""
 
     remove: bool
 

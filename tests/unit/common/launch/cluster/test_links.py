@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Callable
-
 import pytest
 
 from simul.common.config.run_directory import RunDir
@@ -16,60 +12,14 @@ from simul.common.launch.cluster.messages import (
     FromAgent,
     News,
     StopRole,
-    ToAgent,
     WriteFiles,
     encode_frame,
 )
 from simul.common.launch.cluster.placement import Bundle
+from tests.support.fake_agents import FakeEngine
 from tests.support.faults import wait_for
 
 HELLO = AgentHello(root="/somewhere", machine="other", facts={})
-
-
-class FakeChannel:
-    """What the agent says is put into `said`; an exception there is raised."""
-
-    node, host = "fake", "127.0.0.9"
-
-    def __init__(self) -> None:
-        self.said: queue.Queue[bytes | ChannelLostError] = queue.Queue()
-        self.heard: list[ToAgent] = []
-        self.closed = threading.Event()
-        self._reader: FrameReader[ToAgent] = FrameReader(ToAgent)
-
-    def send(self, data: bytes) -> None:
-        self.heard += self._reader.feed(data)
-
-    def receive(self, timeout_sec: float) -> bytes:
-        if self.closed.is_set():
-            raise ChannelLostError("closed")
-        try:
-            item = self.said.get(timeout=0.02)
-        except queue.Empty:
-            return b""
-        if isinstance(item, ChannelLostError):
-            raise item
-        return item
-
-    def close(self) -> None:
-        self.closed.set()
-
-
-class FakeEngine:
-    host = "127.0.0.1"
-
-    def __init__(self) -> None:
-        self.channel = FakeChannel()
-        self.free = threading.Event()
-
-    def open(self, bundle: int, stopped: Callable[[], bool]) -> FakeChannel:
-        while not self.free.wait(0.01):
-            if stopped():
-                raise ChannelLostError("the run stops")
-        return self.channel
-
-    def close(self) -> None:
-        pass
 
 
 @pytest.fixture
