@@ -109,15 +109,12 @@ class RayEngine:
     def open(self, bundle: int, stopped: Callable[[], bool]) -> RayChannel:
         """An agent in a bundle, once Ray has placed it, or placed it again. Raises ChannelLostError."""
         wanted = self._bundles[bundle]
+        placing = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=bundle)
         actor = (
-            ray.remote(AgentActor)
-            .options(
-                num_cpus=wanted.cpus, num_gpus=wanted.gpus, max_restarts=0,
-                concurrency_groups={"send": 1, "receive": 1},
-                scheduling_strategy=PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=bundle),
-            )
+            ray.remote(concurrency_groups={"send": 1, "receive": 1})(AgentActor)
+            .options(num_cpus=wanted.cpus, num_gpus=wanted.gpus, max_restarts=0, scheduling_strategy=placing)
             .remote(os.getcwd(), self._line)
-        )  # fmt: skip
+        )
         try:
             placed = actor.place.remote()
             while not ray.wait([placed], timeout=LOOK_SEC)[0]:
@@ -173,4 +170,5 @@ def _loopback(host: str) -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+    """Of the error that a call raised where it ran, or of Ray's own."""
+    return str(getattr(error, "cause", None) or error).strip().partition("\n")[0]
