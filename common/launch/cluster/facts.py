@@ -8,10 +8,8 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
-import simul
-from simul.common.runtime.installation import ROOT
+from simul.common.runtime.installation import IMPORT_ROOT, ROOT
 
 COMPARED = ("python", "torch", "ray", "code")
 
@@ -51,7 +49,7 @@ def _version(package: str) -> str:
 
 def _digest_of_code() -> str:
     """First 12 hex digits of SHA-256 over Simul's Python files."""
-    digest, root = hashlib.sha256(), Path(simul.__file__).parent
+    digest, root = hashlib.sha256(), IMPORT_ROOT / "simul"
     for folder in ("common", "env_worker", "inference_server", "learner"):
         for file in sorted((root / folder).rglob("*.py")):
             digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
