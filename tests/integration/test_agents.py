@@ -35,7 +35,7 @@ def run(tmp_path: Path) -> Iterator[AgentRun]:
     started.end_now()
 
 
-def test_roles_on_other_machines_report_log_and_stop_as_on_one(run) -> None:
+def test_roles_on_other_machines_report_log_die_move_and_stop_as_on_one(run) -> None:
     status = run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions") and s)
     nodes = {p["name"]: p["node"] for p in status["processes"]}
     assert nodes == {"simul-learner-0": HOSTS[0], "simul-inference-0": HOSTS[1], "simul-worker-0": HOSTS[2]}
@@ -44,33 +44,29 @@ def test_roles_on_other_machines_report_log_and_stop_as_on_one(run) -> None:
     assert len({*roots, run.run_dir.root}) == 4, "each machine has a run directory of its own"
     secrets = {p.name for root in roots for p in (root / "keys").glob("*.key_secret")}
     assert secrets == {"learner.key_secret", "server.key_secret", "client.key_secret"}, "not the supervisor's"
+
+    psutil.Process(run.named("simul-worker-0")["pid"]).send_signal(signal.SIGKILL)
+    _wait_for_restart(run, 1)
+    assert any(f"worker 0 on {HOSTS[2]} died (signal 9), restarting" in event for event in run.status()["events"])
+    assert run.named("simul-worker-0")["node"] == HOSTS[2], "by the same agent"
+
+    assert _kill_machine_of(run, "simul-worker-0") == HOSTS[2]
+    _wait_for_restart(run, 2)
+    assert any(f"{HOSTS[2]} (worker 0) is lost: its agent has ended" in event for event in run.status()["events"])
+    assert run.named("simul-worker-0")["node"] == HOSTS[0]
+
     code, output = run.finish()
     assert code == 0, output
     assert imbalances(run.summary()) == []
-    assert not any(root.exists() for root in roots)
+    assert not any(root.exists() for root in roots[:2])
     assert not run.run_dir.keys.exists()
 
 
-def test_a_process_that_dies_is_started_again_by_its_agent(run) -> None:
-    run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"))
-    psutil.Process(run.named("simul-worker-0")["pid"]).send_signal(signal.SIGKILL)
-    run.wait_for(lambda s: any(p["restarts"] == 1 and p["state"] == "ready" for p in s["processes"]), "ready again")
-    assert any(f"worker 0 on {HOSTS[2]} died (signal 9), restarting" in event for event in run.status()["events"])
-    code, output = run.finish()
-    assert code == 0, output
-
-
-def test_the_processes_of_a_lost_machine_start_on_another_one(run) -> None:
-    run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"))
-    assert _kill_machine_of(run, "simul-worker-0") == HOSTS[2]
+def _wait_for_restart(run: AgentRun, number: int) -> None:
     run.wait_for(
-        lambda s: run.named("simul-worker-0")["node"] == HOSTS[0] and run.named("simul-worker-0")["state"] == "ready",
-        "the worker is ready on the next machine",
+        lambda s: (p := run.named("simul-worker-0"))["restarts"] == number and p["state"] == "ready" and p["pid"],
+        f"the worker is ready after restart {number}",
     )
-    assert any(f"{HOSTS[2]} (worker 0) is lost: its agent has ended" in event for event in run.status()["events"])
-    code, output = run.finish()
-    assert code == 0, output
-    assert imbalances(run.summary()) == []
 
 
 def _check_that_it_moves(run: AgentRun, name: str) -> None:
