@@ -9,6 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.cluster.agent import KEPT
 from simul.common.launch.monitoring.accounting import imbalances
 from tests.support.machines import AgentRun
 from tests.support.stand_ins import STAND_IN
@@ -103,12 +105,14 @@ def test_where_the_supervisor_is_killed_the_roles_save_and_the_agents_end(run) -
     run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"))
     agents, roles = run.agents(), _roles(run)
     assert len(agents) == 3
-    learner = next(p for p in roles if "learner" in p.cmdline())
-    root = Path(learner.cmdline()[learner.cmdline().index("--run-dir") + 1])
+    roots = {p.cmdline()[2]: Path(p.cmdline()[p.cmdline().index("--run-dir") + 1]) for p in roles}
     run.process.kill()
     _, alive = psutil.wait_procs([*agents, *roles], timeout=20)
     assert not alive
-    assert (root / "checkpoints" / "version").read_text() == "7", "the learner has saved"
+    kept = roots["learner"].with_name(f"{KEPT}{roots['learner'].name}")
+    assert (kept / "checkpoints" / "version").read_text() == "7", "the learner has saved"
+    RunDir(kept).remove()
+    assert not any(root.exists() for root in roots.values())
 
 
 def _roles(run: AgentRun) -> list[psutil.Process]:

@@ -53,7 +53,6 @@ NEWS_EVERY_SEC = 0.5
 MOST_LOG_BYTES = 256 * 1024  # of one file in one message
 DRAIN_SEC = 150.0  # after the supervisor is gone: longer than a learner may take to save
 KEPT = "kept-"  # prefix of a directory whose checkpoints the store may lack
-LAST_VERSION = "last_version"  # a file that learners write beside their checkpoints
 FAILED_START = 127  # exit code of a process that could not be started
 
 
@@ -240,7 +239,7 @@ class Agent:
             time.sleep(LOOK_EVERY_SEC)
         for role in self._roles.values():
             role.kill()
-        self._give_up_folder(keep=(self._run_dir.checkpoints / LAST_VERSION).exists())
+        self._give_up_folder(keep=any(self._run_dir.checkpoints.iterdir()))
 
     def _give_up_folder(self, *, keep: bool) -> None:
         """Remove the run directory, or keep it under a name that no later process takes for a left-over one."""
