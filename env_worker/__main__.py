@@ -12,6 +12,7 @@ import msgspec
 
 from simul.common.client.client import InferenceClient
 from simul.common.config.matchups import decode_pairings, only_bots
+from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.protocol.errors import ConfigError, FailingEnvError, InferenceError, SimulError
 from simul.common.runtime import logs
@@ -24,7 +25,7 @@ from simul.common.runtime.lifecycle import (
     add_role_arguments,
     role_arguments,
 )
-from simul.common.transport import client_keys
+from simul.common.transport import ClientKeys, client_keys
 from simul.env_worker.games.loading import build_source, game_spec
 from simul.env_worker.source import EnvSource
 from simul.env_worker.worker import Worker
@@ -84,7 +85,7 @@ def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config,
         spec=source.spec,
         run_id=arguments.run_id,
         training_token=arguments.run_dir.token(),
-        keys=client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None,
+        keys=_keys(arguments.run_dir, config),
     )
     if not only_bots(options.pairings):  # without a policy there is no server
         with stop.interrupting():
@@ -100,6 +101,13 @@ def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config,
     finally:
         client.close()
         reporter.close()
+
+
+def _keys(run_dir: RunDir, config: Config) -> ClientKeys | None:
+    """On several machines those of the run; else those of the configuration."""
+    if (keys := run_dir.keys_to_connect("own")) is not None:
+        return keys
+    return client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None
 
 
 def _source(options: argparse.Namespace, arguments: RoleArguments, config: Config) -> EnvSource:

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from msgspec.structs import replace as replace_settings
 
-from simul.common.config.run_directory import RunDir
+from simul.common.config.run_directory import RunDir, address_name
+from simul.common.config.run_sockets import bind_router
 from simul.common.config.schema import Config, ServerConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.devices import choose_device, choose_precision
@@ -106,7 +107,9 @@ def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, lo
         ranks = 1 if config.learner.algorithm == "alphazero" else config.cluster.learner.ranks
         others = [run_dir.endpoint("unrolls", rank) for rank in range(1, ranks)]
         link = LearnerLink(
-            unrolls, weights, spec, run_dir.token(), shared_memory=reads_memory, other_ranks=others
+            unrolls, weights, spec, run_dir.token(), shared_memory=reads_memory, other_ranks=others,
+            keys=run_dir.keys_to_connect("unrolls"),
+            look_up=lambda: (run_dir.endpoint("unrolls"), run_dir.endpoint("weights")),
         )  # fmt: skip
     weight_updates = WeightUpdates(link, policies, statistics, log)
     if link is not None:
@@ -136,9 +139,13 @@ def _assemble(
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
     status_reply = StatusReply(sessions, clients, policies, in_flight, statistics, limits)
     socket, proxy = _data_sockets(server, arguments, spec, limits_of_proxy)
-    control = RouterSocket(run_dir.endpoint("control", arguments.index))
+    control = bind_router(run_dir, "control", arguments.index)
+    if run_dir.addresses() is not None:
+        bound = {"own": socket.endpoint, "control": control.endpoint}
+        reporter.endpoints = {address_name(name, arguments.index): endpoint for name, endpoint in bound.items()}
     keeper = EndpointMonitor(socket, control, *([proxy] if proxy else []))
-    public = server.endpoint or run_dir.endpoint("data", arguments.index)
+    reached = socket.endpoint if run_dir.addresses() is not None else server.endpoint
+    public = reached or run_dir.endpoint("data", arguments.index)
     memory_bytes = memory_size(public, spec, limits["rows_per_step"]) if server.shared_memory else 0
     handshake = Handshake(spec, clients, policies, limits, memory_bytes)
     client_socket = ClientSocket(socket, handshake, clients, policies, statistics, limits, status_reply, proxy)
@@ -194,9 +201,14 @@ def _unroll_memory(run_dir: RunDir, served: ServedPolicies, layout: UnrollLayout
 def _data_sockets(
     server: ServerConfig, arguments: RoleArguments, spec: GameSpec, limits: Limits | None
 ) -> tuple[RouterSocket, ProxyProcess | None]:
-    """The server's own socket, for processes of the run, and the proxy at the public endpoint."""
+    """The server's own socket, for processes of the run, and the proxy at the public endpoint.
+
+    On several machines there is one endpoint and no proxy: all who connect hold a key of the run.
+    """
     keys = server_keys(Path(server.curve_keys)) if server.curve_keys else None
     run_dir, index = arguments.run_dir, arguments.index
+    if run_dir.addresses() is not None:
+        return bind_router(run_dir, "own", index, counted=True), None
     public, own = server.endpoint or run_dir.endpoint("data", index), run_dir.own_endpoint(server.endpoint, index)
     if limits is None or not own.startswith("ipc://"):
         socket = RouterSocket(public, keys=keys, counted=True, access=server.ipc_access)

@@ -35,7 +35,9 @@ class ControlClient:
         self._codec: Codec[ControlAnswer] = Codec(FROM_CONTROL)
 
     def __enter__(self) -> ControlClient:
-        self._socket = DealerSocket(self._run_dir.endpoint("control", self._server))
+        self._socket = DealerSocket(
+            self._run_dir.endpoint("control", self._server), keys=self._run_dir.keys_to_connect("control")
+        )
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -18,7 +18,7 @@ import yaml
 from simul.common.config.schema import Config
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.common.transport import connectable
+from simul.common.transport import ClientKeys, ServerKeys, client_keys, connectable, server_keys
 
 IPC_PATH_LIMIT = 90  # libzmq takes 107 bytes; leave room for the socket's name
 STORE_CLAIM = "store.json"  # which start of the run writes to its store
@@ -27,6 +27,21 @@ FILES = (
     STORE_CLAIM,
 )  # fmt: skip
 TCP_BASE_PORT = 17650  # where ipc does not exist (Windows)
+ADDRESSES = "addresses.json"
+KEYS = "keys"
+BOUND_BY = {"status": "supervisor", "unrolls": "learner", "weights": "learner", "own": "server", "control": "server"}
+
+
+class AddressBook(msgspec.Struct, frozen=True):
+    """addresses.json: where the processes of a run on several machines are. On one machine there is no such file."""
+
+    host: str  # address of this machine, at which its processes bind
+    endpoints: dict[str, str] = {}  # tcp endpoints of the run, by `address_name`
+
+
+def address_name(name: str, server: int = 0) -> str:
+    """The name of a socket in the address book: `unrolls`, `own-0`, `own-1`."""
+    return f"{name}-{server}" if BOUND_BY[name] == "server" else name
 
 
 class RunDir:
@@ -85,22 +100,65 @@ class RunDir:
         shutil.rmtree(self.sockets, ignore_errors=True)
 
     def endpoint(self, name: str, index: int = 0) -> str:
-        """ZeroMQ endpoint of the socket called `name`: data, own, unrolls, weights, status or control.
+        """ZeroMQ endpoint at which to reach the socket called `name`: data, own, unrolls, weights, status or control.
 
         `index`: of the inference server, each of which has data, own and control, or rank of the learner, each of which
         has unrolls; the others exist once.
+        On several machines it is the one in the address book, except for data. Raises ConfigError.
         """
+        if name in BOUND_BY and (book := self.addresses()) is not None:
+            return self._listed(book, address_name(name, index))
+        return self.local_endpoint(name, index)
+
+    def local_endpoint(self, name: str, index: int = 0) -> str:
+        """`endpoint` for processes of this machine, also where the run has others on several machines."""
         if sys.platform == "win32":
             names = ("data", "unrolls", "weights", "status", "control")
             return f"tcp://127.0.0.1:{TCP_BASE_PORT + len(names) * index + names.index(name)}"
         return f"ipc://{self.sockets / name}{f'-{index}' if index else ''}.ipc"
 
+    def addresses(self) -> AddressBook | None:
+        """The address book of a run on several machines; None on one machine. Raises ConfigError."""
+        try:
+            return msgspec.json.decode((self.root / ADDRESSES).read_bytes(), type=AddressBook)
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.DecodeError) as error:
+            raise ConfigError(f"The addresses of the run, {self.root / ADDRESSES}, cannot be read: {error}.") from None
+
+    def write_addresses(self, book: AddressBook | None) -> None:
+        """Write the address book; None removes it. Raises OSError."""
+        if book is None:
+            (self.root / ADDRESSES).unlink(missing_ok=True)
+        else:
+            self.write(ADDRESSES, msgspec.json.encode(book), mode=0o600)
+
+    @property
+    def keys(self) -> Path:
+        """Directory of the CURVE keys of a run on several machines."""
+        return self.root / KEYS
+
+    def keys_to_connect(self, name: str) -> ClientKeys | None:
+        """Keys for `endpoint(name)`; None on one machine, where sockets have none. Raises ConfigError."""
+        return None if self.addresses() is None else client_keys(self.keys, server=BOUND_BY[name])
+
+    def keys_to_bind(self, name: str) -> ServerKeys | None:
+        """Keys of the process that binds the socket `name`; None on one machine. Raises ConfigError."""
+        return None if self.addresses() is None else server_keys(self.keys, BOUND_BY[name])
+
+    def _listed(self, book: AddressBook, name: str) -> str:
+        if name not in book.endpoints:
+            raise ConfigError(f"{self.root / ADDRESSES} has no address of {name}: its process has not reported one.")
+        return book.endpoints[name]
+
     def own_endpoint(self, configured: str, server: int = 0) -> str:
         """The endpoint at which processes of this run reach a server, past the proxy for other clients.
 
         `configured`: server.endpoint of that server. Without ipc (Windows) there is no proxy and one endpoint for all
-        clients.
+        clients. On several machines: the one in the address book.
         """
+        if self.addresses() is not None:
+            return self.endpoint("own", server)
         if sys.platform == "win32":
             return connectable(configured) or self.endpoint("data", server)
         return self.endpoint("own", server)

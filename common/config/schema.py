@@ -170,11 +170,24 @@ class ClusterLearnerConfig(Section, frozen=True):
     ranks: Annotated[int, Meta(ge=1, le=64)] = 1  # they divide each batch, and make the same steps
 
 
+class PlacementConfig(Section, frozen=True):
+    """What the processes of a run on several machines (`simul up --on ray`) need there.
+
+    Processors: learner.threads, server.threads, and one for each worker.
+    """
+
+    worker_nodes: Positive = 1  # the workers are divided into so many parts, each of them on one machine
+    learner_gpus: NonNegativeFloat = 0.0
+    server_gpus: NonNegativeFloat = 0.0  # of each server; 0.5: two of them share a GPU
+    lost_after_sec: PositiveFloat = 30.0  # a machine without a sign of life is lost, and its processes start elsewhere
+
+
 class ClusterConfig(Section, frozen=True):
-    """How many processes of a role a run has, where one is not enough."""
+    """How many processes of a role a run has, where one is not enough, and what they need on a cluster."""
 
     servers: ClusterServersConfig = ClusterServersConfig()
     learner: ClusterLearnerConfig = ClusterLearnerConfig()
+    placement: PlacementConfig = PlacementConfig()
 
 
 class EvaluationConfig(Section, frozen=True):
@@ -231,6 +244,8 @@ class Config(GamesConfig, frozen=True):
         for name in WATCHING:
             del plain[name]
         defaults = msgspec.to_builtins(type(self)())
+        for each in (plain, defaults):
+            del each["cluster"]["placement"]
         later = [name for name, game in GAMES.items() if not game.in_every_fingerprint]
         _drop(plain, [*later, *LATER_SECTIONS], defaults)
         for section, keys in LATER_KEYS.items():

@@ -160,10 +160,16 @@ class StopFlag:
 
 
 class Reporter:
-    """Pushes a role's figures to the supervisor, twice a second. Never blocks, never raises."""
+    """Pushes a role's figures to the supervisor, twice a second. Never blocks; `send` never raises.
+
+    Attributes:
+        endpoints: where other machines reach this process, by `address_name`; empty on one machine.
+    """
 
     def __init__(self, arguments: RoleArguments, role: str) -> None:
-        self._socket = PushSocket(arguments.run_dir.endpoint("status"))
+        run_dir = arguments.run_dir
+        self.endpoints: dict[str, str] = {}
+        self._socket = PushSocket(run_dir.endpoint("status"), keys=run_dir.keys_to_connect("status"))
         self._arguments = arguments
         self._role = role
         self._token = _token(arguments.run_dir)
@@ -182,7 +188,7 @@ class Reporter:
         report = Report(
             role=self._role, index=arguments.index, run_id=arguments.run_id, pid=os.getpid(),
             state=self._state, metrics=metrics, event=event, token=self._token,
-            time=time.time(),
+            time=time.time(), endpoints=self.endpoints,
         )  # fmt: skip
         self._socket.send(encode(report))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 
+NODE_VARIABLE = "SIMUL_NODE"  # environment: name of this machine in a run on several
 MAX_A_MINUTE = 20
 
 
@@ -30,9 +32,13 @@ class RateLimitFilter(logging.Filter):
 
 
 def set_up(role: str, level: int = logging.INFO) -> logging.Logger:
-    """The role's logger, e.g. `simul-inference-0`; everything else logs warnings only."""
+    """The role's logger, e.g. `simul-inference-0`; everything else logs warnings only.
+
+    In a run on several machines each line names the machine: `simul-inference-0@10.0.0.2`.
+    """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    node = f"@{name}" if (name := os.environ.get(NODE_VARIABLE)) else ""
+    handler.setFormatter(logging.Formatter(f"%(asctime)s %(name)s{node} %(levelname)s %(message)s"))
     handler.addFilter(RateLimitFilter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logger = logging.getLogger(role)

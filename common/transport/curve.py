@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,7 @@ from simul.common.protocol.errors import ConfigError
 
 ZAP_DOMAIN = b"simul"
 ALLOWED = "allowed"
+CLIENT = "client"  # the pair of those who connect
 
 
 class ClientKeys(msgspec.Struct, frozen=True):
@@ -81,19 +83,31 @@ class CurveAuthenticator:
         self.context.term()
 
 
-def server_keys(folder: Path) -> ServerKeys:
-    """The server's keys in `folder`. Raises ConfigError."""
-    public, secret = _pair(folder / "server.key_secret")
+def server_keys(folder: Path, name: str = "server") -> ServerKeys:
+    """The keys in `folder` of the process that binds, the inference server by default. Raises ConfigError."""
+    public, secret = _pair(folder / f"{name}.key_secret")
     return ServerKeys(public, secret, folder / ALLOWED)
 
 
-def client_keys(folder: Path, name: str = "client") -> ClientKeys:
-    """The pair of client `name` and the server's public key in `folder`. Raises ConfigError."""
-    server = folder / "server.key"
-    key = _public(server)
+def client_keys(folder: Path, name: str = CLIENT, server: str = "server") -> ClientKeys:
+    """The pair of client `name` and the public key of `server` in `folder`. Raises ConfigError."""
+    file = folder / f"{server}.key"
+    key = _public(file)
     if not key:
-        raise ConfigError(f"{server} is not a server's public key: copy it from the folder that `simul keys new` made.")
+        raise ConfigError(f"{file} is not a server's public key: copy it from the folder that `simul keys new` made.")
     return ClientKeys(key, *_pair(folder / f"{name}.key_secret"))
+
+
+def new_run_keys(folder: Path, names: Iterable[str]) -> None:
+    """Make the pair of each name in a new `folder`, mode 0700, and allow the pair CLIENT. Raises OSError."""
+    before = os.umask(0o077)
+    try:
+        (folder / ALLOWED).mkdir(parents=True)
+        for name in names:
+            create_certificates(folder, name)
+        shutil.copyfile(folder / f"{CLIENT}.key", folder / ALLOWED / f"{CLIENT}.key")
+    finally:
+        os.umask(before)
 
 
 def new_keys(folder: Path, name: str = "client") -> list[Path]:

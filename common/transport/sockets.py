@@ -66,14 +66,16 @@ class Socket:
             self.raw.setsockopt(option, value)
         self._curve, self._access = curve, access
         try:
-            self.bind_also(self.endpoint)
+            bound = self.bind_also(self.endpoint)
+            self.endpoint = bound if self.endpoint.endswith(":*") else self.endpoint
         except ConfigError:
             self.close()
             raise
 
-    def bind_also(self, endpoint: str) -> None:
-        """Bind a bound socket to another endpoint as well. Raises ConfigError."""
+    def bind_also(self, endpoint: str) -> str:
+        """Bind a bound socket to another endpoint as well. Returns it, with the port for `*`. Raises ConfigError."""
         self.bound.append(BoundEndpoint(endpoint, self._bind_raw, curve=self._curve))
+        return self.raw.getsockopt_string(zmq.LAST_ENDPOINT)
 
     def _bind_raw(self, endpoint: str) -> None:
         """Raises OSError. libzmq gets an ipc socket that already listens: its own would have the umask's mode."""
@@ -266,8 +268,10 @@ class DealerSocket(Socket):
 class PushSocket(Socket):
     """Connected, one way: sends reports, and drops them while no receiver reads."""
 
-    def __init__(self, endpoint: str, *, queue: int = 100) -> None:
+    def __init__(self, endpoint: str, *, queue: int = 100, keys: ClientKeys | None = None) -> None:
         super().__init__(zmq.PUSH, endpoint, queue=queue)
+        if keys is not None:
+            keys.apply(self.raw)
         self._connect()
 
     def send(self, frames: Sequence[Frame]) -> bool:
@@ -276,11 +280,23 @@ class PushSocket(Socket):
 
 
 class PullSocket(Socket):
-    """Bound, one way: receives reports."""
+    """Bound, one way: receives reports. With `keys`, CURVE encrypts and admits listed public keys only."""
 
-    def __init__(self, endpoint: str, *, queue: int = 1000) -> None:
-        super().__init__(zmq.PULL, endpoint, queue=queue)
-        self._bind()
+    def __init__(self, endpoint: str, *, queue: int = 1000, keys: ServerKeys | None = None) -> None:
+        self._authenticator = None if keys is None else CurveAuthenticator(keys)
+        super().__init__(
+            zmq.PULL, endpoint, queue=queue, context=self._authenticator.context if self._authenticator else None
+        )
+        if self._authenticator is not None:
+            self._authenticator.protect(self.raw)
+            self.raw.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        self._bind(curve=keys is not None)
+
+    def close(self) -> None:
+        """Close the socket."""
+        super().close()
+        if self._authenticator is not None:
+            self._authenticator.close()
 
     def receive(self) -> list[Frame] | None:
         """Frames of the next message, or None."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -31,7 +31,7 @@ from simul.common.protocol.messages import (
     WeightsAck,
 )
 from simul.common.protocol.specs import GameSpec
-from simul.common.transport import DealerSocket
+from simul.common.transport import ClientKeys, DealerSocket
 from simul.inference_server.unrolls.buffer import UnrollMemory
 
 Received = tuple[Weights, NDArray[np.uint8] | None]  # with their bytes; None: they lie in memory
@@ -45,17 +45,19 @@ class _Lane:
     With `weights_endpoint`, the learner's weights come over it, too.
 
     Attributes:
+        endpoints: of unrolls and weights, for the next connection.
         in_memory, taken_back: as of `LearnerLink`.
         opened: the rank has the shared memory open.
     """
 
-    def __init__(self, unroll_endpoint: str, weights_endpoint: str = "") -> None:
+    def __init__(self, unroll_endpoint: str, weights_endpoint: str = "", keys: ClientKeys | None = None) -> None:
         self.unrolls: DealerSocket | None = None
         self.weights: DealerSocket | None = None
         self.heard_at = self.connected_at = -1e9
         self.opened = False
         self.in_memory = self.taken_back = 0
-        self._endpoints = (unroll_endpoint, weights_endpoint)
+        self.endpoints = (unroll_endpoint, weights_endpoint)
+        self._keys = keys
         self._connection = ""  # names both sockets to the rank
         self._reconnections = 0  # of the weights socket, each answered with a SERVER_HELLO
         self._credit = self._sent = 0
@@ -79,9 +81,9 @@ class _Lane:
         """Open the sockets anew: the rank of the last connection is gone, or silent."""
         self.close()
         self.connected_at = now
-        unrolls, weights = self._endpoints
-        self.unrolls = DealerSocket(unrolls)
-        self.weights = DealerSocket(weights, watch=True) if weights else None
+        unrolls, weights = self.endpoints
+        self.unrolls = DealerSocket(unrolls, keys=self._keys)
+        self.weights = DealerSocket(weights, keys=self._keys, watch=True) if weights else None
         self._connection, self._reconnections = os.urandom(8).hex(), 0
         for socket in self.sockets:
             socket.send(encode(msgspec.structs.replace(hello, connection=self._connection)))
@@ -140,12 +142,18 @@ class LearnerLink:
     def __init__(
         self, unroll_endpoint: str, weights_endpoint: str, spec: GameSpec, token: str, *,
         shared_memory: bool = False, other_ranks: Sequence[str] = (),
+        keys: ClientKeys | None = None, look_up: Callable[[], tuple[str, str]] | None = None,
     ) -> None:  # fmt: skip
         """`token`: the run's. `shared_memory`: weights may be read where they lie in the learner's memory.
 
         `other_ranks`: the unroll endpoints of the learner's ranks but the first, which alone sends weights.
+        `look_up`: called before each reconnection to the first rank for both endpoints, for a learner that may start
+        elsewhere.
         """
-        self._lanes = [_Lane(unroll_endpoint, weights_endpoint), *(_Lane(endpoint) for endpoint in other_ranks)]
+        self._lanes = [
+            _Lane(unroll_endpoint, weights_endpoint, keys), *(_Lane(endpoint, "", keys) for endpoint in other_ranks)
+        ]  # fmt: skip
+        self._look_up = look_up
         self._fingerprint = spec.fingerprint()
         self._token = token
         self._shared_memory = shared_memory
@@ -229,6 +237,8 @@ class LearnerLink:
         for lane in self._lanes:
             if not lane.alive(now) and now - lane.connected_at >= RECONNECT_EVERY_SEC:
                 lane.forget(self._memory)
+                if self._look_up is not None and lane is self._lanes[0]:
+                    lane.endpoints = self._look_up()
                 lane.connect(now, self._hello(served_version), self._memory)
         if now >= self._look_at:
             self._look_at = now + RECONNECT_EVERY_SEC

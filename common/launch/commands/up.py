@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import sys
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 from simul.common.config.option_types import path, whole_number
+from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
+
+if TYPE_CHECKING:
+    from simul.common.config.run_directory import RunDir
+    from simul.common.config.schema import Config
+    from simul.common.launch.cluster.cluster import Cluster
 
 DEFAULT = CONFIGS / "pokemon.yaml"
 SHIPPED = sorted(file.stem for file in CONFIGS.glob("*.yaml"))
@@ -33,12 +42,19 @@ def add_up(up: argparse.ArgumentParser) -> None:
         "--stop-after-decisions", type=whole_number, metavar="N", help="stop cleanly after N answered decisions"
     )
     up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
+    up.add_argument("--on", choices=["ray"], help="place the processes on a cluster: ray (the extra `ray`)")
+    up.add_argument("--address", default="auto", metavar="ADDRESS", help="of the cluster; auto: that of this machine")
+    up.add_argument(
+        "--dry-run", action="store_true", help="with --on: print what would be asked for, and what is lacking"
+    )
     up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
     up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see ForegroundGroup
     up.set_defaults(run=_up)
 
 
 def _up(options: argparse.Namespace) -> int:
+    if options.dry_run and not options.on:
+        raise ConfigError("--dry-run shows where a cluster would place the processes: it needs --on ray.")
     from simul.common.config.loader import load_config
     from simul.common.config.run_directory import RunDir
     from simul.common.launch.monitoring.notice_addresses import open_addresses
@@ -54,11 +70,50 @@ def _up(options: argparse.Namespace) -> int:
     notes: list[str] = []
     config = load_config(options.config, overrides, options.mode, notes)
     run_dir = RunDir(options.run_dir or config.run_dir)
+    if options.dry_run:
+        return _dry_run(config, options.address)
+    cluster = _cluster(config, run_dir, options) if options.on else None
     origin = InitialCheckpoint(options.origin, run_dir) if options.origin else None
     display = EventLogDisplay(make_display(options.plain), run_dir.logs / EVENT_LOG)
     for note in notes:
         display.say(note)
     notices = RunNotices(config, run_dir, open_addresses())
-    supervisor = Supervisor(config, run_dir, display, origin=origin, notices=notices)
+    supervisor = Supervisor(config, run_dir, display, origin=origin, notices=notices, cluster=cluster)
     with ForegroundGroup() if options.from_make else nullcontext():
         return supervisor.run()
+
+
+def _cluster(config: Config, run_dir: RunDir, options: argparse.Namespace) -> Cluster:
+    from simul.common.launch.cluster.cluster import Cluster, check_config
+    from simul.common.launch.cluster.placement import bundles_of
+
+    if options.origin is not None:
+        raise ConfigError(
+            "--from copies a checkpoint on this machine. For a run on a cluster start once with it here and the same "
+            "store (--stop-after-decisions 1), then with --on ray."
+        )
+    check_config(config)
+    _check_installed()
+    from simul.common.launch.cluster.ray_engine import RayEngine
+
+    return Cluster(RayEngine(options.address, bundles_of(config)), config, run_dir)
+
+
+def _dry_run(config: Config, address: str) -> int:
+    """Exit code 0: every bundle has a machine; 1: something is lacking."""
+    from simul.common.launch.cluster.cluster import check_config
+    from simul.common.launch.cluster.placement import bundles_of, placement_text
+
+    check_config(config)
+    _check_installed()
+    from simul.common.launch.cluster.ray_engine import connect, machines_of_cluster
+
+    connect(address)
+    text, complete = placement_text(bundles_of(config), machines_of_cluster())
+    sys.stdout.write(f"{text}\n")
+    return 0 if complete else 1
+
+
+def _check_installed() -> None:
+    if importlib.util.find_spec("ray") is None:
+        raise ConfigError("--on ray: the package ray is not installed. Run: pip install 'simul[ray]'")

@@ -167,7 +167,7 @@ def check_roles(roles: Iterable[str], folder: Path) -> None:
 
 def format_entry(entry: Entry, *, coloured: bool = False) -> list[str]:
     """The lines to print: time, process, text. `coloured`: with the escape sequences of a terminal."""
-    first = entry.lines[0].removeprefix(f"{PREFIX}{entry.process} ") if entry.stamp else entry.lines[0]
+    first = _without_name(entry) if entry.stamp else entry.lines[0]
     stamp, process = f"{entry.stamp.replace('.', ','):23}", f"{entry.process:{WIDTH}}"
     level = next((word for word in first.split()[:2] if word in LEVEL_COLOURS), "")
     if coloured:
@@ -176,6 +176,12 @@ def format_entry(entry: Entry, *, coloured: bool = False) -> list[str]:
             first = first.replace(level, _painted(level, LEVEL_COLOURS[level]), 1)
     below = [f"{'':23} {process} {line}".rstrip() for line in entry.lines[1:]]
     return [f"{stamp} {process} {first}".rstrip(), *below]
+
+
+def _without_name(entry: Entry) -> str:
+    """Its first line without the name of the process, which may be followed by the machine: `@10.0.0.2`."""
+    line, name = entry.lines[0], f"{PREFIX}{entry.process}"
+    return line.removeprefix(name if line.startswith(f"{name}@") else f"{name} ")
 
 
 def _painted(text: str, colour: str) -> str:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from simul.common.config.games import game_called
 from simul.common.launch.monitoring.curves import ALL_EPISODES, OWN_FIGURE
-from simul.common.launch.monitoring.snapshot import Snapshot
+from simul.common.launch.monitoring.snapshot import ProcessFigures, Snapshot
 from simul.common.launch.processes.role_reports import counts, number
 
 MOST_PROCESSES = 6
@@ -146,13 +146,18 @@ def process_table(snapshot: Snapshot, most: int = MOST_PROCESSES) -> Table:
     for p in snapshot.processes[:most]:
         style = "" if p.state in ("ready", "stopped") else "yellow"
         table.add_row(
-            p.name, Text(p.state, style=style), f"{p.cpu_percent:.0f}", f"{p.rss_mb + p.children_rss_mb:.0f}",
+            _name(p), Text(p.state, style=style), f"{p.cpu_percent:.0f}", f"{p.rss_mb + p.children_rss_mb:.0f}",
             f"{p.children_rss_mb:.0f}" if p.children_rss_mb else "",
             f"{p.peak_rss_mb + p.peak_children_rss_mb:.0f}", str(p.restarts or ""),
         )  # fmt: skip
     if len(snapshot.processes) > most:
         table.add_row(f"and {len(snapshot.processes) - most} more")
     return table
+
+
+def _name(process: ProcessFigures) -> str:
+    """With its machine, in a run on several."""
+    return f"{process.name}@{process.node}" if process.node else process.name
 
 
 def run_line(snapshot: Snapshot) -> str:
@@ -175,7 +180,7 @@ def run_line(snapshot: Snapshot) -> str:
         *([f"store {store}"] if (store := format_store(snapshot.learner)) else []),
         f"workers {format_worker_split(snapshot.figures)}",
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
-        *(f"{p.name} {p.state}" for p in snapshot.processes if p.state not in ("ready", "stopped")),
+        *(f"{_name(p)} {p.state}" for p in snapshot.processes if p.state not in ("ready", "stopped")),
     ]
     return " | ".join(parts)
 

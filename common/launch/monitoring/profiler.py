@@ -11,6 +11,7 @@ import psutil
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.profile import Profile, make_profile
 from simul.common.launch.monitoring.snapshot import Snapshot
+from simul.common.launch.processes.machine import is_this_machine
 from simul.common.launch.processes.processor_time import ProcessTree, usable_cores
 from simul.common.launch.processes.run_lock import living_owner
 from simul.common.protocol.errors import ConfigError, SimulError
@@ -57,8 +58,8 @@ class Profiler:
         self._began = self._cpu.at
 
     def pids(self) -> dict[str, int]:
-        """Role processes of the first snapshot by name."""
-        return {process.name: process.pid for process in self._first.processes}
+        """Role processes of the first snapshot on this machine, by name."""
+        return {each.name: each.pid for each in self._first.processes if is_this_machine(each.machine)}
 
     def finish(self) -> Profile:
         """Wait for the end of the time, and until each process has reported twice, at most REPORT_SEC longer.
@@ -75,7 +76,7 @@ class Profiler:
                 look_at = time.monotonic() + LOOK_EVERY_SEC
                 self._tree.look()
         running = self._tree.look()
-        cpu = self._tree.sample(process.pid for process in last.processes)
+        cpu = self._tree.sample(process.pid for process in last.processes if is_this_machine(process.machine))
         return make_profile(
             self._first, last, (self._cpu, cpu), cores=usable_cores(), machine_cores=psutil.cpu_count() or 1,
             running=running, started=self._tree.started,

@@ -9,11 +9,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 import msgspec
-import psutil
 
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.heartbeat_alerts import HeartbeatAlerts, LearningAlerts, OutageAlerts
-from simul.common.launch.processes.machine import this_machine
 from simul.common.launch.processes.process_group import ProcessGroup
 from simul.common.launch.processes.role_process import LOG_NAMES
 from simul.common.launch.processes.role_reports import Metrics, RoleReports, counts, number
@@ -40,6 +38,7 @@ class ProcessFigures(msgspec.Struct, frozen=True):
     peak_rss_mb: float
     peak_children_rss_mb: float
     machine: str = ""  # where `pid` means this process
+    node: str = ""  # name of its machine, in a run on several
     stage_sec: dict[str, float] = {}  # where the time of its loop went, by stage
     loop_sec: float = 0.0  # wall clock of its loop, at the same moment
 
@@ -219,10 +218,10 @@ class RunMonitor:
                 shown = f"silent {silent_sec:.0f} s"
             figures.append(
                 ProcessFigures(
-                    name=child.name, pid=child.pid, create_time=_create_time(child.pid), state=shown,
+                    name=child.name, pid=child.pid, create_time=child.create_time, state=shown,
                     restarts=member.restarts, cpu_percent=meter.cpu_percent, rss_mb=meter.rss_mb,
                     children_rss_mb=meter.children_rss_mb, peak_rss_mb=meter.peak_rss_mb,
-                    peak_children_rss_mb=meter.peak_children_rss_mb, machine=this_machine(),
+                    peak_children_rss_mb=meter.peak_children_rss_mb, machine=child.machine, node=child.node,
                     stage_sec=counts(metrics, "stage_sec"), loop_sec=number(metrics, "loop_sec") or 0.0,
                 )
             )  # fmt: skip
@@ -256,13 +255,6 @@ class Rate:
 
 def _mean(total: float | None, seconds: float) -> float | None:
     return round(total / seconds, 2) if total is not None and seconds else None
-
-
-def _create_time(pid: int) -> float:
-    try:
-        return psutil.Process(pid).create_time()
-    except psutil.Error:
-        return 0.0
 
 
 class StatusFile:

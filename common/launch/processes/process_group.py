@@ -13,7 +13,7 @@ from typing import Self
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes.log_rotation import rotate_logs
 from simul.common.launch.processes.report_receiver import ReportReceiver
-from simul.common.launch.processes.role_process import LOG_NAMES, ResourceMeter, RoleProcess, role_command
+from simul.common.launch.processes.role_process import LOG_NAMES, ResourceMeter, RoleLife, RoleProcess, role_command
 from simul.common.launch.processes.role_reports import RoleKey, RoleReports
 from simul.common.protocol.errors import SimulError
 from simul.common.protocol.messages import Report
@@ -21,6 +21,7 @@ from simul.common.runtime.lifecycle import EXIT_ENDS_RUN, EXIT_RANK_LOST
 from simul.common.transport import EndpointMonitor, Poller
 
 Command = Callable[[str], list[str]]  # role -> command line
+Launch = Callable[[str, int, int, Sequence[str]], RoleLife]  # (role, index, threads, extra arguments) -> its process
 
 READY_LIMIT_SEC = 300.0
 START_ALERT_SEC = 15.0  # a start takes seconds, on a loaded machine some more
@@ -94,7 +95,7 @@ class RoleDied(SimulError):
 class _Member:
     """One process of a role, over its restarts. `child`: its current life."""
 
-    def __init__(self, child: RoleProcess, threads: int, arguments: Sequence[str]) -> None:
+    def __init__(self, child: RoleLife, threads: int, arguments: Sequence[str]) -> None:
         self.child = child
         self.threads = threads
         self.arguments = arguments
@@ -107,9 +108,15 @@ class _Member:
 
 
 class ProcessGroup:
-    """Processes by (role, index). Their states come from `reports`, which the caller feeds with reports."""
+    """Processes by (role, index). Their states come from `reports`, which the caller feeds with reports.
 
-    def __init__(self, run_dir: RunDir, reports: RoleReports, command: Command = role_command) -> None:
+    `launch` starts them on other machines; None: on this one.
+    """
+
+    def __init__(
+        self, run_dir: RunDir, reports: RoleReports, command: Command = role_command, launch: Launch | None = None
+    ) -> None:
+        self._launch = launch
         self._run_dir = run_dir
         self._reports = reports
         self._command = command
@@ -183,6 +190,11 @@ class ProcessGroup:
             return "stopped" if member.child.exited_cleanly() else "dead"
         report = self._reports.last_report(key, member.child.run_id)
         return "starting" if report is None else report.state
+
+    def is_current(self, report: Report) -> bool:
+        """Whether a report is of the present life of its process."""
+        member = self.members.get((report.role, report.index))
+        return member is not None and member.child.run_id == report.run_id
 
     def check_alive(self) -> None:
         """Raises RoleDied, with the end of its log, if a process has ended."""
@@ -293,7 +305,7 @@ class ProcessGroup:
     def measure(self) -> None:
         """Sample CPU and memory of every process, and rotate logs that have become large."""
         for member in self.members.values():
-            member.meter.sample(member.child.pid)
+            member.child.measure(member.meter)
         rotate_logs(self._run_dir.logs)
 
     def _start_again(self, member: _Member, now: float) -> list[str]:
@@ -313,7 +325,9 @@ class ProcessGroup:
         member.restarts += 1
         return []
 
-    def _spawn(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> RoleProcess:
+    def _spawn(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> RoleLife:
+        if self._launch is not None:
+            return self._launch(role, index, threads, arguments)
         return RoleProcess(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)
 
     def _death_error(self, member: _Member, before: str = "") -> RoleDied:
@@ -329,13 +343,14 @@ class ProcessGroup:
         titles = [self._title(self.members[role, index].child) for index in indices]
         return f"{', '.join(titles)} {'is' if len(titles) == 1 else 'are'}"
 
-    def _title(self, child: RoleProcess) -> str:
+    def _title(self, child: RoleLife) -> str:
+        where = f" on {child.node}" if child.node else ""
         if (child.role, 1) in self.members and child.role in self._gangs:
-            return f"rank {child.index} of the {ROLE_TITLES[child.role]}"
+            return f"rank {child.index} of the {ROLE_TITLES[child.role]}{where}"
         if child.role == "env_worker":
-            return f"worker {child.index}"
+            return f"worker {child.index}{where}"
         number = f" {child.index}" if (child.role, 1) in self.members else ""
-        return f"the {ROLE_TITLES[child.role]}{number}"
+        return f"the {ROLE_TITLES[child.role]}{number}{where}"
 
 
 def _meeting() -> list[str]:
@@ -354,9 +369,14 @@ class RunningRoles:
     Call `receive_reports` often: a role sends two reports a second.
     """
 
-    def __init__(self, run_dir: RunDir, command: Command = role_command) -> None:
+    def __init__(
+        self, run_dir: RunDir, command: Command = role_command, launch: Launch | None = None,
+        note_endpoints: Callable[[Report], None] | None = None,
+    ) -> None:  # fmt: skip
+        """`note_endpoints`: gets the reports of living processes that say where they are reached."""
+        self._note_endpoints = note_endpoints
         self.reports = RoleReports()
-        self.group = ProcessGroup(run_dir, self.reports, command)
+        self.group = ProcessGroup(run_dir, self.reports, command, launch)
         self._run_dir = run_dir
 
     def __enter__(self) -> Self:
@@ -391,6 +411,8 @@ class RunningRoles:
         sentences = [*self._endpoints.restore_missing(time.monotonic()), *refused]
         for report in reports:
             self.on_report(report)
+            if report.endpoints and self._note_endpoints is not None and self.group.is_current(report):
+                self._note_endpoints(report)
             age_sec = time.time() - report.time if report.time else 0.0
             events = self.reports.add_report(report, time.monotonic(), age_sec)
             if (report.role, 1) in self.group.members and report.role != "env_worker":  # whose words these are

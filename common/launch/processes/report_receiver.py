@@ -6,10 +6,10 @@ from collections import Counter
 from functools import cached_property
 
 from simul.common.config.run_directory import RunDir, is_run_token
+from simul.common.config.run_sockets import bind_reports
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.messages import TO_SUPERVISOR, Report
-from simul.common.transport import PullSocket
 
 MOST_AT_ONCE = 1000  # a flood of messages does not hold up the supervisor's loop
 
@@ -22,7 +22,7 @@ class ReportReceiver:
     """
 
     def __init__(self, run_dir: RunDir) -> None:
-        self.socket = PullSocket(run_dir.endpoint("status"))
+        self.socket = bind_reports(run_dir)
         self.refused: Counter[str] = Counter()
         self._run_dir = run_dir
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)

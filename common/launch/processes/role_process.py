@@ -9,12 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import IO
 
 import psutil
 
 from simul.common.config.run_directory import RunDir
+from simul.common.launch.processes.machine import this_machine
 from simul.common.runtime.installation import import_path
 from simul.common.runtime.lifecycle import STOP_SIGNAL
 
@@ -49,31 +51,47 @@ def run_in_foreground(module: str, arguments: Sequence[str]) -> int:
                 return process.wait()
 
 
-class RoleProcess:
-    """One life of a role process. It leads its own session, so that Ctrl-C reaches only the supervisor."""
+class RoleLife(ABC):
+    """One life of a role process, here or on another machine, and its log in the run directory.
 
-    def __init__(
-        self, role: str, index: int, run_dir: RunDir, command: Sequence[str], *,
-        threads: int = 1, run_id: int = 0, arguments: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+    Attributes:
+        pid: 0 where it is not known yet.
+        machine: where `pid` means this process; create_time: in seconds since the epoch, 0.0 where unknown.
+        node: name of the machine in a run on several; empty on one.
+    """
+
+    def __init__(self, role: str, index: int, run_dir: RunDir, run_id: int = 0) -> None:
         self.role = role
         self.index = index
         self.run_id = run_id or time.time_ns()
         self.name = f"{LOG_NAMES.get(role, role)}-{index}"
         self.stop_requested = False
+        self.pid = 0
+        self.machine = this_machine()
+        self.node = ""
         self.log = run_dir.logs / f"{self.name}.log"
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
-        line = [
-            *command, "--run-dir", str(run_dir.root), "--index", str(index),
-            "--run-id", str(self.run_id), "--parent", str(os.getpid()), *arguments,
-        ]  # fmt: skip
-        with self._open_log() as log:
-            self._process = _popen(line, role_environment(threads), log)
-        self.pid = self._process.pid
 
+    @property
+    @abstractmethod
+    def create_time(self) -> float:
+        """When it was started; 0.0 where unknown."""
+
+    @abstractmethod
     def exit_code(self) -> int | None:
         """None while it runs; negative: the signal that ended it."""
-        return self._process.poll()
+
+    @abstractmethod
+    def request_stop(self) -> None:
+        """Ask it to drain, save and exit."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Kill it and everything it started."""
+
+    @abstractmethod
+    def measure(self, meter: ResourceMeter) -> None:
+        """Write the processor and memory that it uses into `meter`."""
 
     def exit_reason(self) -> str:
         """`signal 9` or `exit code 1`."""
@@ -83,16 +101,6 @@ class RoleProcess:
     def exited_cleanly(self) -> bool:
         """Exit code 0, or ended by the stop request itself: a role that still starts has no handler for it yet."""
         return self.exit_code() == 0 or (self.stop_requested and self.exit_code() in (-STOP_SIGNAL, -signal.SIGTERM))
-
-    def request_stop(self) -> None:
-        """Ask it to drain, save and exit."""
-        if self.exit_code() is None:
-            self.stop_requested = True
-            self._process.send_signal(STOP_SIGNAL)
-
-    def kill(self) -> None:
-        """Kill it and everything it started."""
-        kill_session(self._process)
 
     def log_tail(self, lines: int = 15) -> str:
         """The last lines that this life wrote, at most 16 KiB."""
@@ -111,13 +119,6 @@ class RoleProcess:
         lines = self.log_tail().rstrip().splitlines()
         return _LOG_LINE.sub("", lines[-1]) if lines else ""
 
-    def _open_log(self) -> IO[bytes]:
-        """The log, or the null device where it cannot be opened (disk full, folder removed)."""
-        try:
-            return self.log.open("ab")
-        except OSError:
-            return open(os.devnull, "ab")
-
     def error_message(self) -> str:
         """Of a life that ended with exit code 2: its last ERROR line, else what it wrote without a log prefix."""
         lines = self.log_tail().splitlines()
@@ -126,6 +127,56 @@ class RoleProcess:
             lines = lines[errors[-1] :]
             return "\n".join([_LOG_LINE.sub("", lines[0]), *lines[1:]])
         return "\n".join(line for line in lines if not _LOG_LINE.match(line)) or "(no reason was logged)"
+
+
+class RoleProcess(RoleLife):
+    """A role process on this machine. It leads its own session, so that Ctrl-C reaches only the supervisor."""
+
+    def __init__(
+        self, role: str, index: int, run_dir: RunDir, command: Sequence[str], *,
+        threads: int = 1, run_id: int = 0, arguments: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        super().__init__(role, index, run_dir, run_id)
+        line = [
+            *command, "--run-dir", str(run_dir.root), "--index", str(index),
+            "--run-id", str(self.run_id), "--parent", str(os.getpid()), *arguments,
+        ]  # fmt: skip
+        with self._open_log() as log:
+            self._process = _popen(line, role_environment(threads), log)
+        self.pid = self._process.pid
+
+    @property
+    def create_time(self) -> float:
+        """When it was started; 0.0 once it is gone."""
+        try:
+            return psutil.Process(self.pid).create_time()
+        except psutil.Error:
+            return 0.0
+
+    def exit_code(self) -> int | None:
+        """None while it runs; negative: the signal that ended it."""
+        return self._process.poll()
+
+    def request_stop(self) -> None:
+        """Ask it to drain, save and exit."""
+        if self.exit_code() is None:
+            self.stop_requested = True
+            self._process.send_signal(STOP_SIGNAL)
+
+    def kill(self) -> None:
+        """Kill it and everything it started."""
+        kill_session(self._process)
+
+    def measure(self, meter: ResourceMeter) -> None:
+        """Sample it and its descendants."""
+        meter.sample(self.pid)
+
+    def _open_log(self) -> IO[bytes]:
+        """The log, or the null device where it cannot be opened (disk full, folder removed)."""
+        try:
+            return self.log.open("ab")
+        except OSError:
+            return open(os.devnull, "ab")
 
 
 def kill_session(process: subprocess.Popen[bytes]) -> None:
@@ -179,5 +230,13 @@ class ResourceMeter:
         self.cpu_percent = round(cpu, 1)
         self.rss_mb = round(memory.pop(pid, 0.0), 1)
         self.children_rss_mb = round(sum(memory.values()), 1)
+        self._raise_peaks()
+
+    def take_over(self, cpu_percent: float, rss_mb: float, children_rss_mb: float) -> None:
+        """Figures that were measured on another machine."""
+        self.cpu_percent, self.rss_mb, self.children_rss_mb = cpu_percent, rss_mb, children_rss_mb
+        self._raise_peaks()
+
+    def _raise_peaks(self) -> None:
         self.peak_rss_mb = max(self.peak_rss_mb, self.rss_mb)
         self.peak_children_rss_mb = max(self.peak_children_rss_mb, self.children_rss_mb)

@@ -40,8 +40,8 @@ except ConfigError as error:
 """
 
 
-def check_resources(config: Config) -> None:
-    """Raise ConfigError where an endpoint or a port is taken, or a device is missing."""
+def check_resources(config: Config, *, devices: bool = True) -> None:
+    """Raise ConfigError where an endpoint or a port is taken, or one of the `devices` is missing."""
     with ExitStack() as until_checked:  # all at once: two settings may name the same one
         servers = [config.server_settings(index) for index in range(config.cluster.servers.count)]
         for server in servers:
@@ -51,7 +51,8 @@ def check_resources(config: Config) -> None:
         for setting, port in (*ports, ("prometheus_port", config.prometheus_port)):
             if port:
                 until_checked.enter_context(_port(port, setting))
-    _check_devices({config.server.device, config.learner.device} - {"auto", "cpu"})
+    if devices:
+        _check_devices({config.server.device, config.learner.device} - {"auto", "cpu"})
 
 
 def check_network(config: Config) -> None:
@@ -100,8 +101,12 @@ def prepare_run(
     origin: InitialCheckpoint | None,
     say: Callable[[str], None],
     stopped: Callable[[], bool],
+    *,
+    elsewhere: bool = False,
 ) -> None:
     """Check, write the resolved configuration and the game spec, and fetch or copy the checkpoint that it begins with.
+
+    `elsewhere`: the roles run on other machines, where devices are and the learner fetches its checkpoints itself.
 
     Raises:
         ConfigError, RoleDied: a sentence says why the run cannot start.
@@ -110,7 +115,7 @@ def prepare_run(
     check_network(config)
     if run_lock.end_leftover_roles(run_dir):
         say("the last supervisor was killed; its processes have ended")
-    check_resources(config)
+    check_resources(config, devices=not elsewhere)
     check_metrics(config)
     with run_lock.config_error_on_write_failure(run_dir):
         for sentence in run_dir.repair():
@@ -119,7 +124,7 @@ def prepare_run(
         spec = ask_for_spec(config, command, stopped)
         check_sessions(config, spec)
         try:
-            if config.store:
+            if config.store and not elsewhere:
                 prepare_store(config, run_dir, spec, say, stopped)
             if origin is not None:
                 say(origin.copy_into_run(spec, config.network.name))

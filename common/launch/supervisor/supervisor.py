@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.launch.cluster.cluster import Cluster
 from simul.common.launch.monitoring.snapshot import RunMonitor, Snapshot, StatusFile
 from simul.common.launch.monitoring.summary import write_summary
 from simul.common.launch.monitoring.view import Display
@@ -48,14 +49,21 @@ class Supervisor:
         command: Command = role_command,
         origin: InitialCheckpoint | None = None,
         notices: RunNotices | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
+        """`cluster`: the machines on which the roles run; None: this one."""
         self._config = config
         self._run_dir = run_dir
         self._display = display
         self._command = command
         self._origin = origin
         self._notices = notices or RunNotices(config, run_dir)
-        self._roles = RunningRoles(run_dir, command)
+        self._cluster = cluster
+        self._roles = (
+            RunningRoles(run_dir, command)
+            if cluster is None
+            else RunningRoles(run_dir, command, cluster.launch, cluster.note_report)
+        )
         self._reports, self._group = self._roles.reports, self._roles.group
         self._monitor = RunMonitor(str(run_dir.root), self._reports, self._group, config.game)
         self._binding = WorkerBinding(config.workers.count, config.cluster.servers.count)
@@ -83,6 +91,7 @@ class Supervisor:
         self._run_dir.create()
         run_lock.check_unowned(self._run_dir)
         self._signals.install()
+        self._prepare_addresses()
         with self._roles:
             run_lock.claim(self._run_dir)
             try:
@@ -92,6 +101,8 @@ class Supervisor:
                 raise
             finally:
                 self._roles.close()
+                if self._cluster is not None:
+                    self._say_all(self._cluster.close())
                 self._run_dir.remove_sockets()
                 run_lock.release(self._run_dir)
                 self._display.close()
@@ -106,8 +117,11 @@ class Supervisor:
         self._evaluations = Evaluations(self._config, self._run_dir, self._curves.position.decisions, self._say)
         try:
             prepare_run(
-                self._config, self._run_dir, self._command, self._origin, self._say, self._poll_while_starting
+                self._config, self._run_dir, self._command, self._origin, self._say, self._poll_while_starting,
+                elsewhere=self._cluster is not None,
             )  # fmt: skip
+            if self._cluster is not None:
+                self._say_all(self._cluster.open(lambda: self._signals.stop))
             self._curves.serve_prometheus()
             self._start_up()
             while not self._done():
@@ -188,9 +202,29 @@ class Supervisor:
             self._say(f"worker {worker} moves to inference server {server}: {why}")
             self._group.start_again_with(("env_worker", worker), _server_argument(server), now)
 
+    def _prepare_addresses(self) -> None:
+        """The address book exists where the run has several machines, and only there."""
+        with run_lock.config_error_on_write_failure(self._run_dir):
+            if self._cluster is None:
+                self._run_dir.write_addresses(None)
+            else:
+                self._cluster.prepare()
+
+    def _poll_cluster(self, now: float) -> None:
+        """Take in what the machines say. Workers of a server that has another address now start again."""
+        if self._cluster is None:
+            return
+        self._say_all(self._cluster.poll(now))
+        moved = {worker for worker, server in self._binding.bound.items() if server in self._cluster.moved}
+        self._cluster.moved.clear()
+        for worker in moved & {index for role, index in self._group.members if role == "env_worker"}:
+            arguments = self._group.members["env_worker", worker].arguments
+            self._group.start_again_with(("env_worker", worker), arguments, now)
+
     def _poll(self) -> None:
         """Receive reports; once a second, or when the state of a process changed, write status.json and draw."""
         self._exclude_own_pause()
+        self._poll_cluster(time.monotonic())
         self._say_all(self._roles.receive_reports(of_failures=self._trained))
         self._say_all(self._notices.take_problems())
         if time.monotonic() >= self._next_snapshot or self._monitor.states_changed(time.monotonic()):

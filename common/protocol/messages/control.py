@@ -74,6 +74,7 @@ class Report(Message, frozen=True, tag="REPORT"):
     event: str = ""  # one sentence for the view, sent once
     token: str = ""  # the run's token: a report without it is refused
     time: float = 0.0  # when the figures were counted, in seconds since the epoch; 0: not said
+    endpoints: dict[str, str] = msgspec.field(default_factory=dict)  # that it has bound for other machines, by name
 
 
 TO_SUPERVISOR = Report

@@ -73,6 +73,15 @@ def test_the_fullest_panel_fits_80_by_24_with_nothing_cut_off():
     assert "…" not in "".join(line for line in lines if " long" not in line)
 
 
+def test_processes_on_other_machines_are_shown_with_them():
+    process = ProcessFigures(
+        "simul-inference-0", 1, 0.0, "silent 12 s", 3, 99.0, 150.0, 400.0, 160.0, 500.0, node="192.168.100.12"
+    )
+    lines = drawn(snapshot(processes=[process]))
+    assert any("simul-inference-0@192.168.100.12" in line and "silent 12 s" in line for line in lines)
+    assert "simul-inference-0@192.168.100.12 silent 12 s" in run_line(snapshot(processes=[process]))
+
+
 def test_several_servers_are_shown_each_and_the_panel_still_fits():
     server = {**snapshot().server, "policy_version": 123456, "policy_version_max": 123458}
     each = {f"simul-inference-{n}": {"decisions": 100 * n, "policy_version": 123456 + n} for n in range(5)}

@@ -1,0 +1,249 @@
+"""The machines of a run: agents, the files that they need, the address book, mirrored logs, and what is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from simul.common.config.run_directory import ADDRESSES, KEYS, AddressBook, RunDir
+from simul.common.config.schema import Config
+from simul.common.launch.cluster.facts import differences, machine_facts
+from simul.common.launch.cluster.links import AgentLink, Engine, RemoteRole
+from simul.common.launch.cluster.messages import AgentHello, FromAgent, News, StartRole, ToAgent, WriteFiles
+from simul.common.launch.cluster.placement import bundle_of, bundles_of, by_machine
+from simul.common.launch.processes.process_group import RoleDied
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.messages import Report
+from simul.common.transport import new_run_keys
+
+PLACE_LIMIT_SEC = 180.0
+POLL_SEC = 0.05
+KEY_NAMES = ("supervisor", "learner", "server", "client")
+# The pairs whose secret halves a role needs: its own, and that of those who connect.
+SECRETS = {"learner": ("learner", "client"), "inference_server": ("server", "client"), "env_worker": ("client",)}
+
+
+class Cluster:
+    """Places the processes of a run on machines: `prepare`, `open`, then `launch` and `poll` until `close`.
+
+    Attributes:
+        moved: indices of the inference servers whose address has changed since the caller emptied it.
+    """
+
+    def __init__(self, engine: Engine, config: Config, run_dir: RunDir) -> None:
+        check_config(config)
+        self.moved: set[int] = set()
+        self._engine, self._config, self._run_dir = engine, config, run_dir
+        self._bundles = bundles_of(config)
+        self._links: list[AgentLink] = []
+        self._endpoints: dict[str, str] = {}
+        self._store_behind = False  # as the learner said last
+
+    def prepare(self) -> None:
+        """Make the keys of this start and the address book, before the supervisor's own socket is bound.
+
+        Raises OSError.
+        """
+        shutil.rmtree(self._run_dir.keys, ignore_errors=True)
+        new_run_keys(self._run_dir.keys, KEY_NAMES)
+        self._run_dir.write_addresses(AddressBook(self._engine.host))
+
+    def open(self, stopped: Callable[[], bool]) -> list[str]:
+        """Start the agents and wait for them. Returns a sentence about where they are.
+
+        Raises:
+            ConfigError: versions or code differ between the machines; a sentence says which.
+            RoleDied: not every bundle got a machine in PLACE_LIMIT_SEC, or an agent ended.
+        """
+        book = self._run_dir.addresses()
+        self._endpoints = dict(book.endpoints) if book is not None else {}
+        self._links = [AgentLink(number, bundle, self._engine) for number, bundle in enumerate(self._bundles)]
+        deadline = time.monotonic() + PLACE_LIMIT_SEC
+        while not all(link.hello is not None for link in self._links):
+            self.poll(time.monotonic())
+            if lost := next((link for link in self._links if link.lost), None):
+                raise RoleDied(f"There is no agent for the {lost.bundle.title}: {lost.lost}", 1)
+            if stopped():
+                return []
+            if time.monotonic() > deadline:
+                waiting = ", ".join(link.bundle.title for link in self._links if link.hello is None)
+                raise RoleDied(
+                    f"No machine had room for {waiting} within {PLACE_LIMIT_SEC:.0f} s. `simul up ... --on ray "
+                    "--dry-run` says what is lacking.", 1,
+                )  # fmt: skip
+            time.sleep(POLL_SEC)
+        self._check_facts()
+        return [f"placed: {by_machine({link.bundle.title: link.node for link in self._links})}"]
+
+    def launch(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> RemoteRole:
+        """Start a role process on the machine of its bundle; on another one where that is lost, once there is one."""
+        number = bundle_of(self._bundles, (role, index))
+        if self._links[number].lost:
+            self._links[number] = AgentLink(number, self._bundles[number], self._engine)
+        link = self._links[number]
+        child = RemoteRole(role, index, self._run_dir, link, threads, arguments)
+        child.node = link.node
+        if link.hello is not None:
+            self._start(child, link.hello)
+        return child
+
+    def poll(self, now: float) -> list[str]:
+        """Take in what the agents sent. Returns sentences for the view, about machines that are lost or found."""
+        sentences = []
+        for link in self._links:
+            if link.lost and not link.roles:
+                continue
+            for message in link.poll(now, self._config.cluster.placement.lost_after_sec):
+                sentences += self._on_message(link, message)
+            if link.lost:
+                sentences += self._on_lost(link)
+        return sentences
+
+    def note_report(self, report: Report) -> None:
+        """Take the endpoints of a process into the address book, and tell all machines where they are new."""
+        if report.role == "learner" and "store_behind_sec" in report.metrics:
+            self._store_behind = bool(report.metrics["store_behind_sec"])
+        new = {name: at for name, at in report.endpoints.items() if self._endpoints.get(name) != at}
+        if not new:
+            return
+        self.moved |= {int(name.removeprefix("own-")) for name in new.keys() & self._endpoints.keys() if "own-" in name}
+        self._endpoints |= new
+        with contextlib.suppress(OSError):  # of a full disk: only commands of this machine lack it
+            self._run_dir.write_addresses(AddressBook(self._engine.host, self._endpoints))
+        for link in self._links:
+            if link.hello is not None:
+                link.send(WriteFiles(files={ADDRESSES: self._book_of(link)}))
+
+    def close(self) -> list[str]:
+        """End all agents and what they have started. Returns a sentence about checkpoints that the store lacks."""
+        kept = [link for link in self._links if link.bundle.role == "learner" and self._store_behind and link.hello]
+        for link in self._links:
+            link.leave(remove=link not in kept)
+        for link in self._links:
+            link.close()
+        self._links = []
+        self._engine.close()
+        with contextlib.suppress(OSError):
+            self._run_dir.write_addresses(None)
+        shutil.rmtree(self._run_dir.keys, ignore_errors=True)
+        return [
+            f"the store lacks the last checkpoints: they stay on {link.node}, in kept-{Path(link.hello.root).name} of "
+            "its temporary folder"
+            for link in kept
+            if link.hello is not None
+        ]
+
+    def _on_message(self, link: AgentLink, message: FromAgent) -> list[str]:
+        if isinstance(message, AgentHello):
+            for child in link.roles.values():
+                child.node = link.node
+                self._start(child, message)
+            return [f"{link.bundle.title} placed again on {link.node}"] if link.roles else []
+        self._on_news(link, message)
+        return []
+
+    def _on_news(self, link: AgentLink, news: News) -> None:
+        for name, data in news.logs:
+            self._append_to_log(name, data)
+        for run_id, (pid, started_at) in news.started.items():
+            if (child := link.roles.get(run_id)) is not None and link.hello is not None:
+                child.pid, child.started_at, child.machine = pid, started_at, link.hello.machine
+        for run_id, usage in news.usage.items():
+            if (child := link.roles.get(run_id)) is not None:
+                child.usage = usage
+        for run_id, code in news.exits.items():
+            if (child := link.roles.pop(run_id, None)) is not None:
+                child.end(code)
+
+    def _on_lost(self, link: AgentLink) -> list[str]:
+        where = link.node or "its machine"
+        for child in link.roles.values():
+            child.lose(f"{where} is lost")
+        link.roles.clear()
+        link.close(0.0)
+        return [f"{where} ({link.bundle.title}) is lost: {link.lost}"]
+
+    def _start(self, child: RemoteRole, hello: AgentHello) -> None:
+        """Send what the process needs, and start it. The learner of a new agent first fetches the run's checkpoints."""
+        root, link = Path(hello.root), child.link
+        first: tuple[str, ...] = ()
+        if child.role == "learner" and self._config.store and not link.prepared:
+            first = self._fetch_arguments(root)
+        link.prepared = True
+        messages: list[ToAgent] = [
+            WriteFiles(files=self._files(child.role, link, root)),
+            StartRole(
+                role=child.role, index=child.index, run_id=child.run_id, threads=child.threads,
+                arguments=child.arguments, first=first,
+            ),
+        ]  # fmt: skip
+        for message in messages:
+            link.send(message)
+
+    def _fetch_arguments(self, root: Path) -> tuple[str, ...]:
+        past = ("--past",) if self._config.opponents.past > 0 else ()
+        fingerprint = self._run_dir.read_spec().fingerprint()
+        return (
+            "simul.common.store", "--url", self._config.store, "--run-dir", str(root),
+            "--spec-fingerprint", fingerprint, *past,
+        )  # fmt: skip
+
+    def _files(self, role: str, link: AgentLink, root: Path) -> dict[str, bytes]:
+        config = msgspec.structs.replace(self._run_dir.read_config(), run_dir=str(root))
+        read = {name: (self._run_dir.root / name).read_bytes() for name in ("spec.json", "token")}
+        keys = [f"{name}.key" for name in KEY_NAMES] + [f"{name}.key_secret" for name in SECRETS[role]]
+        allowed = [f"allowed/{path.name}" for path in (self._run_dir.keys / "allowed").glob("*.key")]
+        return {
+            "config.yaml": yaml.safe_dump(msgspec.to_builtins(config), sort_keys=False).encode(),
+            ADDRESSES: self._book_of(link),
+            **read,
+            **{f"{KEYS}/{name}": (self._run_dir.keys / name).read_bytes() for name in (*keys, *allowed)},
+        }
+
+    def _book_of(self, link: AgentLink) -> bytes:
+        return msgspec.json.encode(AddressBook(link.host, self._endpoints))
+
+    def _append_to_log(self, name: str, data: bytes) -> None:
+        if Path(name).name != name or not name.endswith(".log"):
+            return
+        with contextlib.suppress(OSError), (self._run_dir.logs / name).open("ab") as file:
+            file.write(data)
+
+    def _check_facts(self) -> None:
+        facts = {"this machine": machine_facts()}
+        facts |= {link.node: link.hello.facts for link in self._links if link.hello is not None}
+        if found := differences(facts):
+            raise ConfigError(
+                f"The machines of the cluster do not have the same versions: {'; '.join(found)}. Install the same ones "
+                "on all of them, and start again."
+            )
+
+
+def check_config(config: Config) -> None:
+    """Raises ConfigError for settings that a run on several machines does not have."""
+    if not config.store:
+        raise ConfigError(
+            "A run on several machines keeps its checkpoints in a store, from which the learner resumes on another "
+            "machine: set store to a URL that all machines reach, such as --set store=s3://bucket/run."
+        )
+    if config.server.endpoint or config.server.curve_keys:
+        raise ConfigError(
+            "server.endpoint and server.curve_keys are for runs on one machine: one on several makes its own endpoints "
+            "and keys. Leave them out; for agents of others run `simul serve` with a checkpoint of the store."
+        )
+    if config.cluster.learner.ranks > 1:
+        raise ConfigError(
+            f"cluster.learner.ranks is {config.cluster.learner.ranks}: the ranks of a learner are processes of one machine, "
+            "and on a cluster the learner is one process. Set it to 1, or run without --on."
+        )
+    if config.evaluation.every_decisions:
+        raise ConfigError(
+            "evaluation.every_decisions reads checkpoints on the machine of the supervisor, and those of a run on "
+            "several machines are in its store. Set it to 0, and run `simul eval --checkpoint URL` beside the run."
+        )

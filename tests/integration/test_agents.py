@@ -1,0 +1,119 @@
+"""Runs whose roles are started by agents, each with a run directory and an address of its own."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.cluster.agent import KEPT
+from simul.common.launch.monitoring.accounting import imbalances
+from tests.support.machines import AgentRun
+from tests.support.stand_ins import STAND_IN
+
+HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+
+
+def _kill_machine_of(run: AgentRun, name: str) -> str:
+    """As a loss of power: agent and processes are gone at once. Returns the address."""
+    address = run.named(name)["node"]
+    pid = run.named(name)["pid"]
+    agent = next(agent for agent in run.agents() if pid in {child.pid for child in agent.children()})
+    for process in (*agent.children(recursive=True), agent):
+        process.kill()
+    return address
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[AgentRun]:
+    started = AgentRun(
+        tmp_path / "run", machines=dict.fromkeys(HOSTS, ()), store=(tmp_path / "store").as_uri(), stand_in=str(STAND_IN)
+    )
+    yield started
+    started.end_now()
+
+
+def test_roles_on_other_machines_report_log_die_move_and_stop_as_on_one(run) -> None:
+    status = run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions") and s)
+    nodes = {p["name"]: p["node"] for p in status["processes"]}
+    assert nodes == {"simul-learner-0": HOSTS[0], "simul-inference-0": HOSTS[1], "simul-worker-0": HOSTS[2]}
+    run.wait_for(lambda s: all(p["rss_mb"] > 1 and p["pid"] for p in s["processes"]), "the agents measure")
+    roots = [Path(p.cmdline()[p.cmdline().index("--run-dir") + 1]) for p in _roles(run)]
+    assert len({*roots, run.run_dir.root}) == 4, "each machine has a run directory of its own"
+    secrets = {p.name for root in roots for p in (root / "keys").glob("*.key_secret")}
+    assert secrets == {"learner.key_secret", "server.key_secret", "client.key_secret"}, "not the supervisor's"
+
+    psutil.Process(run.named("simul-worker-0")["pid"]).send_signal(signal.SIGKILL)
+    _wait_for_restart(run, 1)
+    assert any(f"worker 0 on {HOSTS[2]} died (signal 9), restarting" in event for event in run.status()["events"])
+    assert run.named("simul-worker-0")["node"] == HOSTS[2], "by the same agent"
+
+    assert _kill_machine_of(run, "simul-worker-0") == HOSTS[2]
+    _wait_for_restart(run, 2)
+    assert any(f"{HOSTS[2]} (worker 0) is lost: its agent has ended" in event for event in run.status()["events"])
+    assert run.named("simul-worker-0")["node"] == HOSTS[0]
+
+    code, output = run.finish()
+    assert code == 0, output
+    assert imbalances(run.summary()) == []
+    assert not any(root.exists() for root in roots[:2])
+    assert not run.run_dir.keys.exists()
+
+
+def _wait_for_restart(run: AgentRun, number: int) -> None:
+    run.wait_for(
+        lambda s: (p := run.named("simul-worker-0"))["restarts"] == number and p["state"] == "ready" and p["pid"],
+        f"the worker is ready after restart {number}",
+    )
+
+
+def _check_that_it_moves(run: AgentRun, name: str) -> None:
+    version = run.status()["learner"]["policy_version"]
+    address = _kill_machine_of(run, name)
+    run.wait_for(lambda s: run.named(name)["restarts"] == 1, f"{name} starts again")
+    run.wait_for(
+        lambda s: run.named(name)["state"] == "ready" and s["learner"]["policy_version"] > version + 1,
+        "it learns on", timeout_sec=600.0,
+    )  # fmt: skip
+    assert run.named(name)["node"] != address
+
+
+@pytest.mark.slow  # five lives of processes that import torch
+@pytest.mark.timeout(1800)
+def test_a_lost_server_and_a_lost_learner_start_on_other_machines_and_training_goes_on(tmp_path) -> None:
+    run = AgentRun(
+        tmp_path / "run", "--set", "learner.batch_steps=512", "--set", "learner.checkpoint_every_sec=2",
+        machines=dict.fromkeys(HOSTS, ()), store=(tmp_path / "store").as_uri(),
+    )  # fmt: skip
+    try:
+        run.wait_for(lambda s: s.get("learner", {}).get("policy_version", 0) >= 2, "it learns", timeout_sec=900.0)
+        for name in ("simul-inference-0", "simul-learner-0"):
+            _check_that_it_moves(run, name)
+        assert any("Resumed from checkpoint" in event for event in run.status()["events"])
+        code, output = run.finish()
+        assert code == 0, output
+        assert imbalances(run.summary()) == []
+    finally:
+        run.end_now()
+
+
+def test_where_the_supervisor_is_killed_the_roles_save_and_the_agents_end(run) -> None:
+    run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"))
+    agents, roles = run.agents(), _roles(run)
+    assert len(agents) == 3
+    roots = {p.cmdline()[2]: Path(p.cmdline()[p.cmdline().index("--run-dir") + 1]) for p in roles}
+    run.process.kill()
+    _, alive = psutil.wait_procs([*agents, *roles], timeout=20)
+    assert not alive
+    kept = roots["learner"].with_name(f"{KEPT}{roots['learner'].name}")
+    assert (kept / "checkpoints" / "version").read_text() == "7", "the learner has saved"
+    RunDir(kept).remove()
+    assert not any(root.exists() for root in roots.values())
+
+
+def _roles(run: AgentRun) -> list[psutil.Process]:
+    return [psutil.Process(p["pid"]) for p in run.status()["processes"]]

@@ -1,0 +1,146 @@
+"""`simul up --on ray` on a cluster of three raylets of this machine."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+import pytest
+
+from simul.common.launch.monitoring.accounting import imbalances
+from simul.env_worker.games.pokemon.showdown.local_server import free_port
+from tests.support.command import OFTEN, Command
+from tests.support.stand_ins import STAND_IN
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("ray") is None, reason="the extra [ray] is not installed"),
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings("ignore"),
+]  # ray's own warnings
+
+AGENT_PORTS = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_port", "dashboard_agent_listen_port")
+PROGRAM = f"""
+{OFTEN}
+import sys
+from simul.common.cli import main
+from simul.common.launch.cluster import ray_engine
+from simul.common.launch.supervisor import supervisor
+from tests.support.machines import stand_in_agent
+if stand_in := sys.argv.pop(1):
+    class Supervisor(supervisor.Supervisor):
+        def __init__(self, config, run_dir, display, **options):
+            super().__init__(config, run_dir, display, lambda role: [sys.executable, stand_in, role], **options)
+    supervisor.Supervisor = Supervisor
+    class RayEngine(ray_engine.RayEngine):
+        def __init__(self, address, bundles):
+            super().__init__(address, bundles, stand_in_agent(stand_in))
+    ray_engine.RayEngine = RayEngine
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def _node(cpus: int) -> dict[str, int]:
+    """Of a raylet. Without ports it waits 15 s for its agents to choose some: too short on a busy machine."""
+    return {"num_cpus": cpus, "object_store_memory": 80 * 2**20, **{name: free_port() for name in AGENT_PORTS}}
+
+
+@pytest.fixture(scope="module")
+def token() -> Iterator[None]:
+    """Ray's own authentication, without which a cluster that others reach is refused. Ray reads it when imported."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        yield
+
+
+@pytest.fixture
+def cluster(token) -> Iterator:
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **_node(0)})
+    for _ in range(2):
+        made.add_node(**_node(3))  # either has room for the whole run
+    yield made
+    made.shutdown()
+
+
+class RayRun(Command):
+    """`simul up --on ray`. `stand_in`: of the roles; empty: the real ones."""
+
+    def __init__(self, root: Path, address: str, *more: str, stand_in: str = "") -> None:
+        store = root.with_name("store").as_uri()
+        line = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--set", f"store={store}",
+                "--on", "ray", "--address", address, *more)  # fmt: skip
+        super().__init__([sys.executable, "-c", PROGRAM, stand_in, *line], root)
+
+    def named(self, name: str) -> dict:
+        return next(p for p in self.status()["processes"] if p["name"] == name)
+
+
+def _raylet_of(cluster, pid: int):
+    """The node whose raylet is above a process."""
+    above = {parent.pid for parent in psutil.Process(pid).parents()}
+    for node in cluster.list_all_nodes():
+        for processes in node.all_processes.values():
+            if above & {info.process.pid for info in processes}:
+                return node
+    raise AssertionError(f"no raylet is above {pid}")
+
+
+def _kill_node_of(cluster, run: RayRun, name: str) -> None:
+    cluster.remove_node(_raylet_of(cluster, run.named(name)["pid"]), allow_graceful=False)
+
+
+def test_a_worker_on_a_node_that_is_killed_plays_on_another_and_the_run_stops_cleanly(cluster, tmp_path) -> None:
+    run = RayRun(tmp_path / "run", cluster.address, stand_in=str(STAND_IN))
+    try:
+        run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"), "training")
+        run.wait_for(lambda s: all(p["pid"] for p in s["processes"]), "the agents have said which processes they are")
+        _kill_node_of(cluster, run, "simul-worker-0")
+        run.wait_for(
+            lambda s: run.named("simul-worker-0")["restarts"] and {p["state"] for p in s["processes"]} == {"ready"},
+            "everything is ready again",
+        )
+        assert any("(worker 0) is lost" in event for event in run.status()["events"])
+        code, output = run.finish()
+        assert code == 0, output
+        assert imbalances(run.summary()) == []
+    finally:
+        run.end_now()
+
+
+@pytest.mark.timeout(3600)
+def test_cartpole_reaches_475_although_the_node_of_its_learner_is_killed(cluster, tmp_path) -> None:
+    run = RayRun(tmp_path / "run", cluster.address, "--stop-after-decisions", "200000")
+    try:
+        run.wait_for(lambda s: s.get("learner", {}).get("decisions_learned", 0) > 40_000, "it learns", 1200.0)
+        _kill_node_of(cluster, run, "simul-learner-0")
+        assert run.process.wait(2400.0) == 0, run.printed()
+        assert imbalances(run.summary()) == []
+        assert run.summary()["restarts"]["simul-learner-0"] == 1
+        assert "Resumed from checkpoint" in run.printed()
+    finally:
+        run.end_now()
+    line = [sys.executable, "-m", "simul.common.cli", "eval", "--json", "--battles", "100",
+            "--checkpoint", (tmp_path / "store").as_uri()]  # fmt: skip
+    result = json.loads(subprocess.run(line, capture_output=True, check=True).stdout)
+    assert result["returns"]["mean"] >= 475.0, result
+
+
+def test_a_dry_run_says_where_it_would_place_the_roles_and_what_is_lacking(cluster, tmp_path) -> None:
+    for workers, code in ((1, 0), (4, 1)):
+        run = RayRun(tmp_path / f"run-{workers}", cluster.address, "--dry-run", "--set", f"workers.count={workers}")
+        try:
+            assert run.result()[0] == code, run.printed()
+            assert "learner" in run.printed()
+            assert ("Lacking: workers 0 to 3 (4 CPU, 0 GPU)" in run.printed()) == bool(code)
+            assert not run.run_dir.exists()
+        finally:
+            run.end_now()

@@ -1,0 +1,148 @@
+"""What the machines of a run are given, told and asked for; the agents are the test's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+import pytest
+import yaml
+
+from simul.common.config.run_directory import AddressBook, RunDir
+from simul.common.config.schema import Config
+from simul.common.launch.cluster.cluster import Cluster
+from simul.common.launch.cluster.facts import machine_facts
+from simul.common.launch.cluster.links import ChannelLostError, RemoteRole
+from simul.common.launch.cluster.messages import AgentHello, News, StartRole, WriteFiles, encode_frame
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.messages import Report
+from simul.common.protocol.specs import GameSpec
+from tests.support.fake_agents import FakeEngine
+
+CONFIG = Config(store="file:///store")
+LEARNER, SERVER, WORKERS = range(3)  # bundles
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    made = RunDir(tmp_path / "run")
+    made.create()
+    made.write_config(CONFIG)
+    made.write_spec(GameSpec("test/game", 4, 2))
+    return made
+
+
+@pytest.fixture
+def engine():
+    made = FakeEngine()
+    made.greeting = encode_frame(AgentHello(root="/node", machine="other", facts=machine_facts()))
+    made.free.set()
+    return made
+
+
+@pytest.fixture
+def cluster(run_dir, engine):
+    made = Cluster(engine, CONFIG, run_dir)
+    made.prepare()
+    made.open(lambda: False)
+    yield made
+    for lives in engine.channels.values():
+        for channel in lives:
+            channel.close()
+    made.close()
+
+
+def _poll_until(cluster: Cluster, condition: Callable[[], object]) -> list[str]:
+    said: list[str] = []
+    deadline = time.monotonic() + 20.0
+    while not condition():
+        assert time.monotonic() < deadline
+        said += cluster.poll(time.monotonic())
+        time.sleep(0.01)
+    return said
+
+
+def _report(role: str, **endpoints: str) -> Report:
+    named = {name.replace("_", "-"): endpoint for name, endpoint in endpoints.items()}
+    return Report(role=role, index=0, run_id=1, pid=1, state="ready", endpoints=named)
+
+
+def test_a_role_gets_its_files_with_the_paths_of_its_machine_and_no_secret_of_others(cluster, engine, run_dir) -> None:
+    role = cluster.launch("env_worker", 0, 1, ["--server", "0"])
+    written, start = engine.channels[WORKERS][0].heard
+    assert isinstance(written, WriteFiles)
+    assert yaml.safe_load(written.files["config.yaml"])["run_dir"] == "/node"
+    assert written.files["token"].decode() == run_dir.token()
+    assert msgspec.json.decode(written.files["addresses.json"], type=AddressBook).host == "127.0.0.9"
+    assert {name for name in written.files if "secret" in name} == {"keys/client.key_secret"}
+    assert "keys/allowed/client.key" in written.files
+    assert start == StartRole(role="env_worker", index=0, run_id=role.run_id, threads=1, arguments=("--server", "0"))
+
+
+def test_the_learner_of_a_new_agent_fetches_its_checkpoints_first_and_not_when_it_only_starts_again(
+    cluster, engine
+) -> None:
+    for expected in (True, False):
+        cluster.launch("learner", 0, 1, ())
+        start = engine.channels[LEARNER][0].heard[-1]
+        assert isinstance(start, StartRole)
+        assert (start.first[:3] == ("simul.common.store", "--url", "file:///store")) == expected
+
+
+def test_new_addresses_go_to_all_machines_and_workers_of_a_server_that_moved_are_named(
+    cluster, engine, run_dir
+) -> None:
+    cluster.note_report(_report("inference_server", own_0="tcp://127.0.0.9:1"))
+    assert cluster.moved == set(), "the first address is none that anybody knew"
+    heard = [len(lives[0].heard) for lives in engine.channels.values()]
+    assert heard == [1, 1, 1]
+    cluster.note_report(_report("inference_server", own_0="tcp://127.0.0.9:1"))
+    assert [len(lives[0].heard) for lives in engine.channels.values()] == heard, "nothing new"
+    cluster.note_report(_report("inference_server", own_0="tcp://127.0.0.9:2"))
+    cluster.note_report(_report("learner", unrolls="tcp://127.0.0.9:3"))
+    assert cluster.moved == {0}
+    assert run_dir.endpoint("own") == run_dir.own_endpoint("") == "tcp://127.0.0.9:2"
+    assert run_dir.endpoint("unrolls") == "tcp://127.0.0.9:3"
+    with pytest.raises(ConfigError, match="no address of weights"):
+        run_dir.endpoint("weights")
+
+
+def test_exit_codes_logs_and_usage_come_from_the_agent(cluster, engine, run_dir) -> None:
+    role = cluster.launch("env_worker", 0, 1, ())
+    news = News(
+        started={role.run_id: (77, 5.0)}, logs=[("simul-worker-0.log", b"last words\n"), ("../../token", b"no")]
+    )
+    token = run_dir.token()
+    engine.channels[WORKERS][0].said.put(encode_frame(news) + encode_frame(News(exits={role.run_id: 3})))
+    _poll_until(cluster, lambda: role.exit_code() is not None)
+    assert (role.exit_code(), role.pid, role.create_time, role.machine) == (3, 77, 5.0, "other")
+    assert role.last_line() == "last words"
+    assert run_dir.token() == token
+
+
+def test_a_lost_machine_ends_its_processes_and_they_start_with_another_agent(cluster, engine) -> None:
+    role: RemoteRole = cluster.launch("env_worker", 0, 1, ())
+    engine.channels[WORKERS][0].said.put(ChannelLostError("the power is gone"))
+    said = _poll_until(cluster, lambda: role.exit_code() is not None)
+    assert said == ["fake (worker 0) is lost: the power is gone"]
+    assert role.exit_reason() == "fake is lost"
+    engine.free.clear()
+    again = cluster.launch("env_worker", 0, 1, ())
+    cluster.poll(time.monotonic())
+    assert (again.exit_code(), again.node) == (None, ""), "it waits for a machine"
+    engine.free.set()
+    said = _poll_until(cluster, lambda: again.node)
+    assert said == ["worker 0 placed again on fake"]
+    assert isinstance(engine.channels[WORKERS][1].heard[-1], StartRole)
+
+
+def test_machines_with_other_versions_are_refused_before_anything_starts(run_dir, engine) -> None:
+    engine.greeting = encode_frame(AgentHello(root="/node", machine="other", facts={**machine_facts(), "torch": "1.0"}))
+    cluster = Cluster(engine, CONFIG, run_dir)
+    cluster.prepare()
+    with pytest.raises(ConfigError, match=r"torch differs: .* on this machine, 1\.0 on fake"):
+        cluster.open(lambda: False)
+    for lives in engine.channels.values():
+        lives[0].close()
+    cluster.close()
