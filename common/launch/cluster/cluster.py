@@ -239,8 +239,8 @@ def check_config(config: Config) -> None:
         )
     if config.cluster.learner.ranks > 1:
         raise ConfigError(
-            f"cluster.learner.ranks is {config.cluster.learner.ranks}: the ranks of a learner are processes of one machine, "
-            "and on a cluster the learner is one process. Set it to 1, or run without --on."
+            f"cluster.learner.ranks is {config.cluster.learner.ranks}: ranks are processes of one machine, and on "
+            "several machines the learner is one process. Set it to 1, or run without --on."
         )
     if config.evaluation.every_decisions:
         raise ConfigError(

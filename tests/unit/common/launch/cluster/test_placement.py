@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from simul.common.config.schema import (
     ClusterConfig,
+    ClusterLearnerConfig,
     ClusterServersConfig,
     Config,
     PlacementConfig,
@@ -18,7 +19,9 @@ from simul.common.launch.cluster.facts import differences
 from simul.common.launch.cluster.placement import Bundle, Machine, bundle_of, bundles_of, place, placement_text
 from simul.common.protocol.errors import ConfigError
 
-CLUSTER = ClusterConfig(ClusterServersConfig(2), PlacementConfig(worker_nodes=3, learner_gpus=1, server_gpus=0.5))
+CLUSTER = ClusterConfig(
+    ClusterServersConfig(2), placement=PlacementConfig(worker_nodes=3, learner_gpus=1, server_gpus=0.5)
+)
 CONFIG = Config(
     workers=WorkersConfig(count=8), cluster=CLUSTER, server=ServerConfig(threads=2), store="s3://bucket/run"
 )
@@ -71,6 +74,7 @@ def test_the_place_of_the_processes_is_no_part_of_what_is_learned() -> None:
         ({"store": ""}, "store"),
         ({"server": ServerConfig(endpoint="tcp://127.0.0.1:5555")}, "server.endpoint"),
         ({"server": ServerConfig(curve_keys="keys")}, "server.curve_keys"),
+        ({"cluster": ClusterConfig(learner=ClusterLearnerConfig(2))}, "cluster.learner.ranks is 2"),
     ],
 )
 def test_settings_that_a_cluster_does_not_have_are_refused_with_a_sentence(changed, word) -> None:
