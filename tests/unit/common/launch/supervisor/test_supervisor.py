@@ -68,7 +68,9 @@ def test_a_run_shows_that_it_starts_before_the_game_answers_and_a_refused_start_
     assert (status.read_bytes() if status.exists() else b"") == status_before
 
 
-CHILD = SimpleNamespace(name="simul-learner-0", pid=os.getpid(), run_id=1, exit_code=lambda: None)
+CHILD = SimpleNamespace(
+    name="simul-learner-0", pid=os.getpid(), run_id=1, exit_code=lambda: None, create_time=0.0, machine="", node=""
+)
 
 
 PAUSE_SEC = 2 * STANDSTILL_SEC + ALERT_AFTER_SEC
