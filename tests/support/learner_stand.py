@@ -60,7 +60,7 @@ class RunningLearner:
 
     def _live(self) -> None:
         try:
-            _run(RoleArguments(self._stand.run_dir, 0, 1, 0), self, self._stop)  # type: ignore[arg-type]
+            _run(RoleArguments(self._stand.run_dir, 0, 1, 0), "", self, self._stop)  # type: ignore[arg-type]
         except BaseException as error:  # noqa: BLE001  (the test looks at it)
             self.failure = error
 
