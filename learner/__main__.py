@@ -93,10 +93,12 @@ def _run(arguments: RoleArguments, meeting: str, reporter: Reporter, stop: StopF
     network = build_network(config.network, spec, seed=config.seed).to(device)
     if config.cluster.learner.ranks == 1:
         return _learn(arguments, config, spec, network, ALONE, reporter, stop)
-    from simul.learner.process_group import ProcessGroup  # a learner of one process has no use for torch.distributed
+    from simul.learner.distributed_ranks import (
+        DistributedRanks,  # a learner of one process has no use for torch.distributed
+    )
 
     place = run_dir.sockets / f"ranks-{meeting}"
-    with closing(ProcessGroup(arguments.index, config.cluster.learner.ranks, place, device, lambda: stop)) as ranks:
+    with closing(DistributedRanks(arguments.index, config.cluster.learner.ranks, place, device, lambda: stop)) as ranks:
         return _learn(arguments, config, spec, network, ranks, reporter, stop)
 
 

@@ -1,4 +1,4 @@
-"""What the ranks of a learner say to each other. A learner of one process is `ALONE`. See `process_group` for several.
+"""What the ranks of a learner say to each other. A learner of one process is `ALONE`; several: `distributed_ranks`.
 
 Every method is a collective: all ranks call the same ones in the same order, or all of them fail.
 """

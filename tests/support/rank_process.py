@@ -21,7 +21,7 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.common.protocol.specs import GameSpec
 from simul.learner.algorithms import ALGORITHMS, Settings
 from simul.learner.batches import ReceivedUnroll, empty_unroll
-from simul.learner.process_group import ProcessGroup
+from simul.learner.distributed_ranks import DistributedRanks
 from simul.learner.ranks import ALONE, Ranks
 from simul.learner.sample_trainer import SampleUpdater, split_columns
 from simul.learner.update import Updater
@@ -163,7 +163,7 @@ SAMPLES = (9, 1)  # of the second one a rank gets nothing
 def main() -> int:
     """Writes FOLDER/RANK-ALGORITHM.safetensors."""
     rank, folder = int(sys.argv[1]), Path(sys.argv[2])
-    with closing(ProcessGroup(rank, RANKS, folder / "meeting", torch.device("cpu"), lambda: False)) as ranks:
+    with closing(DistributedRanks(rank, RANKS, folder / "meeting", torch.device("cpu"), lambda: False)) as ranks:
         for algorithm in ALGORITHMS:
             save_file(learn(algorithm, ranks), folder / f"{rank}-{algorithm}.safetensors")
         for rows in SAMPLES:

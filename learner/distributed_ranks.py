@@ -30,7 +30,7 @@ MEETING_SEC = 300.0
 POLL_SEC = 0.02
 
 
-class ProcessGroup:
+class DistributedRanks:
     """See `Ranks`. One a process: torch.distributed has one default group."""
 
     def __init__(self, rank: int, count: int, meeting_point: Path, device: torch.device, stopped: Callable[[], object]):
