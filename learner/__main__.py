@@ -93,9 +93,8 @@ def _run(arguments: RoleArguments, meeting: str, reporter: Reporter, stop: StopF
     network = build_network(config.network, spec, seed=config.seed).to(device)
     if config.cluster.learner.ranks == 1:
         return _learn(arguments, config, spec, network, ALONE, reporter, stop)
-    from simul.learner.distributed_ranks import (
-        DistributedRanks,  # a learner of one process has no use for torch.distributed
-    )
+    # Here, because a learner of one process has no use for torch.distributed.
+    from simul.learner.distributed_ranks import DistributedRanks
 
     place = run_dir.sockets / f"ranks-{meeting}"
     with closing(DistributedRanks(arguments.index, config.cluster.learner.ranks, place, device, lambda: stop)) as ranks:
