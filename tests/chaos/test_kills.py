@@ -19,7 +19,6 @@ from tests.support.stand import PATIENCE_SEC
 RECOVERY_SEC = 10.0
 PACE_SEC = 4.7
 ROLES = ("worker", "inference", "learner")
-SOCKET_FILES = sys.platform != "win32"  # where sockets are files
 SMALL = (
     "--set", "workers.count=1", "--set", "workers.envs=8", "--set", "learner.batch_steps=256",
     "--set", "learner.minibatches=1",
@@ -114,18 +113,12 @@ def test_a_run_survives_the_death_of_every_role(run: Simul) -> None:
     ],
 )
 def test_kill_after_kill_every_game_and_every_step_is_accounted_for(cartpole, kills: int) -> None:
-    """CartPole, one role after the other: each time it plays on and learns on, and in the end the books balance.
-
-    After the first death of each role the socket files are removed, as cleaners of temporary files do after some days:
-    a role that came back then found nobody.
-    """
+    """CartPole, one role after the other: each time it plays on and learns on, and in the end the books balance."""
     simul = cartpole(
         "--set", "learner.checkpoint_every_sec=0.5", "--set", "learner.batch_steps=256", "--set", "learner.epochs=1"
     )
     version = 0
     for number in range(kills):
-        if number == len(ROLES) and SOCKET_FILES:
-            shutil.rmtree(simul.run_dir.sockets, ignore_errors=True)  # some may be made again meanwhile
         role = ROLES[number % len(ROLES)]
         begin, before, restarts = time.monotonic(), simul.decisions(), _restarts(simul.status(), role)
         os.kill(simul.pid(role), signal.SIGKILL)
@@ -135,10 +128,8 @@ def test_kill_after_kill_every_game_and_every_step_is_accounted_for(cartpole, ki
         if kills > 27:  # ten deaths of a role in two minutes end a run
             time.sleep(max(0.0, PACE_SEC - (time.monotonic() - begin)))
     simul.wait_for(lambda s: s["server"].get("weights_in_memory") or sys.platform != "linux", "weights out of memory")
-    output = _ends_well(simul, simul.finish())
+    _ends_well(simul, simul.finish())
     assert sum(simul.summary()["restarts"].values()) >= kills
-    for name in ("data", "own", "unrolls", "weights", "status", "control") if SOCKET_FILES else ():
-        assert f"{name}.ipc had vanished and was made again" in output
 
 
 @pytest.mark.timeout(600)
@@ -152,6 +143,23 @@ def test_a_service_manager_that_signals_every_process_stops_the_run_once(cartpol
     _ends_well(simul, simul.result())
     newest = max(simul.run_dir.checkpoints.glob("[0-9]" * 9))
     assert int(newest.name) == simul.summary()["policy_version"], "the learner has saved what it learned last"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(sys.platform == "win32", reason="sockets are no files there")
+def test_a_run_whose_socket_files_were_removed_finds_together_after_every_death(cartpole) -> None:
+    """Cleaners of temporary files take them after some days; a role that came back then found nobody."""
+    simul = cartpole("--set", "learner.batch_steps=256")
+    shutil.rmtree(simul.run_dir.sockets, ignore_errors=True)  # some may be made again meanwhile
+    for role in ROLES:
+        pid = simul.pid(role)
+        os.kill(pid, signal.SIGKILL)
+        simul.wait_for(lambda status, dead=pid: _all_ready(status, dead), f"{role} comes back")
+        than = (simul.decisions(), simul.versions())
+        simul.wait_for(_is_learning(simul, than), f"decisions and versions go on without the former {role}")
+    output = _ends_well(simul, simul.finish())
+    for name in ("data", "own", "unrolls", "weights", "status", "control"):
+        assert f"{name}.ipc had vanished and was made again" in output
 
 
 def _ends_well(simul: Simul, result: tuple[int, str]) -> str:
