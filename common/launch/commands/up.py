@@ -43,7 +43,7 @@ def add_up(up: argparse.ArgumentParser) -> None:
     )
     up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
     up.add_argument("--on", choices=["ray"], help="place the processes on a cluster: ray (the extra `ray`)")
-    up.add_argument("--address", default="auto", metavar="ADDRESS", help="of the cluster; auto: that of this machine")
+    up.add_argument("--address", metavar="ADDRESS", help="with --on: the cluster's; auto, the default: this machine's")
     up.add_argument(
         "--dry-run", action="store_true", help="with --on: print what would be asked for, and what is lacking"
     )
@@ -55,6 +55,8 @@ def add_up(up: argparse.ArgumentParser) -> None:
 def _up(options: argparse.Namespace) -> int:
     if options.dry_run and not options.on:
         raise ConfigError("--dry-run shows where a cluster would place the processes: it needs --on ray.")
+    if options.address and not options.on:
+        raise ConfigError(f"--address {options.address} names a cluster, and the run is on this machine: add --on ray.")
     from simul.common.config.loader import load_config
     from simul.common.config.run_directory import RunDir
     from simul.common.launch.monitoring.notice_addresses import open_addresses
@@ -71,7 +73,7 @@ def _up(options: argparse.Namespace) -> int:
     config = load_config(options.config, overrides, options.mode, notes)
     run_dir = RunDir(options.run_dir or config.run_dir)
     if options.dry_run:
-        return _dry_run(config, options.address)
+        return _dry_run(config, options.address or "auto")
     cluster = _cluster(config, run_dir, options) if options.on else None
     origin = InitialCheckpoint(options.origin, run_dir) if options.origin else None
     display = EventLogDisplay(make_display(options.plain), run_dir.logs / EVENT_LOG)
@@ -96,7 +98,7 @@ def _cluster(config: Config, run_dir: RunDir, options: argparse.Namespace) -> Cl
     _check_installed()
     from simul.common.launch.cluster.ray_engine import RayEngine
 
-    return Cluster(RayEngine(options.address, bundles_of(config)), config, run_dir)
+    return Cluster(RayEngine(options.address or "auto", bundles_of(config)), config, run_dir)
 
 
 def _dry_run(config: Config, address: str) -> int:

@@ -28,6 +28,14 @@ def test_no_command_at_all_lists_them(capsys):
     assert all(f"\n    {command} " in words for command in ("up", "status", "eval", "serve", "loadtest"))
 
 
+@pytest.mark.parametrize("option", [["--dry-run"], ["--address", "10.0.0.1:6379"]])
+def test_options_of_a_cluster_need_one(tmp_path, monkeypatch, capsys, option):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["up", "cartpole", *option]) == 2
+    assert "--on ray" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_file_in_place_of_the_run_directory_is_named(tmp_path, capsys):
     (tmp_path / "run").write_text("mine")
     assert cli.main(["up", "configs/cartpole.yaml", "--run-dir", str(tmp_path / "run")]) == 2
