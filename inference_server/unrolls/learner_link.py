@@ -242,8 +242,7 @@ class LearnerLink:
                 lane.connect(now, self._hello(served_version), self._memory)
         if now >= self._look_at:
             self._look_at = now + RECONNECT_EVERY_SEC
-            for lane in self._lanes:
-                lane.greet_again(self._hello(served_version))
+            self._lanes[0].greet_again(self._hello(served_version))
         self._flush()
         return received
 

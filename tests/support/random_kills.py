@@ -134,7 +134,7 @@ def run(game: str, kills: int, seed: int, root: Path, *, learn: bool = False) ->
     summary = simul.summary()
     assert code == 0, printed
     assert imbalances(summary) == [], printed
-    assert not psutil.wait_procs(children, patience_sec)[1]
+    assert not psutil.wait_procs(children, PATIENCE_SEC)[1]
     assert _left_behind(simul) == []
     if learn:
         mean = _mean_return(root)
