@@ -47,12 +47,14 @@ class ServerHandshake:
     Attributes:
         untrusted: messages of peers without the run's token, by type, since process start. No other count has them.
         events: sentences for the view, each once.
+        met_server: one was admitted since process start.
     """
 
     def __init__(self, token: str, spec_fingerprint: str, version: int = 0) -> None:
         """`version`: the newest that this run is known to have published, or is about to."""
         self.untrusted: Counter[str] = Counter()
         self.events: deque[str] = deque(maxlen=100)
+        self.met_server = False
         self._token = token
         self._spec_fingerprint = spec_fingerprint
         self._newest = version
@@ -81,6 +83,7 @@ class ServerHandshake:
             self._say(problem)
             return False
         self._admitted[peer] = hello.connection
+        self.met_server = True
         if len(self._admitted) > MOST_PEERS:
             del self._admitted[next(iter(self._admitted))]
         return True

@@ -270,6 +270,7 @@ def test_a_peer_without_the_runs_token_gets_nothing_and_changes_nothing(socket, 
 def test_a_run_without_a_token_trusts_nobody(socket):
     handshake = ServerHandshake("", SPEC)
     assert not handshake.admit(b"a", ServerHello(protocol=PROTOCOL, spec_fingerprint=SPEC))
+    assert not handshake.met_server
 
 
 @pytest.mark.parametrize("served", [9223372036854775800, 10**9, 5 + MOST_UNNOTED + 1, -2])
