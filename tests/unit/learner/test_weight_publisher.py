@@ -362,6 +362,18 @@ def test_what_a_lost_connection_owed_is_released(socket, publisher, how):
     assert sent(socket) == [("learner", 5)]
 
 
+def test_a_connection_that_the_unroll_socket_has_lost_gets_no_weights_when_it_greets_again(socket, publisher):
+    socket.stopped.add(b"a")
+    publisher.forget_connections(["", "of a"])
+    for peer in (b"a", b"b"):
+        socket.hello(peer, served=4)
+    publisher.set_weights("learner", 6, b"six", ("learner",))
+    settle(socket, publisher)
+    assert not sent(socket, b"a")
+    assert sent(socket, b"b") == [("learner", 6)]
+    assert publisher.version_lag == 0, "it would never acknowledge, and its lag would grow"
+
+
 def test_a_policy_whose_versions_come_fast_does_not_keep_others_waiting(socket, publisher):
     socket.stopped.add(b"a")
     socket.hello(b"a")
