@@ -34,10 +34,13 @@ PULL_SEC = 0.2  # longest wait for a full batch; signals and reports are handled
 
 @dataclass(frozen=True)
 class LearningSchedule:
-    """What changes over time, `learning_rate` and `settings` by the decisions learned, and limits."""
+    """What changes over time, `learning_rate` and `settings` by the decisions learned, and limits.
+
+    `max_policy_lag`: math.inf where nothing is dropped for its age.
+    """
 
     max_skipped_minibatches: int
-    max_policy_lag: int
+    max_policy_lag: float
     learning_rate: Callable[[int], float]
     settings: Callable[[int], Settings]
 
