@@ -1,7 +1,7 @@
 """The ranks of a learner as a process group of torch.distributed: gloo, and nccl for tensors of CUDA devices.
 
 Imported by learners of several ranks only. The ranks meet in a file that the supervisor names anew for each start of
-all of them. gloo listens on the loopback interface: it has no authentication.
+all of them. gloo and nccl listen on the loopback interface: they have no authentication.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class DistributedRanks:
         """Wait until all ranks have come to `meeting_point`. Raises RankLostError: one did not, or `stopped()`."""
         self.rank, self.count = rank, count
         self._stopped = stopped
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback_interface())
+        # Assigned: a cluster's scheduler may have named the interface to other machines.
+        os.environ["GLOO_SOCKET_IFNAME"] = interface = loopback_interface()
+        os.environ["NCCL_SOCKET_IFNAME"] = f"={interface}"  # =: of exactly this name
         meeting_point.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         store = self._store = dist.FileStore(str(meeting_point), count)
         store.add("here", 1)
