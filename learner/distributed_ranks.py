@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 from torch import Tensor
 
+from simul.common.runtime.lifecycle import SAVE_PATIENCE_SEC
 from simul.learner.ranks import Arrays, RankLostError
 
 TIMEOUT_SEC = 30.0  # of one collective: longer, and the rank that is missing counts as lost
@@ -51,12 +52,18 @@ class DistributedRanks:
                 "cpu:gloo,cuda:nccl" if self._nccl else "gloo", store=store, rank=rank, world_size=count,
                 timeout=timedelta(seconds=TIMEOUT_SEC),
             )  # fmt: skip
+            self._patient = dist.new_group(backend="gloo", timeout=timedelta(seconds=SAVE_PATIENCE_SEC))
 
     def wait_for_first(self) -> None:
         """Rank 0 has loaded what it shares with the others, which may take longer than a collective."""
         if not self.rank:
             self._store.add("loaded", 1)
         self._wait_until(lambda: self._store.add("loaded", 0) > 0)
+
+    def wait_for_save(self) -> None:
+        """See `Ranks`. In a group of its own: the limit of a collective is that of its group."""
+        with _lost("a save"):
+            dist.broadcast(torch.zeros(1), src=0, group=self._patient)
 
     def _wait_until(self, condition: Callable[[], object]) -> None:
         """Not a wait inside torch: a signal or the parent's death ends it."""
