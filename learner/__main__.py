@@ -321,7 +321,8 @@ def _schedule(options: LearnerConfig) -> LearningSchedule:
     def learning_rate(decisions: int) -> float:
         return linear(options.learning_rate, options.final_learning_rate, decisions, total)
 
-    return LearningSchedule(options.max_skipped_minibatches, options.max_policy_lag, learning_rate, settings)
+    oldest = math.inf if options.algorithm == ALPHAZERO else options.max_policy_lag
+    return LearningSchedule(options.max_skipped_minibatches, oldest, learning_rate, settings)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,13 @@ class CheckpointSchedule:
             return "There is no checkpoint."
         return f"The newest good checkpoint is {self._store.path(self.saved_version)}."
 
+    def describe_lost(self, decisions: int) -> str:
+        """A sentence about what was learned since the newest checkpoint, of `decisions`; "" where that is nothing."""
+        if not (lost := decisions - self._saved_decisions):
+            return ""
+        since = f"version {self.saved_version}" if self.saved_version >= 0 else "the start"
+        return f"What was learned since {since} is lost: {lost:,} steps."
+
     def drain_notes(self) -> list[str]:
         """Sentences since the last call about damaged checkpoints and past selves."""
         return [*self._store.drain_notes(), *self.league.drain_notes()]

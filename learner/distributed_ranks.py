@@ -1,7 +1,7 @@
 """The ranks of a learner as a process group of torch.distributed: gloo, and nccl for tensors of CUDA devices.
 
 Imported by learners of several ranks only. The ranks meet in a file that the supervisor names anew for each start of
-all of them. gloo listens on the loopback interface: it has no authentication.
+all of them. gloo and nccl listen on the loopback interface: they have no authentication.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 from torch import Tensor
 
+from simul.common.runtime.lifecycle import SAVE_PATIENCE_SEC
 from simul.learner.ranks import Arrays, RankLostError
 
 TIMEOUT_SEC = 30.0  # of one collective: longer, and the rank that is missing counts as lost
@@ -37,7 +38,9 @@ class DistributedRanks:
         """Wait until all ranks have come to `meeting_point`. Raises RankLostError: one did not, or `stopped()`."""
         self.rank, self.count = rank, count
         self._stopped = stopped
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback_interface())
+        # Assigned: a cluster's scheduler may have named the interface to other machines.
+        os.environ["GLOO_SOCKET_IFNAME"] = interface = loopback_interface()
+        os.environ["NCCL_SOCKET_IFNAME"] = f"={interface}"  # =: of exactly this name
         meeting_point.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         store = self._store = dist.FileStore(str(meeting_point), count)
         store.add("here", 1)
@@ -49,12 +52,18 @@ class DistributedRanks:
                 "cpu:gloo,cuda:nccl" if self._nccl else "gloo", store=store, rank=rank, world_size=count,
                 timeout=timedelta(seconds=TIMEOUT_SEC),
             )  # fmt: skip
+            self._patient = dist.new_group(backend="gloo", timeout=timedelta(seconds=SAVE_PATIENCE_SEC))
 
     def wait_for_first(self) -> None:
         """Rank 0 has loaded what it shares with the others, which may take longer than a collective."""
         if not self.rank:
             self._store.add("loaded", 1)
         self._wait_until(lambda: self._store.add("loaded", 0) > 0)
+
+    def wait_for_save(self) -> None:
+        """See `Ranks`. In a group of its own: the limit of a collective is that of its group."""
+        with _lost("a save"):
+            dist.broadcast(torch.zeros(1), src=0, group=self._patient)
 
     def _wait_until(self, condition: Callable[[], object]) -> None:
         """Not a wait inside torch: a signal or the parent's death ends it."""

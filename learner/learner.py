@@ -34,10 +34,13 @@ PULL_SEC = 0.2  # longest wait for a full batch; signals and reports are handled
 
 @dataclass(frozen=True)
 class LearningSchedule:
-    """What changes over time, `learning_rate` and `settings` by the decisions learned, and limits."""
+    """What changes over time, `learning_rate` and `settings` by the decisions learned, and limits.
+
+    `max_policy_lag`: math.inf where nothing is dropped for its age.
+    """
 
     max_skipped_minibatches: int
-    max_policy_lag: int
+    max_policy_lag: float
     learning_rate: Callable[[int], float]
     settings: Callable[[int], Settings]
 
@@ -77,6 +80,7 @@ class Learner:
         self._stop = stop
         self._schedule = schedule
         self._weights = b""
+        self._saving = False
         self._statistics = Statistics(time.monotonic())
         self._alarm = StallAlarm(time.monotonic(), receiver.what)
         self._skip_alarm = SkipAlarm()
@@ -112,6 +116,10 @@ class Learner:
                 self._check_skipped()
             self._report()
             self._stages.lap("report")
+        return self._finish()
+
+    def _finish(self) -> bool:
+        """Save, and report for the last time. False where what was learned could not be saved."""
         saved = self._save(last=True)
         self._receiver.finish()
         self._trainer.finish()
@@ -204,7 +212,10 @@ class Learner:
             last or self._checkpoints.due(progress.decisions, now)
         ):
             return True
-        updater = self._trainer.updater
+        return self._write_checkpoint(now, last=last)
+
+    def _write_checkpoint(self, now: float, *, last: bool) -> bool:
+        progress, updater = self.progress, self._trainer.updater
         optimizer = optimizer_to_bytes(updater.network, updater.optimizer, updater.statistics())
         failure = self._checkpoints.save(
             progress.version, progress.decisions, progress.updates, self._weights, optimizer, now, last=last
@@ -262,6 +273,7 @@ class Learner:
         return {
             "policy_version": progress.version,
             "checkpoint_version": self._checkpoints.saved_version,
+            "saving": self._saving,
             "store_behind_sec": mirror.behind_sec(now) if mirror is not None else math.nan,
             "store_state": mirror.state if mirror is not None else "",
             "updates": progress.updates,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import zlib
 from typing import Any
@@ -18,7 +19,10 @@ TICK_SEC = 0.02  # longest wait of a rank for its own part of a batch; then it h
 
 
 class RankedLearner(Learner):
-    """Rank 0: the only one that publishes and saves weights."""
+    """Rank 0: the only one that publishes and saves weights.
+
+    Where another rank is lost between two updates, it saves what all have learned.
+    """
 
     def __init__(self, ranks: Ranks, *parts: Any) -> None:
         """`parts`: those of `Learner`."""
@@ -27,15 +31,26 @@ class RankedLearner(Learner):
         self._offers: list[int] = []
         self._arrived_at_all = 0
         self._foreign = -1
+        self._updating = False  # or an update has failed: some minibatches may be in the weights, and others not
 
     def run(self) -> bool:
-        """See `Learner.run`. Raises RankLostError, after a last report."""
+        """See `Learner.run`. Raises RankLostError, after a last report, unless it was asked to stop."""
         try:
             return super().run()
         except RankLostError as error:
+            if self._stop:
+                self._report(event=str(error))
+                return self._finish()
+            self._save_alone(last=True)
             self._receiver.finish()
             self._report(state="failed", event=str(error))
             raise
+
+    def _run(self) -> bool:
+        saved = super()._run()
+        with contextlib.suppress(RankLostError):  # the end of one rank ends the others, who may still save
+            self._ranks.wait_for_save()
+        return saved
 
     @property
     def _arrived(self) -> int:
@@ -65,12 +80,39 @@ class RankedLearner(Learner):
         return self._trainer.take(self._offers)
 
     def _update(self, batch: Any) -> bool:
+        self._updating = True
         learned = super()._update(batch)
         if self.progress.updates % COMPARE_EVERY == 0:
             found = zlib.crc32(weights_to_bytes(self._trainer.updater.network))
             if len({number for (number,) in self._ranks.gather_numbers([found])}) > 1:
                 raise RankLostError("The ranks of the learner have different weights: all start from the checkpoint.")
+        self._updating = False
         return learned
+
+    def _save(self, last: bool = False) -> bool:
+        saved = self._save_alone(last)
+        if not last:
+            self._ranks.wait_for_save()
+        return saved
+
+    def _save_alone(self, last: bool) -> bool:
+        """As `Learner._save`, without the other ranks. False also where the weights are no version to save."""
+        if not self._updating:
+            return super()._save(last)
+        if sentence := self._checkpoints.describe_lost(self.progress.decisions):
+            self._report(event=sentence)
+        return not sentence
+
+    def _write_checkpoint(self, now: float, *, last: bool) -> bool:
+        """The supervisor hears of it before: it would kill a rank that does not end when another one has died."""
+        self._report_saving(True)
+        saved = super()._write_checkpoint(now, last=last)
+        self._report_saving(False)
+        return saved
+
+    def _report_saving(self, saving: bool) -> None:
+        self._saving = saving
+        self._reporter.send(self._metrics(time.monotonic()))
 
 
 class RankFollower(RankedLearner):
@@ -92,7 +134,7 @@ class RankFollower(RankedLearner):
     def _publish(self) -> None:
         self._check_finite()
 
-    def _save(self, last: bool = False) -> bool:
+    def _save_alone(self, last: bool) -> bool:
         return True
 
     def _announce_skipped(self, foreign: int) -> None:

@@ -34,6 +34,9 @@ class Ranks(Protocol):
     def wait_for_first(self) -> None:
         """Wait until rank 0 calls this, for minutes if need be."""
 
+    def wait_for_save(self) -> None:
+        """Wait until rank 0 calls this after it has written to disk, which may take SAVE_PATIENCE_SEC."""
+
     def gather_numbers(self, numbers: Sequence[int]) -> list[list[int]]:
         """By rank: the numbers that it gave; each rank gives as many."""
 
@@ -56,6 +59,9 @@ class Alone:
     rank, count = 0, 1
 
     def wait_for_first(self) -> None:
+        """See `Ranks`."""
+
+    def wait_for_save(self) -> None:
         """See `Ranks`."""
 
     def gather_numbers(self, numbers: Sequence[int]) -> list[list[int]]:

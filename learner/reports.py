@@ -135,23 +135,22 @@ class StallAlarm:
 class LagAlarm:
     """Reports when a server serves weights so old that what it plays may soon be dropped as stale."""
 
-    def __init__(self, max_policy_lag: int) -> None:
+    def __init__(self, max_policy_lag: float) -> None:
+        """`max_policy_lag`: math.inf where nothing is dropped for its age."""
         self._limit = max_policy_lag
         self._say_at = -math.inf
-        self.raised = False
 
     def check(self, now: float, lag: int) -> str:
-        """A sentence when `lag`, versions between the newest one and the oldest one served, passes half the limit.
+        """A sentence while `lag`, versions between the newest one and the oldest one served, is past half the limit.
 
-        At most one a minute; "" else.
+        At most one every SAY_EVERY_SEC; "" else.
         """
-        self.raised, before = lag > self._limit / 2, self.raised
-        if not self.raised or before or now < self._say_at:
+        if lag <= self._limit / 2 or now < self._say_at:
             return ""
         self._say_at = now + SAY_EVERY_SEC
         return (
-            f"ALARM: a server serves weights {lag} versions behind the newest; beyond {self._limit} "
-            "(learner.max_policy_lag) what is played with them is dropped as stale."
+            f"ALARM: a server is {lag} versions behind the newest; beyond {self._limit} (learner.max_policy_lag) "
+            "what is played there is dropped as stale."
         )
 
 

@@ -235,7 +235,8 @@ class _Server:
             that was never sent: a policy whose versions come fast does not keep others waiting.
         unacknowledged: (policy, version) that was sent and not acknowledged yet.
         read: the publication of `unacknowledged`, where it is read from shared memory.
-        acknowledged: version of the learner's weights that it has accepted; -1: none.
+        acknowledged: version of the learner's weights that it has accepted; before, the first that it is to have; -1:
+            there is none yet.
     """
 
     connection: str
@@ -319,7 +320,10 @@ class WeightPublisher:
 
     @property
     def version_lag(self) -> int:
-        """Versions of `learner` between the newest one and the oldest that a server has acknowledged as its newest."""
+        """Versions of `learner` between the newest one and the oldest that a server has acknowledged as its newest.
+
+        Of a server that has accepted none, those since the first that it was to have.
+        """
         served = [server.acknowledged for server in self._servers.values() if server.acknowledged >= 0]
         return max(self._posted_version - min(served), 0) if served else 0
 
@@ -408,6 +412,8 @@ class WeightPublisher:
             held_back = policy == LEARNER and version <= self.foreign_version  # the main loop is about to publish anew
             if server.versions.get(policy) == version or held_back:
                 continue
+            if policy == LEARNER and server.acknowledged < 0:
+                server.acknowledged = version  # one that accepts none falls behind, too
             in_memory = server.reads_memory and publication.write_to_memory()
             outcome = self.socket.deliver(peer, publication.frames(in_memory=in_memory))
             if outcome == "gone":  # a running server sends SERVER_HELLO again

@@ -33,6 +33,7 @@ STOP_SIGNAL = getattr(signal, "SIGUSR1", signal.SIGTERM)
 EXIT_ENDS_RUN = 78
 # Exit code of a learner's rank that lost another one: EX_TEMPFAIL of sysexits.h. All ranks start again together.
 EXIT_RANK_LOST = 75
+SAVE_PATIENCE_SEC = 600.0  # while rank 0 of a learner writes to disk, the other ranks and the supervisor wait so long
 
 
 @dataclass(frozen=True)

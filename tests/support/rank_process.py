@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,7 @@ from torch import Tensor, nn
 
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.protocol.specs import GameSpec
+from simul.learner import distributed_ranks
 from simul.learner.algorithms import ALGORITHMS, Settings
 from simul.learner.batches import ReceivedUnroll, empty_unroll
 from simul.learner.distributed_ranks import DistributedRanks
@@ -157,17 +159,24 @@ def learn_samples(rows: int, ranks: Ranks = ALONE) -> dict[str, Tensor]:
     return gradients | {f"figure {name}": torch.tensor(value) for name, value in result.figures.items()}
 
 
+WRITE_SEC = 8.0  # of a rank 0 whose disk is slow; a collective may take half as long
 SAMPLES = (9, 1)  # of the second one a rank gets nothing
 
 
 def main() -> int:
-    """Writes FOLDER/RANK-ALGORITHM.safetensors."""
+    """Writes FOLDER/RANK-ALGORITHM.safetensors; then rank 0 writes for longer than a collective may take."""
     rank, folder = int(sys.argv[1]), Path(sys.argv[2])
     with closing(DistributedRanks(rank, RANKS, folder / "meeting", torch.device("cpu"), lambda: False)) as ranks:
         for algorithm in ALGORITHMS:
             save_file(learn(algorithm, ranks), folder / f"{rank}-{algorithm}.safetensors")
         for rows in SAMPLES:
             save_file(learn_samples(rows, ranks), folder / f"{rank}-alphazero{rows}.safetensors")
+    distributed_ranks.TIMEOUT_SEC = WRITE_SEC / 2
+    with closing(DistributedRanks(rank, RANKS, folder / "saved", torch.device("cpu"), lambda: False)) as ranks:
+        if rank == 0:
+            time.sleep(WRITE_SEC)
+        ranks.wait_for_save()
+        assert ranks.gather_numbers([rank]) == [[0], [1]]
     return 0
 
 

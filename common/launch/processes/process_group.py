@@ -17,7 +17,7 @@ from simul.common.launch.processes.role_process import LOG_NAMES, ResourceMeter,
 from simul.common.launch.processes.role_reports import RoleKey, RoleReports
 from simul.common.protocol.errors import SimulError
 from simul.common.protocol.messages import Report
-from simul.common.runtime.lifecycle import EXIT_ENDS_RUN, EXIT_RANK_LOST
+from simul.common.runtime.lifecycle import EXIT_ENDS_RUN, EXIT_RANK_LOST, SAVE_PATIENCE_SEC
 from simul.common.transport import EndpointMonitor, Poller
 
 Command = Callable[[str], list[str]]  # role -> command line
@@ -271,7 +271,7 @@ class ProcessGroup:
                     raise self._death_error(member, "too often; last with ")
                 member.restart_at = now + delay
                 sentences.append(f"{self._title(child)} died ({child.exit_reason()}), restarting")
-            elif member.stop_by is not None and now >= member.stop_by:
+            elif member.stop_by is not None and now >= member.stop_by + self._save_patience_sec(child):
                 child.kill()
             elif member.restart_at is not None and now >= member.restart_at and not self._waits_for_gang(member):
                 sentences += self._needed.restore()
@@ -280,6 +280,8 @@ class ProcessGroup:
 
     def _end_gang(self, members: Sequence[_Member], now: float) -> None:
         """Where one has died by itself, the others end, too: by themselves, or killed after GANG_PATIENCE_SEC.
+
+        One that writes a checkpoint has SAVE_PATIENCE_SEC more.
 
         The end of a rank that lost another one is no death of its own, unless the other one lives, and hangs.
         """
@@ -296,6 +298,10 @@ class ProcessGroup:
         meeting = _meeting()
         for member in members:
             member.arguments = meeting
+
+    def _save_patience_sec(self, child: RoleLife) -> float:
+        report = self._reports.last_report((child.role, child.index), child.run_id)
+        return SAVE_PATIENCE_SEC if report is not None and report.metrics.get("saving") else 0.0
 
     def _waits_for_gang(self, member: _Member) -> bool:
         """True while another process of its gang still runs that is to be started again with it."""

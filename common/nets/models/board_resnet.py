@@ -76,7 +76,7 @@ class CellPolicyHead(nn.Module):
         rows = len(x) if x.device.type != "cpu" else max(1, CACHED_LOGITS // self.planes)
         weight, cells = self.conv.weight.flatten(1), x.permute(0, 2, 3, 1)
         parts = [
-            F.linear(part.flatten(0, 2), weight, self.conv.bias).view(len(part), -1).gather(1, wanted)
+            F.linear(part.flatten(0, 2), weight, self.conv.bias).view(len(part), self.planes).gather(1, wanted)
             for part, wanted in zip(cells.split(rows), cell_place.split(rows))
         ]
         logits = parts[0] if len(parts) == 1 else torch.cat(parts)

@@ -28,7 +28,8 @@ def learned_by_ranks(tmp_path_factory):
     """By (rank, algorithm): weights and figures of real ranks, in processes of their own."""
     folder = tmp_path_factory.mktemp("ranks")
     line = [sys.executable, "-m", "tests.support.rank_process"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    of_a_cluster = {"GLOO_SOCKET_IFNAME": "ib7"}  # the interface to other machines
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **of_a_cluster}
     ranks = [
         subprocess.Popen([*line, str(rank), str(folder)], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
         for rank in range(RANKS)

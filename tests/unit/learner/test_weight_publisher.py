@@ -225,6 +225,23 @@ def test_the_lag_is_that_of_the_server_that_has_accepted_the_oldest_weights(sock
     assert publisher.version_lag == 0
 
 
+@pytest.mark.parametrize("reads", [True, False])
+def test_the_lag_of_a_server_that_has_never_accepted_weights_counts_from_the_first_that_it_was_to_have(
+    socket, publisher, reads
+):
+    (socket.stopped if reads else socket.full).add(b"a")
+    socket.hello(b"a")
+    for version in range(6, 20):
+        publisher.set_weights("learner", version, b"more", ("learner",))
+        settle(socket, publisher)
+    assert publisher.version_lag == 13
+    socket.acknowledge(b"a", "learner", 6)
+    socket.stopped.clear()
+    socket.full.clear()
+    settle(socket, publisher)
+    assert publisher.version_lag == 0
+
+
 def test_a_lost_server_one_of_another_game_a_refusal_and_garbage(socket, publisher, handshake):
     socket.gone.add(b"a")
     socket.hello(b"a")

@@ -31,7 +31,7 @@ from simul.common.launch.processes.process_group import (
 from simul.common.launch.processes.role_reports import RoleReports
 from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.lifecycle import EXIT_RANK_LOST
+from simul.common.runtime.lifecycle import EXIT_RANK_LOST, SAVE_PATIENCE_SEC
 from tests.support.faults import wait_for
 
 
@@ -223,6 +223,13 @@ class Gang:
             ready = Report(role=role, index=index, run_id=life, pid=1, state="ready", metrics={}, event="")
             self.reports.add_report(ready, self.now)
 
+    def report_saving(self, index: int, *, saving: bool) -> None:
+        life = self.group.members["learner", index].child.run_id
+        report = Report(
+            role="learner", index=index, run_id=life, pid=1, state="ready", metrics={"saving": saving}, event=""
+        )
+        self.reports.add_report(report, self.now)
+
     def end(self, index: int, code: int) -> None:
         (self.lives / f"end-{index}").write_text(str(code))
         self.group.members["learner", index].child._process.wait(100)
@@ -262,6 +269,35 @@ def test_a_rank_that_hangs_when_the_others_have_lost_it_is_killed(gang):
         gang.end(index, EXIT_RANK_LOST)
     assert gang.turn() == ["rank 0 of the learner died (exit code 75), restarting"]
     gang.turn(GANG_PATIENCE_SEC)
+    gang.turn(1.0)
+    gang.turn(1.0)
+    gang.all_live(2)
+
+
+def test_a_rank_that_writes_a_checkpoint_when_the_others_have_lost_it_is_not_killed_before_that_is_over(gang):
+    gang.all_live(1)
+    gang.all_ready()
+    gang.report_saving(0, saving=True)
+    gang.end(1, 7)
+    gang.turn()
+    gang.end(2, EXIT_RANK_LOST)
+    gang.turn(SAVE_PATIENCE_SEC)
+    assert gang.group.members["learner", 0].child.exit_code() is None
+    gang.report_saving(0, saving=False)
+    gang.turn(1.0)
+    gang.turn(1.0)
+    gang.turn(1.0)
+    gang.all_live(2)
+
+
+def test_a_rank_that_hangs_in_a_save_is_killed_at_last(gang):
+    gang.all_live(1)
+    gang.all_ready()
+    gang.report_saving(0, saving=True)
+    for index in (1, 2):
+        gang.end(index, EXIT_RANK_LOST)
+    gang.turn()
+    gang.turn(GANG_PATIENCE_SEC + SAVE_PATIENCE_SEC)
     gang.turn(1.0)
     gang.turn(1.0)
     gang.all_live(2)

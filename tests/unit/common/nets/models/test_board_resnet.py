@@ -154,3 +154,15 @@ def test_listed_actions_have_the_logits_and_gradients_of_all(mapping) -> None:
     by_all = torch.autograd.grad((wanted * weights).sum() + value.sum(), parameters)
     for found, expected in zip(by_list, by_all):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("mapping", [{}, {"action_planes": 0, "action_cells": ()}])
+def test_of_no_rows_it_computes_nothing_and_a_gradient_of_zero(mapping) -> None:
+    """As a rank of the learner does whose part of a minibatch is empty."""
+    spec = spec_of(**mapping)
+    network = trained(spec).requires_grad_(True)
+    rows = [each[:0] for each in inputs(spec, 1)]
+    listed, value = network.forward_listed(*rows, torch.zeros(0, 3, dtype=torch.int64))
+    assert (listed.shape, value.shape) == ((0, 3), (0,))
+    (listed.sum() + value.sum()).backward()
+    assert all(parameter.grad is None or not parameter.grad.any() for parameter in network.parameters())
