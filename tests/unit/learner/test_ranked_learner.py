@@ -123,7 +123,7 @@ class Trainer:
 
 
 class Receiver:
-    what, arrived, version_lag = "unrolls", 0, 0
+    what, arrived, version_lag, met_server = "unrolls", 0, 0, True
 
     def __init__(self) -> None:
         self.publisher = SimpleNamespace(foreign_version=-1, has_policy=lambda name: True)
