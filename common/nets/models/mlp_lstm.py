@@ -41,7 +41,7 @@ class MlpLstm(LstmActorCritic):
         self, spec: GameSpec, hidden: int = 256, layers: int = 1, memory: bool = True, activation: str = "relu"
     ) -> None:
         super().__init__()
-        if activation not in _ACTIVATIONS:
+        if activation not in tuple(_ACTIVATIONS):
             raise ConfigError(f"activation: expected one of {', '.join(_ACTIVATIONS)}, got {activation!r}")
         if spec.observation_dtype == "uint8":
             raise ConfigError(
