@@ -56,13 +56,17 @@ TASKS: tuple[Task, ...] = (
     Task(
         "LunarLander-v3", "LunarLander-v3", 1_000_000, "gymnasium", "PPO",
         {"n_steps": 1024, "batch_size": 64, "gae_lambda": 0.98, "gamma": 0.999, "n_epochs": 4, "ent_coef": 0.01}, 16,
-        overrides=("learner.discount=0.999",),
+        overrides=(
+            "learner.discount=0.999", "learner.gae_lambda=0.98", "learner.entropy_coefficient=0.01",
+            "learner.final_learning_rate=1e-4", "network.options={hidden: 64, layers: 2, memory: false}",
+        ),
     ),
     Task(
         "masked", "benchmarks.sb3.nim:Nim", 200_000, "gymnasium", "MaskablePPO", {**_CARTPOLE, "ent_coef": 0.01}, 8,
         overrides=(
             "gymnasium.reward_scale=1.0", "network.options={hidden: 256, layers: 2, memory: false}",
-            "learner.batch_steps=1024", "learner.minibatches=4", "learner.epochs=10",
+            "learner.batch_steps=1024", "learner.minibatches=4", "learner.epochs=10", "learner.discount=0.99",
+            "learner.gae_lambda=0.98", "learner.entropy_coefficient=0.01", "learner.final_learning_rate=1e-4",
         ),
     ),
     Task(

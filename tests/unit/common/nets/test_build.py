@@ -74,6 +74,19 @@ def test_a_users_plain_module_steps_and_unrolls(flat_spec, observed):
     assert network.lowered(torch.bfloat16).inner.layer.weight.dtype == torch.float32
 
 
+def test_layers_of_tanh_begin_orthogonal_and_those_of_relu_do_not(flat_spec):
+    def bodies(activation):
+        options = {"hidden": 16, "layers": 2, "memory": False, "activation": activation}
+        return build_network(NetworkConfig("mlp_lstm", options), flat_spec).body.requires_grad_(False)
+
+    tanh, relu = bodies("tanh"), bodies("relu")
+    observation = torch.full((1, flat_spec.observation_size), 1e6)
+    assert float(tanh(observation).abs().max()) <= 1.0 < float(relu(observation).max())
+    squares = tanh[2].weight @ tanh[2].weight.T
+    torch.testing.assert_close(squares, 2 * torch.eye(16))
+    assert not torch.allclose(relu[2].weight @ relu[2].weight.T, squares)
+
+
 def test_a_network_that_cannot_take_zeros_is_a_network(flat_spec):
     assert build_network(NetworkConfig("a_users_module:NotForZeros"), flat_spec)
 
@@ -91,9 +104,11 @@ def test_a_network_that_cannot_take_zeros_is_a_network(flat_spec):
             {"hiden": 3},
             r"network.options: .* mlp_lstm has no option 'hiden'; did you mean hidden\?",
         ),
-        ("mlp_lstm", {"zzz": 3}, "no option 'zzz'. Its options are hidden, layers, memory."),
+        ("mlp_lstm", {"zzz": 3}, "no option 'zzz'. Its options are hidden, layers, memory, activation."),
         ("a_users_module:Plain", {"action": 3}, "no option 'action'; did you mean actions"),
         ("mlp_lstm", {"hidden": "many"}, "cannot be built with {'hidden': 'many'}"),
+        ("mlp_lstm", {"activation": "tan"}, "activation: expected one of relu, tanh, got 'tan'"),
+        ("mlp_lstm", {"activation": ["relu"]}, r"activation: expected one of relu, tanh, got \['relu'\]"),
         ("mlp_lstm", {"hidden": -5}, "cannot be built with {'hidden': -5}: .*negative dimension"),
         ("a_users_module:Missing", {}, "has no class 'Missing'"),
         ("no_such_module_here:X", {}, "cannot be imported"),
