@@ -162,21 +162,24 @@ class ProcessGroup:
                 has doubled.
             patience_sec: once one is ready, wait so long for the others; then return without them.
 
-        Raises RoleDied: a process ended, or READY_LIMIT_SEC passed.
+        Raises RoleDied: a process ended, or READY_LIMIT_SEC passed, without the time of a fetch from the store.
         """
-        began, some_ready_at, alert_sec = time.monotonic(), math.inf, START_ALERT_SEC
+        began, some_ready_at, alert_sec, fetching = time.monotonic(), math.inf, START_ALERT_SEC, False
         while late := self.unready(role):
             self.check_alive()
             now = time.monotonic()
+            if fetching != any(self.state_of((role, index)) == "fetching" for index in late):
+                began, alert_sec, fetching = now, START_ALERT_SEC, not fetching
             if len(late) < sum(key[0] == role for key in self.members):
                 some_ready_at = min(some_ready_at, now)
             if now - some_ready_at >= patience_sec:
                 say(f"{self._are(role, late)} not ready: the run starts without, and goes on waiting")
                 break
             if now - began >= alert_sec:
-                say(f"{self._are(role, late)} not ready after {now - began:.0f} s: slow to start, or hung")
+                why = "its checkpoints are being fetched from the store" if fetching else "slow to start, or hung"
+                say(f"{self._are(role, late)} not ready after {now - began:.0f} s: {why}")
                 alert_sec = 2 * (now - began)
-            if now - began > READY_LIMIT_SEC:
+            if not fetching and now - began > READY_LIMIT_SEC:
                 raise RoleDied(
                     f"The {ROLE_TITLES[role]} did not become ready within {READY_LIMIT_SEC:.0f} s; see logs/.", 1
                 )
@@ -184,12 +187,14 @@ class ProcessGroup:
                 break
 
     def state_of(self, key: RoleKey) -> str:
-        """The state of its last report; `starting` before the first, `stopped` or `dead` after its end."""
+        """Of its last report; before the first `fetching` or `starting`, after its end `stopped` or `dead`."""
         member = self.members[key]
         if member.child.exit_code() is not None:
             return "stopped" if member.child.exited_cleanly() else "dead"
         report = self._reports.last_report(key, member.child.run_id)
-        return "starting" if report is None else report.state
+        if report is None:
+            return "fetching" if member.child.fetching else "starting"
+        return report.state
 
     def is_current(self, report: Report) -> bool:
         """Whether a report is of the present life of its process."""
