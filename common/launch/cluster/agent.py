@@ -44,7 +44,7 @@ from simul.common.launch.processes.role_process import (
     role_command,
     role_environment,
 )
-from simul.common.launch.processes.temporary import make_folder
+from simul.common.launch.processes.temporary import NODE_KIND, has_checkpoints, keep_folder, make_folder
 from simul.common.runtime.lifecycle import STOP_SIGNAL
 from simul.common.runtime.logs import NODE_VARIABLE
 
@@ -52,7 +52,6 @@ LOOK_EVERY_SEC = 0.1
 NEWS_EVERY_SEC = 0.5
 MOST_LOG_BYTES = 256 * 1024  # of one file in one message
 DRAIN_SEC = 150.0  # after the supervisor is gone: longer than a learner may take to save
-KEPT = "kept-"  # prefix of a directory whose checkpoints the store may lack
 FAILED_START = 127  # exit code of a process that could not be started
 
 
@@ -239,13 +238,12 @@ class Agent:
             time.sleep(LOOK_EVERY_SEC)
         for role in self._roles.values():
             role.kill()
-        self._give_up_folder(keep=any(self._run_dir.checkpoints.iterdir()))
+        self._give_up_folder(keep=has_checkpoints(self._run_dir.root))
 
     def _give_up_folder(self, *, keep: bool) -> None:
-        """Remove the run directory, or keep it under a name that no later process takes for a left-over one."""
+        """Remove the run directory, or keep it under another name."""
         if keep:
-            with contextlib.suppress(OSError):
-                self._run_dir.root.rename(self._run_dir.root.with_name(f"{KEPT}{self._run_dir.root.name}"))
+            keep_folder(self._run_dir.root)
         else:
             self._run_dir.remove()
 
@@ -271,7 +269,7 @@ def main(command: Command = role_command) -> int:
     if options.working_directory is not None and options.working_directory.is_dir():
         os.chdir(options.working_directory)
     os.environ[NODE_VARIABLE] = options.node
-    Agent(make_folder("simul-node-"), sys.stdin.fileno(), sys.stdout.fileno(), command).run()
+    Agent(make_folder(NODE_KIND), sys.stdin.fileno(), sys.stdout.fileno(), command).run()
     return 0
 
 
