@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
+import shutil
 import statistics
 import sys
 import tempfile
@@ -32,6 +33,7 @@ from benchmarks.harness.promises import Promise, promises_table
 from benchmarks.harness.report import conditions, in_one_line, write_json
 from benchmarks.harness.run_files import (
     CURVES,
+    LARGEST,
     LOGS,
     MILESTONES,
     OTHER,
@@ -43,7 +45,7 @@ from benchmarks.harness.run_files import (
     measure_files,
     rows_due,
 )
-from benchmarks.harness.run_status import READY_SEC, RunStatus
+from benchmarks.harness.run_status import READY_SEC, RunStatus, Status
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.launch.monitoring.accounting import imbalances
@@ -96,8 +98,15 @@ def main() -> int:
         parser.error(
             f"--hours {options.hours:g} is too short for a reading every {options.every:g} s: set --every lower"
         )
-    with tempfile.TemporaryDirectory(prefix="simul-soak-") as folder:
-        return soak(options, RunDir(Path(folder) / "run"), Path(folder) / "up.log")
+    folder, code = Path(tempfile.mkdtemp(prefix="simul-soak-")), 1
+    try:
+        code = soak(options, RunDir(folder / "run"), folder / "up.log")
+    finally:
+        if code:
+            sys.stderr.write(f"the run directory and its logs are kept: {folder}\n")
+        else:
+            shutil.rmtree(folder)
+    return code
 
 
 def soak(options: argparse.Namespace, run_dir: RunDir, log: Path) -> int:
@@ -115,8 +124,8 @@ def soak(options: argparse.Namespace, run_dir: RunDir, log: Path) -> int:
             status.wait(lambda now: now.get("phase") == "training", READY_SEC, "it is ready")
             began, config = time.monotonic(), run_dir.read_config()
             while time.monotonic() - began < options.hours * 3600:
-                wait_until(status, began + (len(readings) + 1) * options.every)
-                readings.append(read(process.pid, run_dir, time.monotonic() - began))
+                now = wait_until(status, began + (len(readings) + 1) * options.every)
+                readings.append(read(process.pid, run_dir, now, time.monotonic() - began))
                 say(readings, options.hours)
                 if options.json:
                     write_json(options.json, {"conditions": facts, "readings": [asdict(one) for one in readings]})
@@ -132,14 +141,16 @@ def soak(options: argparse.Namespace, run_dir: RunDir, log: Path) -> int:
     return int(not kept)
 
 
-def wait_until(status: RunStatus, at: float) -> None:
-    """Until time.monotonic() is `at`. Raises MeasurementFailed where the run ends before."""
-    status.wait(lambda _: time.monotonic() >= at, at - time.monotonic() + READY_SEC, "its time was over")
+def wait_until(status: RunStatus, at: float) -> Status:
+    """The first status once time.monotonic() is `at`. Raises MeasurementFailed where the run ends before."""
+    return status.wait(
+        lambda now: time.monotonic() >= at and "processes" in now,
+        at - time.monotonic() + READY_SEC, "its time was over, with a status.json",
+    )  # fmt: skip
 
 
-def read(supervisor: int, run_dir: RunDir, seconds: float) -> Reading:
+def read(supervisor: int, run_dir: RunDir, status: Status, seconds: float) -> Reading:
     """The figures of now. A process that ends meanwhile is left out."""
-    status = read_json(run_dir, "status.json")
     roles = {str(process["name"]): int(process["pid"]) for process in status["processes"]}
     figures: dict[str, float] = {}
     for name, members in {
@@ -185,9 +196,9 @@ def verdict(readings: Sequence[Reading], summary: dict[str, object], code: int, 
     found = []
     for name in sorted({name for figures in (*first, *final) for name in figures}):
         before, after = (statistics.median(figures.get(name, 0.0) for figures in part) for part in (first, final))
-        found.append(
-            Promise(f"{name}: last readings / first", after / before if before else math.inf, MOST_GROWTH, False)
-        )
+        if name == LARGEST:  # before the first checkpoint nothing has grown
+            before = next((value for one in readings if one.seconds >= warm and (value := one.figures[name])), 0.0)
+        found.append(Promise(f"{name}: last readings / first", _ratio(after, before), MOST_GROWTH, False))
     restarts = summary.get("restarts")
     deaths = sum(restarts.values()) if isinstance(restarts, dict) else math.inf
     wrong = len(imbalances(summary)) if summary else math.inf
@@ -196,6 +207,11 @@ def verdict(readings: Sequence[Reading], summary: dict[str, object], code: int, 
         Promise("deaths of processes", deaths, 0, False), Promise("books that do not balance", wrong, 0, False),
         Promise("exit code", code, 0, False),
     ]  # fmt: skip
+
+
+def _ratio(after: float, before: float) -> float:
+    """1 where there was nothing and is nothing."""
+    return after / before if before else math.inf if after else 1.0
 
 
 def _grown_files(readings: Sequence[Reading], config: Config) -> list[Promise]:

@@ -252,6 +252,8 @@ class Learner:
             self._reporter.send(self._metrics(now), state=state, event=events[-1] if events else "")
 
     def _alarms(self, now: float) -> list[str]:
+        if not self._receiver.met_server:
+            self._alarm.postpone(now)
         return [self._alarm.check(now, self._arrived), self._lag_alarm.check(now, self._receiver.version_lag)]
 
     def _metrics(self, now: float) -> dict[str, Any]:

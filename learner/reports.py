@@ -104,6 +104,10 @@ class StallAlarm:
         self._silence_said = False
         self.raised = False
 
+    def postpone(self, now: float) -> None:
+        """Nothing can have arrived before `now`: no server has been admitted."""
+        self._advanced_at = self._arrived_at = now
+
     def record_advance(self, now: float, arrived: int) -> None:
         """The version advanced, or need not yet; `arrived`: how many arrived so far."""
         self._advanced_at, self._arrived_then, self.raised = now, arrived, False

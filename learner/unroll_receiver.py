@@ -410,6 +410,11 @@ class UnrollReceiver:
         return "unrolls" if self._sample_checker is None else "samples"
 
     @property
+    def met_server(self) -> bool:
+        """A server was admitted since process start."""
+        return self._handshake.met_server
+
+    @property
     def arrived(self) -> int:
         """Unrolls and samples received, dropped ones included."""
         return self.counts.received + self.samples.received

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, deque
-from collections.abc import Container
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,12 +47,14 @@ class ServerHandshake:
     Attributes:
         untrusted: messages of peers without the run's token, by type, since process start. No other count has them.
         events: sentences for the view, each once.
+        met_server: one was admitted since process start.
     """
 
     def __init__(self, token: str, spec_fingerprint: str, version: int = 0) -> None:
         """`version`: the newest that this run is known to have published, or is about to."""
         self.untrusted: Counter[str] = Counter()
         self.events: deque[str] = deque(maxlen=100)
+        self.met_server = False
         self._token = token
         self._spec_fingerprint = spec_fingerprint
         self._newest = version
@@ -81,6 +83,7 @@ class ServerHandshake:
             self._say(problem)
             return False
         self._admitted[peer] = hello.connection
+        self.met_server = True
         if len(self._admitted) > MOST_PEERS:
             del self._admitted[next(iter(self._admitted))]
         return True
@@ -277,6 +280,7 @@ class WeightPublisher:
         self._policies: dict[str, Publication] = {}
         self._posted_version = self._sent_version = -1  # of the policy `learner`: the newest set, the newest sent
         self._servers: dict[bytes, _Server] = {}
+        self._lost: deque[str] = deque(maxlen=MOST_PEERS)  # connections that servers are about to replace
 
     def set_weights(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
         """Replace the policy's weights. Policies outside `resident` are dropped."""
@@ -324,8 +328,12 @@ class WeightPublisher:
         if version > self._sent_version:
             self.foreign_version = max(self.foreign_version, version)
 
-    def forget_connections(self, connections: Container[str]) -> None:
-        """The unroll socket has lost these: their servers acknowledge nothing any more."""
+    def forget_connections(self, connections: Iterable[str]) -> None:
+        """The unroll socket has lost these: their servers acknowledge nothing any more, and will open others."""
+        self._lost.extend(connections)
+        self._forget_connections(connections)
+
+    def _forget_connections(self, connections: Iterable[str]) -> None:
         for peer, server in list(self._servers.items()):
             if server.connection and server.connection in connections:
                 self._forget(peer)
@@ -362,8 +370,10 @@ class WeightPublisher:
         if not self._handshake.admit(peer, hello):
             return
         self.note_served_version(hello.served_version)
+        if hello.connection and hello.connection in self._lost:  # nothing would tell that its server has left it
+            return
         assert self.socket is not None
-        self.forget_connections([hello.connection])  # its former one is lost, unacknowledged weights with it
+        self._forget_connections([hello.connection])  # its former one is lost, unacknowledged weights with it
         reads_memory = hello.shared_memory and can_share_memory(self.socket.endpoint)
         versions = {LEARNER: hello.served_version}
         self._servers[peer] = _Server(hello.connection, reads_memory, versions, acknowledged=hello.served_version)

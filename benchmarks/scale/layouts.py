@@ -95,11 +95,18 @@ def simulate_fleet(times: ServiceTimes, fleet: Fleet, warm_up_sec: float = 0.4, 
 
     At most MOST_SERVERS are simulated, with their share of workers, sessions and learner; of workers that a server
     cannot answer, as many as keep it full. So the latencies of a full fleet are too short.
+
+    Raises ValueError where a server has no worker core, or a message no row.
     """
+    if not 1 <= fleet.servers <= fleet.worker_cores:
+        raise ValueError(f"expected 1 to {fleet.worker_cores:,} servers, as many as worker cores, got {fleet.servers}")
+    if fleet.rows < 1:
+        raise ValueError(f"expected messages of at least 1 row, got {fleet.rows}")
     servers = min(fleet.servers, MOST_SERVERS)
     workers = fleet.worker_cores * servers / fleet.servers
     enough = ENOUGH * servers * loop_limit(times, fleet) * fleet.think_us * US
     simulated = max(1, round(min(workers, enough)))
+    rounded = simulated / workers if workers <= enough else 1.0  # by as much longer is a simulated worker's decision
     outcome = _simulate(
         times,
         replace(
@@ -107,12 +114,13 @@ def simulate_fleet(times: ServiceTimes, fleet: Fleet, warm_up_sec: float = 0.4, 
             servers=servers,
             worker_cores=simulated,
             sessions=round(fleet.sessions * simulated / fleet.worker_cores),
+            think_us=fleet.think_us * rounded,
             learner_us=fleet.learner_us * fleet.servers / servers,
         ),
         warm_up_sec,
         seconds,
     )
-    busy = {**outcome.busy, WORKER_STATION: outcome.busy[WORKER_STATION] * simulated / workers}
+    busy = {**outcome.busy, WORKER_STATION: outcome.busy[WORKER_STATION] * simulated / (workers * rounded)}
     return dataclasses.replace(outcome, actions_per_sec=outcome.actions_per_sec * fleet.servers / servers, busy=busy)
 
 

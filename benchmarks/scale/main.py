@@ -8,6 +8,7 @@ cores.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from benchmarks.pokemon_layers.layer import Setting
 from benchmarks.pokemon_layers.main import PURE_SELF_PLAY
 from benchmarks.pokemon_layers.training import Training
 from benchmarks.scale.layouts import fit_wake, simulate_stand
-from benchmarks.scale.scenarios import SERVERS, tables
+from benchmarks.scale.scenarios import SERVERS, WORKER_CORES, tables
 from benchmarks.scale.stand import ROUTES, ROW_BYTES, SPEC, measure, measure_pings, stands
 from benchmarks.scale.times import Measured, ServiceTimes, fit
 from benchmarks.serving.policy import NETWORK
@@ -50,12 +51,14 @@ def main() -> int:
             _write(options.file, so_far)
         if options.training:
             _write(options.file, msgspec.structs.replace(so_far, training_us=measure_training(options.training)))
-    if not options.file.exists():
-        sys.stderr.write(
-            f"There is no {options.file}: expected service times. Run `make bench-scale` or --step measure.\n"
-        )
-        return 2
-    measured = msgspec.json.decode(options.file.read_bytes(), type=Measured)
+    try:
+        measured = msgspec.json.decode(options.file.read_bytes(), type=Measured)
+    except OSError as error:
+        return _no_times(f"{options.file} cannot be read: {error.strerror}")
+    except msgspec.DecodeError as error:
+        return _no_times(f"{options.file} holds no service times: {error}")
+    if not measured.routes:
+        return _no_times(f"{options.file} holds no service times: no route was measured")
     sys.stdout.write(f"{in_one_line(measured.conditions)}\n\n{times_table(measured)}\n")
     promises: list[Promise] = []
     if "validate" in steps:
@@ -77,7 +80,18 @@ def _options() -> argparse.Namespace:
         "--training", type=float, default=15.0, metavar="SEC",
         help="length of the window of `simul up`, for learner, hosts and workers; 0: leave it out",
     )  # fmt: skip
-    return parser.parse_args()
+    options = parser.parse_args()
+    for servers in options.servers or ():
+        if not 1 <= servers <= WORKER_CORES:
+            parser.error(f"argument --servers: expected 1 to {WORKER_CORES:,}, as many as worker cores, got {servers}")
+    for rows in options.rows or ():
+        if rows < 1:
+            parser.error(f"argument --rows: expected at least 1, got {rows}")
+    if not (math.isfinite(options.seconds) and options.seconds > 0):
+        parser.error(f"argument --seconds: expected a number above 0, got {options.seconds}")
+    if not (math.isfinite(options.training) and options.training >= 0):
+        parser.error(f"argument --training: expected 0 or a number above it, got {options.training}")
+    return options
 
 
 def measure_times(routes: Sequence[str], sizes: Sequence[int], seconds: float) -> Iterator[Measured]:
@@ -162,6 +176,11 @@ def times_table(measured: Measured) -> str:
     return markdown_table(("us", *measured.routes), rows) + (
         f"\n\n`simul up`, us a decision: {training}" * bool(training)
     )
+
+
+def _no_times(why: str) -> int:
+    sys.stderr.write(f"{why}. Expected service times as `make bench-scale` or --step measure writes them.\n")
+    return 2
 
 
 def _say(line: str) -> None:

@@ -124,6 +124,7 @@ def arithmetic(measured: Measured, route: str, costs: dict[str, float]) -> str:
     """What follows from the rates by multiplication alone."""
     supply = WORKER_CORES * 1e6 / (costs["hosts"] + costs["workers"])
     unroll_bytes = UnrollLayout(SPEC, UNROLL_LENGTH, 2 * HIDDEN).place_bytes
+    unroll_bits = 8 * unroll_bytes / UNROLL_LENGTH  # of a decision, in unrolls of full length
     servers = 32
     ping = sum(measured.ping_us.get(route, {}).values())
     weights_gbit = servers * measured.weights_bytes * 8 / 1e9
@@ -132,6 +133,8 @@ def arithmetic(measured: Measured, route: str, costs: dict[str, float]) -> str:
         ["decisions of the worker cores", f"{supply:,.0f}/s"],
         ["STEP rows", f"{supply * measured.row_bytes * 8 / 1e9:.0f} Gbit/s"],
         ["learner cores", f"{supply * costs['learner'] * US:,.0f}"],
+        ["unrolls into the learner", f"{supply * unroll_bits / 1e9:.0f} Gbit/s"],
+        [f"decisions whose unrolls fill {LINK_GBIT:.0f} Gbit/s", f"{LINK_GBIT * 1e9 / unroll_bits:,.0f}/s"],
         ["versions a second with learner.batch_steps=4096", f"{supply / 4096:,.0f}"],
         ["weights to 32 servers at that rate", f"{supply / 4096 * weights_gbit:,.0f} Gbit/s"],
         ["batch_steps for five versions a second", f"{supply / VERSIONS_PER_SEC:,.0f}"],

@@ -27,7 +27,7 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, check_state, file_to_state
-from simul.common.protocol.errors import UnreadableWeightsError, WeightsError
+from simul.common.protocol.errors import ConfigError, UnreadableWeightsError, WeightsError
 from simul.common.protocol.messages import MOST_VERSION, Weights
 from simul.common.protocol.shared_memory import open_sealed
 from simul.common.protocol.specs import GameSpec
@@ -189,6 +189,7 @@ class WeightUpdates:
         self._log = log
         self._verifier = ThreadPoolExecutor(1, thread_name_prefix="weights-verifier")
         self._pending: deque[tuple[Weights, Future[PreparedWeights]]] = deque()
+        self._defect = ""  # what the network raised when an engine was built for it
 
     def sockets(self) -> tuple[DealerSocket, ...]:
         """Sockets that become readable when weights arrive."""
@@ -242,7 +243,7 @@ class WeightUpdates:
             reason = str(error)
         except Exception as error:  # noqa: BLE001 - a user's own network may raise anything while it is built
             self._log.exception("what serves %s could not be built", weights.policy)
-            reason = f"{type(error).__name__}: {error}"
+            reason = self._defect = f"{type(error).__name__}: {error}"
         else:
             self._statistics.swaps += 1
             self._statistics.weights_in_memory += bool(weights.path)
@@ -256,10 +257,18 @@ class WeightUpdates:
         return event
 
     def wait_for_first(self, checkpoints: Path, stop: StopFlag) -> None:
-        """Take the living learner's weights; else, after a while, the newest checkpoint's. Waits for either."""
+        """Take the living learner's weights; else, after a while, the newest checkpoint's. Waits for either.
+
+        Raises ConfigError where the network itself raises: other weights would not help.
+        """
         patience = time.monotonic() + LEARNER_PATIENCE_SEC
         while not self._policies.ready and not stop:
             self.poll(time.monotonic())
+            if self._defect and not self._policies.ready:
+                raise ConfigError(
+                    f"The network cannot be served here: {self._defect}. The log of the inference server says where; "
+                    "where the type of numbers is at fault, set server.precision=float32."
+                )
             if not self._policies.ready and time.monotonic() > patience:
                 patience = float("inf")
                 for note in self._policies.install_newest(checkpoints):

@@ -1,11 +1,13 @@
 """The server's two connections to the learner: unrolls and samples out, weights in.
 
 The learner grants credits, one for each unroll or batch of samples; without credits nothing is sent, so no sender ever
-blocks. A learner that is silent for SILENT_AFTER_SEC counts as dead: the sockets are opened anew, and what comes is
-dropped (and counted) until it answers. Places of shared memory that it had not read yet are taken back.
+blocks. CREDIT is the heartbeat of the learner, several times a second. One that sends none for SILENT_AFTER_SEC counts
+as dead: the sockets are opened anew, and what comes is dropped (and counted) until it answers. Places of shared memory
+that it had not read yet are taken back.
 
-The learner knows a server by its connection. Where that of the unrolls is lost, it sends nothing on either one until
-they are opened anew. Where only that of the weights is lost, libzmq connects again, and SERVER_HELLO follows there.
+The learner knows a server by its connection. Where that of the unrolls is lost, it grants nothing more until both are
+opened anew, although weights may still arrive. Where only that of the weights is lost, libzmq connects again, and
+SERVER_HELLO follows there.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ class _Lane:
         return self._credit - self._sent if self.unrolls is not None else 0
 
     def alive(self, now: float) -> bool:
-        """True if the rank sent something within SILENT_AFTER_SEC."""
+        """True if the rank sent CREDIT within SILENT_AFTER_SEC."""
         return now - self.heard_at < SILENT_AFTER_SEC
 
     def connect(self, now: float, hello: ServerHello, memory: UnrollMemory | None) -> None:
@@ -183,7 +185,7 @@ class LearnerLink:
         return [socket for lane in self._lanes for socket in lane.sockets]
 
     def alive(self, now: float) -> bool:
-        """True if the learner sent something within SILENT_AFTER_SEC."""
+        """True if a rank of the learner sent CREDIT within SILENT_AFTER_SEC."""
         return any(lane.alive(now) for lane in self._lanes)
 
     def has_room(self, now: float) -> bool:
@@ -271,7 +273,8 @@ class LearnerLink:
         received: list[Received] = []
         for socket in lane.sockets:
             while (frames := socket.receive()) is not None:
-                lane.heard_at = now
+                if socket is lane.unrolls:  # weights may arrive while the learner does not know the other connection
+                    lane.heard_at = now
                 try:
                     message, tensors = self._codec.decode(frames)
                     if isinstance(message, Credit):

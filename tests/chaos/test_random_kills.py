@@ -2,11 +2,64 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
 import sys
+from collections import Counter
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
 
+import psutil
 import pytest
 
-from tests.support.random_kills import run
+from tests.support import random_kills
+from tests.support.faults import wait_for
+from tests.support.random_kills import RandomKiller, run
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")
+def test_only_processes_of_the_run_that_live_get_a_signal() -> None:
+    with ExitStack() as opened:
+
+        def process(name: str, age_sec: float = 0.0) -> dict[str, Any]:
+            child = opened.enter_context(subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE))
+            opened.callback(child.kill)
+            children[name] = child
+            created = psutil.Process(child.pid).create_time() - age_sec
+            return {"name": name, "pid": child.pid, "create_time": created, "state": "ready"}
+
+        class Dice(random.Random):
+            """Draws the first of all. `doomed` ends as it is drawn."""
+
+            def choice(self, seq: Any) -> Any:
+                if seq[0][0] == "doomed":
+                    children["doomed"].kill()
+                    children["doomed"].wait()
+                return seq[0]
+
+            def uniform(self, a: float, b: float) -> float:
+                return 0.0
+
+        children: dict[str, subprocess.Popen[bytes]] = {}
+        listed = [process("of another program", age_sec=60.0), process("ended"), process("doomed"), process("struck")]
+        children["ended"].kill()  # and not waited for: the pid is a zombie's
+        wait_for(lambda: psutil.Process(listed[1]["pid"]).status() == psutil.STATUS_ZOMBIE)
+        killer = RandomKiller(SimpleNamespace(status=lambda: {"processes": listed}), seed=1)  # type: ignore[arg-type]
+        killer._rng = Dice()
+        killer.strike()
+        assert children["struck"].wait(60) < 0
+        assert children["of another program"].poll() is None
+        assert killer.done == Counter({"struck SIGKILL": 1})
+
+
+@pytest.mark.parametrize(("given", "kills"), [((), 60), (("--kills", "0"), 0)])
+def test_no_kills_are_none(given: tuple[str, ...], kills: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[int] = []
+    monkeypatch.setattr(random_kills, "run", lambda game, kills, seed, root, learn: ran.append(kills) or {})
+    monkeypatch.setattr(sys, "argv", ["random_kills", "pokemon", *given])
+    assert random_kills.main() == 0
+    assert ran == [kills]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ import pytest
 
 from simul.common.config.run_directory import RunDir
 from simul.common.protocol.codec import Codec, encode
-from simul.common.protocol.messages import TO_LEARNER, Credit, Unroll
+from simul.common.protocol.messages import TO_LEARNER, Credit, Unroll, Weights
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout, unroll_at
 from simul.common.transport import RouterSocket
 from simul.inference_server.unrolls.buffer import UnrollMemory
 from simul.inference_server.unrolls.learner_link import SILENT_AFTER_SEC, LearnerLink
+from tests.support.faults import wait_for
 from tests.support.stand import PATIENCE_SEC
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
@@ -135,3 +137,21 @@ def test_what_waited_for_a_learner_goes_to_one_that_cannot_open_the_memory_throu
     assert ends.offer(2)
     assert np.array_equal(ends.heard(1)[0][1]["reward"], [2.0, 2.0])
     assert (ends.link.in_memory, ends.link.taken_back) == (0, 0)
+
+
+def test_weights_alone_do_not_keep_a_lost_connection_for_unrolls(ends, tmp_path) -> None:
+    """The learner no longer knows the server there, and sends weights on the other connection."""
+    weights = RouterSocket(RunDir(tmp_path).endpoint("weights"))
+    with closing(weights):
+        ends.meet(total=2, memory=True)
+        wait_for(lambda: weights.raw.poll(0))
+        peer, _ = weights.receive()
+        ends.now += SILENT_AFTER_SEC
+        data = np.zeros(1, np.uint8)
+        message = Weights(policy="learner", policy_version=1, fingerprint="", resident=("learner",))
+        weights.send(peer, encode(message, {"safetensors": data}))
+        wait_for(lambda: ends.link.sockets()[1].raw.poll(0))
+        assert [each.policy_version for each, _ in ends.link.poll(ends.now, 0)] == [1]
+        assert not ends.offer(0)
+        ends.meet(total=2, memory=True)
+        assert ends.offer(0)

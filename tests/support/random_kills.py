@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import random
 import signal
 import subprocess
@@ -27,6 +26,7 @@ from typing import Any
 import psutil
 
 from simul.common.launch.monitoring.accounting import imbalances
+from simul.common.launch.processes.run_lock import SAME_START_SEC
 from simul.common.runtime.installation import ROOT
 from tests.support.command import Simul
 
@@ -65,29 +65,34 @@ class RandomKiller:
         self.done: Counter[str] = Counter()
 
     def strike(self) -> None:
-        """One signal, once there is a process that may get one."""
-        while not (victims := self._victims()):
-            time.sleep(0.2)
-        name, pid, ready = self._rng.choice(victims)
-        kind = self._rng.choice(SIGNALS)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, getattr(signal, kind))
-            if kind == "SIGSTOP":
-                time.sleep(self._rng.uniform(0.05, LONGEST_STOP_SEC))
-                os.kill(pid, signal.SIGCONT)
-            else:
-                self._deaths.setdefault(name, []).append(time.monotonic())
-                (self._spared.discard if ready else self._spared.add)(name)
+        """One signal, once there is a process that may get one. Where it is gone by then, another is drawn."""
+        while True:
+            while not (victims := self._victims()):
+                time.sleep(0.2)
+            name, process, ready = self._rng.choice(victims)
+            kind = self._rng.choice(SIGNALS)
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(getattr(signal, kind))
+                break
         self.done[f"{name} {kind}"] += 1
+        if kind == "SIGSTOP":
+            time.sleep(self._rng.uniform(0.05, LONGEST_STOP_SEC))
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGCONT)
+        else:
+            self._deaths.setdefault(name, []).append(time.monotonic())
+            (self._spared.discard if ready else self._spared.add)(name)
         time.sleep(self._rng.uniform(0.0, 3.0))
 
-    def _victims(self) -> list[tuple[str, int, bool]]:
-        """(name, pid, ready) of those that may be struck now."""
+    def _victims(self) -> list[tuple[str, psutil.Process, bool]]:
+        """(name, process, ready) of those that may be struck now."""
         found = []
-        for process in self._simul.status().get("processes", []):
-            found.append((process["name"], process["pid"], process["state"] == "ready"))
-            if "worker" in process["name"]:
-                found += [(f"host of {process['name']}", pid, True) for pid in _hosts(process["pid"])]
+        for listed in self._simul.status().get("processes", []):
+            if (process := _living(listed["pid"], listed["create_time"])) is None:
+                continue
+            found.append((listed["name"], process, listed["state"] == "ready"))
+            if "worker" in listed["name"]:
+                found += [(f"host of {listed['name']}", host, True) for host in _hosts(process)]
         return [victim for victim in found if self._may_die(victim[0], ready=victim[2])]
 
     def _may_die(self, name: str, *, ready: bool) -> bool:
@@ -96,10 +101,19 @@ class RandomKiller:
         return len(recent) < limit and (ready or name not in self._spared)
 
 
-def _hosts(worker: int) -> list[int]:
+def _living(pid: int, create_time: float) -> psutil.Process | None:
+    """The process that status.json names; None where it has ended, also where another one has its pid now."""
     try:
-        children = psutil.Process(worker).children()
-        return [child.pid for child in children if "host.mjs" in " ".join(child.cmdline())]
+        process = psutil.Process(pid)
+        same = abs(process.create_time() - create_time) < SAME_START_SEC
+        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+    except psutil.Error:
+        return None
+
+
+def _hosts(worker: psutil.Process) -> list[psutil.Process]:
+    try:
+        return [child for child in worker.children() if "host.mjs" in " ".join(child.cmdline())]
     except psutil.Error:
         return []
 
@@ -174,7 +188,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     options = parser.parse_args()
     for game in options.games or GAMES:
-        kills = options.kills or KILLS[game]
+        kills = KILLS[game] if options.kills is None else options.kills
         sys.stdout.write(f"{game}: {kills} signals, seed {options.seed}\n")
         with tempfile.TemporaryDirectory(prefix="random-kills-") as folder:
             summary = run(game, kills, options.seed, Path(folder) / "run", learn=game == "chaos")

@@ -108,7 +108,7 @@ class AgentRole:
         """Of this moment."""
         if self.process is not None:
             self.process.measure(self.meter)
-        return Usage(self.meter.cpu_percent, self.meter.rss_mb, self.meter.children_rss_mb)
+        return Usage(self.meter.cpu_percent, self.meter.rss_mb, self.meter.children_rss_mb, self.meter.cpu_sec)
 
     def _begin(self) -> None:
         if not self.wanted.first:

@@ -220,4 +220,4 @@ class RemoteRole(RoleLife):
     def measure(self, meter: ResourceMeter) -> None:
         """The figures that its agent sent last."""
         usage = self.usage if self._exit_code is None else Usage(0.0, 0.0, 0.0)
-        meter.take_over(usage.cpu_percent, usage.rss_mb, usage.children_rss_mb)
+        meter.take_over(usage.cpu_percent, usage.rss_mb, usage.children_rss_mb, usage.cpu_sec)

@@ -67,11 +67,12 @@ class AgentHello(_Message, frozen=True, tag="hello"):
 
 
 class Usage(msgspec.Struct, frozen=True, array_like=True):
-    """Processor (percent of a core) and memory (MiB) of a process and of its descendants."""
+    """Processor (percent of a core, and seconds so far) and memory (MiB) of a process and of its descendants."""
 
     cpu_percent: float
     rss_mb: float
     children_rss_mb: float
+    cpu_sec: float = 0.0
 
 
 class News(_Message, frozen=True, tag="news"):

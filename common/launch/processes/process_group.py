@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from types import TracebackType
 from typing import Self
@@ -25,6 +25,7 @@ Launch = Callable[[str, int, int, Sequence[str]], RoleLife]  # (role, index, thr
 
 READY_LIMIT_SEC = 300.0
 START_ALERT_SEC = 15.0  # a start takes seconds, on a loaded machine some more
+IDLE_SHARE = 0.01  # of a core: a process that starts, and uses less, waits or hangs
 ROLE_TITLES = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
 NEEDED_FILE_NAMES = ("config.yaml", "spec.json", "token")  # what a role reads when it starts
 
@@ -53,6 +54,39 @@ class RestartPolicy:
         if len(self._deaths) >= self._most_deaths or self._failed_starts >= MOST_FAILED_STARTS:
             return None
         return min(FIRST_DELAY_SEC * 2.0 ** (len(self._deaths) - 1), LONGEST_DELAY_SEC)
+
+
+class StartAlerts:
+    """Which processes to name that are late to become ready. Pure: time is an argument.
+
+    Those that have hardly used the processor since the last look: after START_ALERT_SEC, and each time that the wait
+    has doubled. The others, which are slow, as on a loaded machine: after twice as long, and four times as long again.
+    """
+
+    def __init__(self, began: float) -> None:
+        self._began = self._looked_at = began
+        self._cpu_sec: dict[int, float] = {}
+        self._idle_alert_sec, self._slow_alert_sec = START_ALERT_SEC, 2 * START_ALERT_SEC
+
+    def due(self, now: float) -> bool:
+        """Whether the next look is due."""
+        return now - self._looked_at >= START_ALERT_SEC / 3
+
+    def look(self, now: float, cpu_sec: Mapping[int, float]) -> tuple[list[int], list[int]]:
+        """`cpu_sec`: processor seconds of each late process so far. Returns the idle and the slow ones to name now."""
+        least = IDLE_SHARE * (now - self._looked_at)
+        idle = [index for index, used in cpu_sec.items() if used - self._cpu_sec.get(index, 0.0) <= least]
+        slow = [index for index in cpu_sec if index not in idle]
+        self._looked_at, self._cpu_sec, waited = now, dict(cpu_sec), now - self._began
+        if waited < self._idle_alert_sec:
+            idle = []
+        elif idle:
+            self._idle_alert_sec = 2 * waited
+        if waited < self._slow_alert_sec:
+            slow = []
+        elif slow:
+            self._slow_alert_sec = 4 * waited
+        return idle, slow
 
 
 class NeededFiles:
@@ -158,33 +192,45 @@ class ProcessGroup:
         """Wait for every process of `role`; `meanwhile` is called often and returns True to stop waiting.
 
         Args:
-            say: gets a sentence that names those that are not ready, after START_ALERT_SEC and each time that the wait
-                has doubled.
+            say: gets sentences that name those that are not ready, see `StartAlerts`.
             patience_sec: once one is ready, wait so long for the others; then return without them.
 
         Raises RoleDied: a process ended, or READY_LIMIT_SEC passed, without the time of a fetch from the store.
         """
-        began, some_ready_at, alert_sec, fetching = time.monotonic(), math.inf, START_ALERT_SEC, False
+        began, some_ready_at, fetching = time.monotonic(), math.inf, False
+        alerts = StartAlerts(began)
         while late := self.unready(role):
             self.check_alive()
             now = time.monotonic()
             if fetching != any(self.state_of((role, index)) == "fetching" for index in late):
-                began, alert_sec, fetching = now, START_ALERT_SEC, not fetching
+                began, alerts, fetching = now, StartAlerts(now), not fetching
             if len(late) < sum(key[0] == role for key in self.members):
                 some_ready_at = min(some_ready_at, now)
             if now - some_ready_at >= patience_sec:
                 say(f"{self._are(role, late)} not ready: the run starts without, and goes on waiting")
                 break
-            if now - began >= alert_sec:
-                why = "its checkpoints are being fetched from the store" if fetching else "slow to start, or hung"
-                say(f"{self._are(role, late)} not ready after {now - began:.0f} s: {why}")
-                alert_sec = 2 * (now - began)
+            if alerts.due(now):
+                cpu_sec = {index: self._cpu_sec((role, index)) for index in late}
+                idle, slow = alerts.look(now, cpu_sec)
+                waited = f"not ready after {now - began:.0f} s"
+                if idle:
+                    why = "its checkpoints are being fetched from the store" if fetching else "slow to start, or hung"
+                    say(f"{self._are(role, idle)} {waited}: {why}")
+                if slow:
+                    used = ", ".join(f"{cpu_sec[index]:.0f} s" for index in slow)
+                    say(f"{self._are(role, slow)} {waited}: a slow start ({used} of processor time)")
             if not fetching and now - began > READY_LIMIT_SEC:
                 raise RoleDied(
                     f"The {ROLE_TITLES[role]} did not become ready within {READY_LIMIT_SEC:.0f} s; see logs/.", 1
                 )
             if meanwhile():
                 break
+
+    def _cpu_sec(self, key: RoleKey) -> float:
+        """Processor seconds of this life of a process so far."""
+        member = self.members[key]
+        member.child.measure(member.meter)
+        return member.meter.cpu_sec
 
     def state_of(self, key: RoleKey) -> str:
         """Of its last report; before the first `fetching` or `starting`, after its end `stopped` or `dead`."""

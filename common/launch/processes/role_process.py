@@ -206,11 +206,14 @@ def _popen(line: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) 
 
 
 class ResourceMeter:
-    """CPU (percent of a core) and memory (MiB) of a role process and of its descendants (simulator hosts)."""
+    """CPU (percent of a core) and memory (MiB) of a role process and of its descendants (simulator hosts).
+
+    `cpu_sec`: processor seconds that they have used so far.
+    """
 
     def __init__(self) -> None:
         self._known: dict[int, psutil.Process] = {}
-        self.cpu_percent = 0.0
+        self.cpu_percent = self.cpu_sec = 0.0
         self.rss_mb = 0.0
         self.children_rss_mb = 0.0
         self.peak_rss_mb = 0.0
@@ -224,18 +227,20 @@ class ResourceMeter:
         except psutil.Error:
             family = []
         self._known = {process.pid: self._known.get(process.pid, process) for process in family}
-        cpu, memory = 0.0, {}
+        cpu, used, memory = 0.0, 0.0, {}
         for number, process in self._known.items():
             with contextlib.suppress(psutil.Error):
                 cpu += process.cpu_percent(None)
+                used += sum(process.cpu_times()[:4])  # user and system, of itself and of children that have ended
                 memory[number] = process.memory_info().rss / 2**20
-        self.cpu_percent = round(cpu, 1)
+        self.cpu_percent, self.cpu_sec = round(cpu, 1), used
         self.rss_mb = round(memory.pop(pid, 0.0), 1)
         self.children_rss_mb = round(sum(memory.values()), 1)
         self._raise_peaks()
 
-    def take_over(self, cpu_percent: float, rss_mb: float, children_rss_mb: float) -> None:
+    def take_over(self, cpu_percent: float, rss_mb: float, children_rss_mb: float, cpu_sec: float) -> None:
         """Figures that were measured on another machine."""
+        self.cpu_sec = cpu_sec
         self.cpu_percent, self.rss_mb, self.children_rss_mb = cpu_percent, rss_mb, children_rss_mb
         self._raise_peaks()
 

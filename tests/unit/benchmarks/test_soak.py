@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from benchmarks import soak
 from benchmarks.harness.processes import MeasurementFailed
 from benchmarks.harness.run_files import (
     CURVES,
+    LARGEST,
     LOGS,
     MIB,
     MILESTONES,
@@ -25,6 +29,7 @@ from benchmarks.harness.run_files import (
     measure_files,
     rows_due,
 )
+from benchmarks.harness.run_status import RunStatus
 from benchmarks.soak import Reading, verdict
 from simul.common.config.checkpoint_meta import META_FILE, read_meta
 from simul.common.config.run_directory import RunDir
@@ -155,6 +160,47 @@ def test_what_was_not_there_at_first_has_grown() -> None:
     readings = _readings(lambda hour: 100.0)
     late = [replace(one, figures={**one.figures, "x, MiB": 1.0}) for one in readings[-100:]]
     assert _failed([*readings[:-100], *late]) == ["x, MiB: last readings / first"]
+
+
+def test_the_largest_checkpoint_is_compared_with_the_first_that_there_was() -> None:
+    def failed(size: Callable[[float], float]) -> list[str]:
+        return _failed([
+            replace(one, figures={LARGEST: size(one.seconds / HOUR)}) for one in _readings(lambda hour: 100.0)
+        ])  # fmt: skip
+
+    assert failed(lambda hour: 0.0) == [], "there is none"
+    assert failed(lambda hour: 5.0 if hour > 4 else 0.0) == []
+    assert failed(lambda hour: 5.0 if hour > 1.3 else 0.0) == [], "the first came amid the first readings"
+    assert failed(lambda hour: hour if hour > 4 else 0.0) == ["largest checkpoint, MiB: last readings / first"]
+
+
+def test_a_run_without_a_status_is_a_sentence(tmp_path: Path) -> None:
+    log = tmp_path / "up.log"
+    log.write_text("last words")
+    ended = subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"])
+    ended.wait()
+    with pytest.raises(MeasurementFailed, match="exit code 3 before its time was over, with a status"):
+        soak.wait_until(RunStatus(RunDir(tmp_path), ended, log), 0.0)
+
+
+@pytest.mark.parametrize("outcome", [0, 1, MeasurementFailed("it ended")])
+def test_the_folder_of_a_run_that_failed_is_kept_and_named(
+    outcome: int | Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(options: object, run_dir: RunDir, log: Path) -> int:
+        log.write_text("log")
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(sys, "argv", ["soak"])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(soak, "soak", run)
+    with pytest.raises(MeasurementFailed) if isinstance(outcome, Exception) else nullcontext():
+        assert soak.main() == outcome
+    kept = list(tmp_path.glob("simul-soak-*/up.log"))
+    assert len(kept) == bool(outcome)
+    assert all(f"kept: {path.parent}" in capsys.readouterr().err for path in kept)
 
 
 def test_deaths_an_exit_code_and_a_missing_summary_fail() -> None:

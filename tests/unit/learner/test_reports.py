@@ -1,12 +1,16 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from simul.common.launch.monitoring.curves import LEARNER_FIGURES
-from simul.learner.learner import linear
+from simul.common.protocol.messages import PROTOCOL, ServerHello
+from simul.learner.learner import Learner, linear
 from simul.learner.reports import FIGURES, STALL_AFTER_SEC, LagAlarm, StallAlarm, Statistics, lag_histogram
 from simul.learner.trainer import Trained
 from simul.learner.unroll_trainer import policy_lags
 from simul.learner.update import UpdateResult
+from simul.learner.weight_publisher import ServerHandshake
 
 
 def test_lag_is_counted_per_step_and_the_bootstrap_row_is_no_step(draw):
@@ -63,6 +67,23 @@ def test_a_silence_before_the_first_unroll_is_no_time_in_which_nothing_was_learn
     assert not alarm.check(92.0, arrived=9)
     assert not alarm.check(150.0, arrived=10)
     assert "not advanced for 61 s, although 11 unrolls" in alarm.check(153.0, arrived=11)
+
+
+@pytest.mark.parametrize("token", ["", "the run's"])
+def test_no_unroll_is_missed_before_a_server_was_admitted(token: str) -> None:
+    handshake = ServerHandshake("the run's", "spec")
+    receiver = SimpleNamespace(version_lag=0)
+    parts = SimpleNamespace(_receiver=receiver, _alarm=StallAlarm(0.0), _lag_alarm=LagAlarm(20), _arrived=0)
+
+    def said(now: float) -> list[str]:
+        receiver.met_server = handshake.met_server
+        return [sentence for sentence in Learner._alarms(parts, now) if sentence]  # type: ignore[arg-type]
+
+    assert not said(5 * STALL_AFTER_SEC)
+    handshake.admit(b"peer", ServerHello(protocol=PROTOCOL, spec_fingerprint="spec", token=token))
+    assert not said(6 * STALL_AFTER_SEC - 1)
+    late = [] if not token else ["No unroll has arrived for 60 s: is a game played, and recorded?"]
+    assert said(6 * STALL_AFTER_SEC) == late
 
 
 def test_the_alarm_speaks_once_where_no_unroll_arrives_any_longer():

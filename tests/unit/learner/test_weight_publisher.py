@@ -270,6 +270,7 @@ def test_a_peer_without_the_runs_token_gets_nothing_and_changes_nothing(socket, 
 def test_a_run_without_a_token_trusts_nobody(socket):
     handshake = ServerHandshake("", SPEC)
     assert not handshake.admit(b"a", ServerHello(protocol=PROTOCOL, spec_fingerprint=SPEC))
+    assert not handshake.met_server
 
 
 @pytest.mark.parametrize("served", [9223372036854775800, 10**9, 5 + MOST_UNNOTED + 1, -2])
@@ -359,6 +360,18 @@ def test_what_a_lost_connection_owed_is_released(socket, publisher, how):
         settle(socket, publisher)
     assert anonymous_files() == before
     assert sent(socket) == [("learner", 5)]
+
+
+def test_a_connection_that_the_unroll_socket_has_lost_gets_no_weights_when_it_greets_again(socket, publisher):
+    socket.stopped.add(b"a")
+    publisher.forget_connections(["", "of a"])
+    for peer in (b"a", b"b"):
+        socket.hello(peer, served=4)
+    publisher.set_weights("learner", 6, b"six", ("learner",))
+    settle(socket, publisher)
+    assert not sent(socket, b"a")
+    assert sent(socket, b"b") == [("learner", 6)]
+    assert publisher.version_lag == 0, "it would never acknowledge, and its lag would grow"
 
 
 def test_a_policy_whose_versions_come_fast_does_not_keep_others_waiting(socket, publisher):

@@ -80,6 +80,21 @@ def test_a_fleet_with_servers_to_spare_plays_what_its_workers_can() -> None:
     assert found.bottleneck == "worker cores"
 
 
+def test_a_number_of_servers_that_divides_no_worker_cores_makes_none_of_them_faster() -> None:
+    fleet = Fleet(servers=30, rows=8, row_bytes=ROW_BYTES, worker_cores=40, sessions=640)  # 2.7 cores for two servers
+    found = simulate_fleet(TIMES, fleet, 0.1, 0.2)
+    own_us = 1 + 40.0 / 8
+    assert found.actions_per_sec == pytest.approx(40e6 / (415 + own_us), rel=0.05)
+    assert found.actions_per_sec < fleet.supply
+
+
+@pytest.mark.parametrize(("servers", "rows"), [(0, 8), (-3, 8), (41, 8), (1, 0)])
+def test_a_fleet_that_cannot_be_is_refused(servers: int, rows: int) -> None:
+    fleet = Fleet(servers=servers, rows=rows, row_bytes=ROW_BYTES, worker_cores=40, sessions=640)
+    with pytest.raises(ValueError, match="expected"):
+        simulate_fleet(TIMES, fleet)
+
+
 def test_a_learner_that_is_full_holds_the_servers_back() -> None:
     fleet = Fleet(servers=4, rows=64, row_bytes=ROW_BYTES, worker_cores=40, sessions=10_240, learner_ranks=2)
     found = simulate_fleet(TIMES, fleet, 0.5, 2.0)

@@ -23,6 +23,8 @@ def test_the_arithmetic_multiplies_what_was_measured(earlier: Measured) -> None:
     assert rows["decisions of the worker cores"] == "2,409,639/s"  # 10^9 / 415
     assert rows["STEP rows"] == "56 Gbit/s"
     assert rows["learner cores"] == "258"
+    assert rows["unrolls into the learner"] == "59 Gbit/s"  # 97,558 bytes for 32 decisions
+    assert rows["decisions whose unrolls fill 25 Gbit/s"] == "1,025,031/s"
     assert rows["versions a second with learner.batch_steps=4096"] == "588"
     assert rows["a connection for each of 10^6 people, one PING a second"] == "41.7 cores"
 
@@ -47,7 +49,34 @@ def test_service_times_are_shown_by_route(earlier: Measured) -> None:
     assert "| proxy_message | 0.0 | 0.0 | 0.0 | 81.0 | 81.0 |" in table
 
 
-def test_without_service_times_the_command_says_what_is_missing(tmp_path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(sys, "argv", ["bench", "--step", "simulate", "--file", str(tmp_path / "none.json")])
+@pytest.mark.parametrize("content", [None, b"", b"# A text\n", b"\xff", b"{}", b"directory"])
+def test_without_service_times_the_command_says_what_is_missing(content, tmp_path, monkeypatch, capsys) -> None:
+    path = tmp_path / "times.json"
+    if content == b"directory":
+        path.mkdir()
+    elif content is not None:
+        path.write_bytes(content)
+    monkeypatch.setattr(sys, "argv", ["bench", "--step", "simulate", "--file", str(path)])
     assert main.main() == 2
-    assert "expected service times" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert str(path) in said
+    assert "Expected service times" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--servers", "0"), "argument --servers: expected 1 to 1,000, as many as worker cores, got 0"),
+        (("--servers", "-3"), "argument --servers: expected 1 to 1,000"),
+        (("--servers", "8", "--servers", "1000000000"), "argument --servers: expected 1 to 1,000"),
+        (("--rows", "0"), "argument --rows: expected at least 1, got 0"),
+        (("--seconds", "0"), "argument --seconds: expected a number above 0"),
+        (("--seconds", "inf"), "argument --seconds: expected a number above 0"),
+        (("--training", "-1"), "argument --training: expected 0 or a number above it"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(arguments, says, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench", "--step", "simulate", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        main.main()
+    assert says in capsys.readouterr().err

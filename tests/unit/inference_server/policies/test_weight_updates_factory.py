@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
+from functools import partial
 
 import pytest
 import torch
+from torch import Tensor
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.nets.models.mlp_lstm import MlpLstm
-from simul.common.protocol.errors import WeightsError
+from simul.common.protocol.errors import ConfigError, WeightsError
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies import weight_updates
 from simul.inference_server.policies.table import LATECOMERS_SEC, PolicyTable
 from simul.inference_server.policies.weight_updates import EngineFactory
@@ -32,8 +36,8 @@ class Uncopyable(MlpLstm):
         self.lock = threading.Lock()
 
 
-def _engine(network) -> PolicyEngine:
-    return PolicyEngine(network, SPEC, max_sessions=4, device=torch.device("cpu"), precision=torch.float32)
+def _engine(network, precision=torch.float32) -> PolicyEngine:
+    return PolicyEngine(network, SPEC, max_sessions=4, device=torch.device("cpu"), precision=precision)
 
 
 def _table(network: NetworkConfig = NETWORK) -> PolicyTable:
@@ -122,3 +126,38 @@ def test_whoever_prepares_weights_rests_after_every_piece_while_others_are_serve
     assert len(rested) == 4, "hashed, read, checked, copied"
     _install(table, "past/3", 3, resident=("past/3",))
     assert len(rested) == 8
+
+
+class OneOffer:
+    """A link on which the learner offers its first weights once."""
+
+    def __init__(self, weights: Weights, data: bytes) -> None:
+        self._offers, self.refusals = [(weights, data)], []
+
+    def sockets(self):
+        return []
+
+    def poll(self, _now, _version):
+        offers, self._offers = self._offers, []
+        return offers
+
+    def acknowledge(self, _weights, reason="", **_):
+        self.refusals.append(reason)
+
+
+class OneTypeOnly(MlpLstm):
+    """A user's network that mixes types of numbers once it is lowered."""
+
+    def encode(self, observation: Tensor) -> Tensor:
+        return observation.float() @ self.body[0].weight.T
+
+
+def test_a_network_that_raises_ends_the_start_with_its_sentence(tmp_path):
+    network = NetworkConfig(name=f"{__name__}:OneTypeOnly", options={"hidden": 8})
+    table = PolicyTable(SPEC, EngineFactory(SPEC, network, partial(_engine, precision=torch.bfloat16), (1, 2)))
+    data = weights_to_bytes(build_network(network, SPEC))
+    link = OneOffer(Weights(policy="learner", policy_version=0, fingerprint=fingerprint(data)), data)
+    updates = weight_updates.WeightUpdates(link, table, Statistics(), logging.getLogger())
+    with pytest.raises(ConfigError, match=r"cannot be served here: RuntimeError: .*set server\.precision=float32"):
+        updates.wait_for_first(tmp_path, stop=[])
+    assert len(link.refusals) == 1

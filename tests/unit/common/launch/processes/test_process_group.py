@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import re
 import shutil
 import stat
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -21,10 +23,12 @@ from simul.common.launch.processes.process_group import (
     NEEDED_FILE_NAMES,
     READY_LIMIT_SEC,
     RESTART_WINDOW_SEC,
+    START_ALERT_SEC,
     NeededFiles,
     ProcessGroup,
     RestartPolicy,
     RoleDied,
+    StartAlerts,
 )
 from simul.common.launch.processes.role_process import ResourceMeter, RoleLife
 from simul.common.launch.processes.role_reports import RoleReports
@@ -188,6 +192,40 @@ def test_where_it_cannot_be_written_a_sentence_says_so(run_dir):
     shutil.rmtree(run_dir.logs)
     run_dir.logs.write_text("in the way")
     assert files.restore() == [f"{run_dir.logs} is missing and cannot be written again: File exists"]
+
+
+def _named(cpu_sec, until_sec):
+    """(seconds, idle, slow) of each look that names a process; `cpu_sec`: by index, a function of the time."""
+    alerts, named = StartAlerts(began=100.0), []
+    for second in range(1, until_sec + 1):
+        if alerts.due(100.0 + second):
+            idle, slow = alerts.look(100.0 + second, {index: used(second) for index, used in enumerate(cpu_sec)})
+            named += [(second, idle, slow)] * bool(idle or slow)
+    return named
+
+
+def test_a_process_that_works_while_it_starts_is_named_later_and_more_rarely_than_one_that_hangs():
+    assert START_ALERT_SEC == 15.0
+    loaded, hangs = lambda sec: 0.1 * sec, lambda sec: min(2.0, 1.0 * sec)
+    assert _named([hangs], 130) == [(15, [0], []), (30, [0], []), (60, [0], []), (120, [0], [])]
+    assert _named([loaded], 300) == [(30, [], [0]), (120, [], [0])]
+    assert _named([loaded, hangs], 31) == [(15, [1], []), (30, [1], [0])]
+    assert _named([lambda sec: min(2.0, 0.1 * sec)], 40) == [(25, [0], [])], "it hangs from 20 s on"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+def test_those_that_are_late_are_named_by_what_they_use_of_the_processor(run_dir, monkeypatch):
+    monkeypatch.setattr(process_group, "START_ALERT_SEC", 0.9)
+    hangs_or_works = 'case "$4" in 0) exec sleep 600;; *) while :; do :; done;; esac'
+    group, said = ProcessGroup(run_dir, RoleReports(), lambda role: ["sh", "-c", hangs_or_works, "sh"]), []
+    group.start("env_worker", 2, 1)
+    try:
+        group.wait_until_ready("env_worker", lambda: bool(time.sleep(0.01)) or any("slow start" in s for s in said),
+                               said.append)  # fmt: skip
+    finally:
+        group.kill_all()
+    assert any(re.fullmatch(r"worker 0 is not ready after \d+ s: slow to start, or hung", each) for each in said), said
+    assert re.fullmatch(r"worker 1 is not ready after \d+ s: a slow start \(\d+ s of processor time\)", said[-1])
 
 
 RANK = """
