@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.cluster.agent import KEPT
 from simul.common.launch.monitoring.accounting import imbalances
+from simul.common.launch.processes.temporary import KEPT
 from tests.support.machines import AgentRun
 from tests.support.stand_ins import STAND_IN
 
@@ -19,12 +19,14 @@ HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 
 
 def _kill_machine_of(run: AgentRun, name: str) -> str:
-    """As a loss of power: agent and processes are gone at once. Returns the address."""
+    """As a loss of power: agent, processes and files are gone at once. Returns the address."""
     address = run.named(name)["node"]
     pid = run.named(name)["pid"]
     agent = next(agent for agent in run.agents() if pid in {child.pid for child in agent.children()})
+    root = _run_dir_of(psutil.Process(pid))
     for process in (*agent.children(recursive=True), agent):
         process.kill()
+    RunDir(root).remove()
     return address
 
 
@@ -42,7 +44,7 @@ def test_roles_on_other_machines_report_log_die_move_and_stop_as_on_one(run) -> 
     nodes = {p["name"]: p["node"] for p in status["processes"]}
     assert nodes == {"simul-learner-0": HOSTS[0], "simul-inference-0": HOSTS[1], "simul-worker-0": HOSTS[2]}
     run.wait_for(lambda s: all(p["rss_mb"] > 1 and p["pid"] for p in s["processes"]), "the agents measure")
-    roots = [Path(p.cmdline()[p.cmdline().index("--run-dir") + 1]) for p in _roles(run)]
+    roots = [_run_dir_of(p) for p in _roles(run)]
     assert len({*roots, run.run_dir.root}) == 4, "each machine has a run directory of its own"
     secrets = {p.name for root in roots for p in (root / "keys").glob("*.key_secret")}
     assert secrets == {"learner.key_secret", "server.key_secret", "client.key_secret"}, "not the supervisor's"
@@ -105,7 +107,7 @@ def test_where_the_supervisor_is_killed_the_roles_save_and_the_agents_end(run) -
     run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"))
     agents, roles = run.agents(), _roles(run)
     assert len(agents) == 3
-    roots = {p.cmdline()[2]: Path(p.cmdline()[p.cmdline().index("--run-dir") + 1]) for p in roles}
+    roots = {p.cmdline()[2]: _run_dir_of(p) for p in roles}
     run.process.kill()
     _, alive = psutil.wait_procs([*agents, *roles], timeout=20)
     assert not alive
@@ -117,3 +119,8 @@ def test_where_the_supervisor_is_killed_the_roles_save_and_the_agents_end(run) -
 
 def _roles(run: AgentRun) -> list[psutil.Process]:
     return [psutil.Process(p["pid"]) for p in run.status()["processes"]]
+
+
+def _run_dir_of(role: psutil.Process) -> Path:
+    line = role.cmdline()
+    return Path(line[line.index("--run-dir") + 1])

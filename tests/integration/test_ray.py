@@ -135,12 +135,28 @@ def test_cartpole_reaches_475_although_the_node_of_its_learner_is_killed(cluster
 
 
 def test_a_dry_run_says_where_it_would_place_the_roles_and_what_is_lacking(cluster, tmp_path) -> None:
-    for workers, code in ((1, 0), (4, 1)):
-        run = RayRun(tmp_path / f"run-{workers}", cluster.address, "--dry-run", "--set", f"workers.count={workers}")
+    import ray
+    from ray.util.placement_group import placement_group
+
+    def dry_run(name: str, workers: int) -> tuple[int, str]:
+        run = RayRun(tmp_path / name, cluster.address, "--dry-run", "--set", f"workers.count={workers}")
         try:
-            assert run.result()[0] == code, run.printed()
+            code = run.result()[0]
             assert "learner" in run.printed()
-            assert ("Lacking: workers 0 to 3 (4 CPU, 0 GPU)" in run.printed()) == bool(code)
             assert not run.run_dir.exists()
+            return code, run.printed()
         finally:
             run.end_now()
+
+    code, printed = dry_run("fits", 1)
+    assert (code, printed.count("has 3 CPU and 0 GPU free")) == (0, 2), printed
+    code, printed = dry_run("large", 4)
+    assert code == 1, printed
+    assert "Lacking: workers 0 to 3 (4 CPU, 0 GPU)" in printed
+    ray.init(address=cluster.address, log_to_driver=False)
+    try:
+        assert placement_group([{"CPU": 3}, {"CPU": 2}]).wait(60)
+        code, printed = dry_run("busy", 1)
+    finally:
+        ray.shutdown()
+    assert (code, printed.count("has 1 CPU and 0 GPU free")) == (1, 1), printed

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -34,6 +35,7 @@ from simul.common.launch.cluster.messages import (
     WriteFiles,
     encode_frame,
 )
+from simul.common.launch.processes.log_rotation import MOST_LOG_BYTES
 from simul.common.launch.processes.machine import this_machine
 from simul.common.launch.processes.process_group import Command
 from simul.common.launch.processes.role_process import (
@@ -44,15 +46,14 @@ from simul.common.launch.processes.role_process import (
     role_command,
     role_environment,
 )
-from simul.common.launch.processes.temporary import make_folder
+from simul.common.launch.processes.temporary import NODE_KIND, has_checkpoints, keep_folder, make_folder
 from simul.common.runtime.lifecycle import STOP_SIGNAL
 from simul.common.runtime.logs import NODE_VARIABLE
 
 LOOK_EVERY_SEC = 0.1
 NEWS_EVERY_SEC = 0.5
-MOST_LOG_BYTES = 256 * 1024  # of one file in one message
+PIECE_BYTES = 256 * 1024  # of a log in one message
 DRAIN_SEC = 150.0  # after the supervisor is gone: longer than a learner may take to save
-KEPT = "kept-"  # prefix of a directory whose checkpoints the store may lack
 FAILED_START = 127  # exit code of a process that could not be started
 
 
@@ -65,7 +66,7 @@ class AgentRole:
         self.process: RoleProcess | None = None
         self._run_dir, self._command = run_dir, command
         self._first: subprocess.Popen[bytes] | None = None
-        self._log = run_dir.logs / f"{LOG_NAMES.get(wanted.role, wanted.role)}-{wanted.index}.log"
+        self.log = run_dir.logs / f"{LOG_NAMES.get(wanted.role, wanted.role)}-{wanted.index}.log"
         self._code: int | None = None
         self._stopped = False
         try:
@@ -112,7 +113,7 @@ class AgentRole:
     def _begin(self) -> None:
         if not self.wanted.first:
             return self._start()
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self._first = subprocess.Popen(
                 [sys.executable, "-P", "-m", *self.wanted.first], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env=role_environment(1), start_new_session=True,
@@ -131,27 +132,47 @@ class AgentRole:
 
     def _fail(self, error: OSError) -> None:
         self._code = FAILED_START
-        with contextlib.suppress(OSError), self._log.open("a") as log:
+        with contextlib.suppress(OSError), self.log.open("a") as log:
             log.write(f"the process could not be started: {error.strerror or error}\n")
 
 
 class LogTails:
-    """What was appended to the log files of a folder since the last call."""
+    """What was appended to the log files of a folder since the last call. A large one is emptied once it was read.
+
+    The supervisor has what was read, and rotates its own copy. Lines written between the read and the truncation are
+    lost, as in `rotate_logs`.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: dict[str, int] = {}
 
-    def read(self) -> list[tuple[str, bytes]]:
-        """(file name, bytes), at most MOST_LOG_BYTES of each."""
-        found = []
+    def read(self) -> Iterator[tuple[str, bytes]]:
+        """(file name, bytes), at most PIECE_BYTES of each file."""
         for path in sorted(self._folder.glob("*.log")):
-            with contextlib.suppress(OSError), path.open("rb") as file:
-                file.seek(self._read.get(path.name, 0))
-                if data := file.read(MOST_LOG_BYTES):
-                    self._read[path.name] = file.tell()
-                    found.append((path.name, data))
-        return found
+            if data := self._read_piece(path):
+                yield path.name, data
+
+    def read_to_end(self, path: Path) -> Iterator[tuple[str, bytes]]:
+        """What a file of the folder holds at this moment, in pieces of PIECE_BYTES."""
+        with contextlib.suppress(OSError):
+            size = path.stat().st_size
+            while self._read.get(path.name, 0) < size and (data := self._read_piece(path)):
+                yield path.name, data
+
+    def _read_piece(self, path: Path) -> bytes:
+        data = b""
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            at = self._read.get(path.name, 0)
+            if at > os.fstat(file.fileno()).st_size:
+                at = 0  # another program has emptied it
+            file.seek(at)
+            data = file.read(PIECE_BYTES)
+            self._read[path.name] = at + len(data)
+            if len(data) < PIECE_BYTES and at + len(data) > MOST_LOG_BYTES:
+                os.truncate(path, 0)
+                self._read[path.name] = 0
+        return data
 
 
 class Agent:
@@ -217,9 +238,7 @@ class Agent:
         if not exits and time.monotonic() < self._next_news:
             return
         self._next_news = time.monotonic() + NEWS_EVERY_SEC
-        logs = self._logs.read()
-        while exits and (more := self._logs.read()):
-            logs += more
+        self._send_logs(self._logs.read())
         started = {}
         for run_id, role in self._roles.items():
             if run_id not in self._said and role.process is not None:
@@ -227,8 +246,15 @@ class Agent:
                 started[run_id] = (role.process.pid, role.process.create_time)
         usage = {run_id: role.usage() for run_id, role in self._roles.items() if run_id not in exits}
         for run_id in exits:
-            self._roles.pop(run_id).kill()  # also what it started and left behind
-        self._send(News(started=started, exits=exits, usage=usage, logs=logs))
+            role = self._roles.pop(run_id)
+            role.kill()  # also what it started and left behind
+            self._send_logs(self._logs.read_to_end(role.log))
+        self._send(News(started=started, exits=exits, usage=usage))
+
+    def _send_logs(self, pieces: Iterable[tuple[str, bytes]]) -> None:
+        """Each piece in news of its own: all that are unread may be more than a frame holds."""
+        for piece in pieces:
+            self._send(News(logs=[piece]))
 
     def _drain(self) -> None:
         """The roles see that their parent is about to go, or are told so; they save and exit."""
@@ -239,13 +265,12 @@ class Agent:
             time.sleep(LOOK_EVERY_SEC)
         for role in self._roles.values():
             role.kill()
-        self._give_up_folder(keep=any(self._run_dir.checkpoints.iterdir()))
+        self._give_up_folder(keep=has_checkpoints(self._run_dir.root))
 
     def _give_up_folder(self, *, keep: bool) -> None:
-        """Remove the run directory, or keep it under a name that no later process takes for a left-over one."""
+        """Remove the run directory, or keep it under another name."""
         if keep:
-            with contextlib.suppress(OSError):
-                self._run_dir.root.rename(self._run_dir.root.with_name(f"{KEPT}{self._run_dir.root.name}"))
+            keep_folder(self._run_dir.root)
         else:
             self._run_dir.remove()
 
@@ -271,7 +296,7 @@ def main(command: Command = role_command) -> int:
     if options.working_directory is not None and options.working_directory.is_dir():
         os.chdir(options.working_directory)
     os.environ[NODE_VARIABLE] = options.node
-    Agent(make_folder("simul-node-"), sys.stdin.fileno(), sys.stdout.fileno(), command).run()
+    Agent(make_folder(NODE_KIND), sys.stdin.fileno(), sys.stdout.fileno(), command).run()
     return 0
 
 

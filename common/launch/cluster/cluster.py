@@ -154,6 +154,8 @@ class Cluster:
         for run_id, (pid, started_at) in news.started.items():
             if (child := link.roles.get(run_id)) is not None and link.hello is not None:
                 child.pid, child.started_at, child.machine = pid, started_at, link.hello.machine
+                child.fetching = False
+                link.prepared = True
         for run_id, usage in news.usage.items():
             if (child := link.roles.get(run_id)) is not None:
                 child.usage = usage
@@ -170,12 +172,12 @@ class Cluster:
         return [f"{where} ({link.bundle.title}) is lost: {link.lost}"]
 
     def _start(self, child: RemoteRole, hello: AgentHello) -> None:
-        """Send what the process needs, and start it. The learner of a new agent first fetches the run's checkpoints."""
+        """Send what the process needs, and start it. A learner fetches first, until that has succeeded once."""
         root, link = Path(hello.root), child.link
         first: tuple[str, ...] = ()
         if child.role == "learner" and self._config.store and not link.prepared:
             first = self._fetch_arguments(root)
-        link.prepared = True
+            child.fetching = True
         messages: list[ToAgent] = [
             WriteFiles(files=self._files(child.role, link, root)),
             StartRole(

@@ -79,7 +79,7 @@ class AgentLink:
         self.hello: AgentHello | None = None
         self.lost = ""  # why
         self.roles: dict[int, RemoteRole] = {}
-        self.prepared = False  # what the first start there needs was done
+        self.prepared = False  # a process has started there, and what had to run before it has succeeded
         self._number, self._engine = number, engine
         self._channel: Channel | None = None
         self._reader: FrameReader[FromAgent] = FrameReader(FromAgent)

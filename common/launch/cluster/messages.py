@@ -79,7 +79,7 @@ class News(_Message, frozen=True, tag="news"):
     """Sent twice a second, and at once where a process ended. Processes are named by their run_id.
 
     `started`: (pid, create_time); `exits`: exit codes; `logs`: (file name, bytes appended to it). The log of a process
-    comes before its exit code, or with it.
+    comes before its exit code.
     """
 
     started: dict[int, tuple[int, float]] = {}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -53,18 +55,36 @@ def bundles_of(config: Config) -> list[Bundle]:
     ]
 
 
-def place(bundles: Sequence[Bundle], machines: Iterable[Machine]) -> list[str | None]:
+def machines_of(nodes: Iterable[Mapping[str, Any]], free: Mapping[str, Mapping[str, float]]) -> list[Machine]:
+    """The living nodes of a Ray cluster. Those that share an address have their NodeID in the name.
+
+    Args:
+        nodes: as `ray.nodes()` has them.
+        free: what is free by NodeID; what is missing there is used up.
+    """
+    living = [node for node in nodes if node["Alive"]]
+    at = Counter(node["NodeManagerAddress"] for node in living)
+    machines = []
+    for node in living:
+        name, number = node["NodeManagerAddress"], node["NodeID"]
+        has = free.get(number, {})
+        title = name if at[name] == 1 else f"{name} (node {number[:8]})"
+        machines.append(Machine(title, has.get("CPU", 0.0), has.get("GPU", 0.0)))
+    return machines
+
+
+def place(bundles: Sequence[Bundle], machines: Sequence[Machine]) -> list[str | None]:
     """A machine's name for each bundle, None where none has room. The largest first, each where most is free."""
-    free = {machine.name: [machine.cpus, machine.gpus] for machine in machines}
+    free = [[machine.cpus, machine.gpus] for machine in machines]
     found: list[str | None] = [None] * len(bundles)
     for at in sorted(range(len(bundles)), key=lambda at: (-bundles[at].gpus, -bundles[at].cpus)):
         bundle = bundles[at]
-        fitting = [name for name, (cpus, gpus) in free.items() if cpus >= bundle.cpus and gpus >= bundle.gpus]
+        fitting = [number for number, (cpus, gpus) in enumerate(free) if cpus >= bundle.cpus and gpus >= bundle.gpus]
         if fitting:
-            name = max(fitting, key=lambda name: free[name][0])
-            free[name][0] -= bundle.cpus
-            free[name][1] -= bundle.gpus
-            found[at] = name
+            number = max(fitting, key=lambda number: free[number][0])
+            free[number][0] -= bundle.cpus
+            free[number][1] -= bundle.gpus
+            found[at] = machines[number].name
     return found
 
 

@@ -15,13 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import ray
+from ray._private.state import available_resources_per_node  # for developers; the public ones are of the whole cluster
 from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayError
 from ray.util.placement_group import placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from simul.common.launch.cluster.agent_process import AgentProcess, agent_command
 from simul.common.launch.cluster.links import ChannelLostError
-from simul.common.launch.cluster.placement import Bundle, Machine
+from simul.common.launch.cluster.placement import Bundle, Machine, machines_of
 from simul.common.protocol.errors import ConfigError
 
 PIECE_BYTES = 64 * 1024  # Ray passes on up to 100 KiB without its object store
@@ -153,13 +154,8 @@ def connect(address: str) -> None:
 
 
 def machines_of_cluster() -> list[Machine]:
-    """The machines of the cluster that this process has joined, with what they have in all."""
-    found = []
-    for node in ray.nodes():
-        if node["Alive"]:
-            has = node["Resources"]
-            found.append(Machine(node["NodeManagerAddress"], has.get("CPU", 0.0), has.get("GPU", 0.0)))
-    return found
+    """The machines of the cluster that this process has joined, with what is free there now."""
+    return machines_of(ray.nodes(), available_resources_per_node())
 
 
 def _loopback(host: str) -> bool:

@@ -45,6 +45,7 @@ class LogFile:
 
     def __init__(self, path: Path) -> None:
         self.process = path.name.removesuffix(OLD_SUFFIX).removesuffix(SUFFIX).removeprefix(PREFIX)
+        self._old = path.with_name(path.name + OLD_SUFFIX)
         self._file = path.open("rb", buffering=0)  # a buffer would hide that the file was written again
         self._head = b""  # its first bytes: others when it was emptied and written again
         self._part = b""  # of a line whose end is not written yet
@@ -85,8 +86,11 @@ class LogFile:
     def _lines(self, last: bool) -> Iterator[str]:
         """Whole lines that are new."""
         if self._emptied():
+            rest = self._rest_of_rotated()
+            *lines, self._part = (b"" if rest is None else self._part + rest).split(b"\n")
+            yield from map(_text, lines)
             self._file.seek(0)
-            self._part = b""
+            self._head = b""
         while data := self._file.read(CHUNK_BYTES):
             *lines, self._part = (self._part + data).split(b"\n")
             yield from map(_text, lines)
@@ -100,6 +104,17 @@ class LogFile:
         """Whether it does not hold any more what was read, as after logrotate's copytruncate."""
         shorter = os.fstat(self._file.fileno()).st_size < self._file.tell()
         return shorter or self._read_head(len(self._head)) != self._head
+
+    def _rest_of_rotated(self) -> bytes | None:
+        """What was appended between the last read and the rotation; None: the rotated log is not what was read."""
+        try:
+            with self._old.open("rb") as old:
+                if old.read(len(self._head)) != self._head:
+                    return None
+                old.seek(self._file.tell())
+                return old.read()
+        except OSError:
+            return None
 
     def _read_head(self, size: int) -> bytes:
         """The first bytes of what was read."""

@@ -195,13 +195,15 @@ class ProcessGroup:
             say: gets sentences that name those that are not ready, see `StartAlerts`.
             patience_sec: once one is ready, wait so long for the others; then return without them.
 
-        Raises RoleDied: a process ended, or READY_LIMIT_SEC passed.
+        Raises RoleDied: a process ended, or READY_LIMIT_SEC passed, without the time of a fetch from the store.
         """
-        began, some_ready_at = time.monotonic(), math.inf
+        began, some_ready_at, fetching = time.monotonic(), math.inf, False
         alerts = StartAlerts(began)
         while late := self.unready(role):
             self.check_alive()
             now = time.monotonic()
+            if fetching != any(self.state_of((role, index)) == "fetching" for index in late):
+                began, alerts, fetching = now, StartAlerts(now), not fetching
             if len(late) < sum(key[0] == role for key in self.members):
                 some_ready_at = min(some_ready_at, now)
             if now - some_ready_at >= patience_sec:
@@ -212,11 +214,12 @@ class ProcessGroup:
                 idle, slow = alerts.look(now, cpu_sec)
                 waited = f"not ready after {now - began:.0f} s"
                 if idle:
-                    say(f"{self._are(role, idle)} {waited}: slow to start, or hung")
+                    why = "its checkpoints are being fetched from the store" if fetching else "slow to start, or hung"
+                    say(f"{self._are(role, idle)} {waited}: {why}")
                 if slow:
                     used = ", ".join(f"{cpu_sec[index]:.0f} s" for index in slow)
                     say(f"{self._are(role, slow)} {waited}: a slow start ({used} of processor time)")
-            if now - began > READY_LIMIT_SEC:
+            if not fetching and now - began > READY_LIMIT_SEC:
                 raise RoleDied(
                     f"The {ROLE_TITLES[role]} did not become ready within {READY_LIMIT_SEC:.0f} s; see logs/.", 1
                 )
@@ -230,12 +233,14 @@ class ProcessGroup:
         return member.meter.cpu_sec
 
     def state_of(self, key: RoleKey) -> str:
-        """The state of its last report; `starting` before the first, `stopped` or `dead` after its end."""
+        """Of its last report; before the first `fetching` or `starting`, after its end `stopped` or `dead`."""
         member = self.members[key]
         if member.child.exit_code() is not None:
             return "stopped" if member.child.exited_cleanly() else "dead"
         report = self._reports.last_report(key, member.child.run_id)
-        return "starting" if report is None else report.state
+        if report is None:
+            return "fetching" if member.child.fetching else "starting"
+        return report.state
 
     def is_current(self, report: Report) -> bool:
         """Whether a report is of the present life of its process."""

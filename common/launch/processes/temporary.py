@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
 from collections.abc import Iterator
@@ -9,12 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes import run_lock
 from simul.common.launch.processes.run_lock import ProcessIdentity
 
 ANY_KIND = "simul-"
+NODE_KIND = "simul-node-"  # of agents: their processes may outlive them, and save
+KEPT = "kept-"  # prefix of a run directory whose checkpoints the store may lack; no later process removes it
 OWNERLESS_SEC = 600.0  # a younger folder without an owner file is being set up
 
 
@@ -44,8 +48,12 @@ def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
     A folder with an owner file may be of any kind, so that any command removes those of a killed one. A folder without
     is removed only if its name begins with `prefix`: sockets of runs lie in the same place.
 
+    The run directory of an agent stays while a process has it, and is then kept if it has checkpoints.
+
     Args:
         now: seconds since the epoch.
+
+    Returns those that were removed.
     """
     removed = []
     for folder in parent.glob(f"{ANY_KIND}*"):
@@ -56,7 +64,32 @@ def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
             dead = folder.name.startswith(prefix) and folder.is_dir() and now - folder.stat().st_mtime > OWNERLESS_SEC
         except (OSError, msgspec.DecodeError):
             continue
-        if dead:
+        if not dead or (folder.name.startswith(NODE_KIND) and _in_use(folder)):
+            continue
+        if folder.name.startswith(NODE_KIND) and has_checkpoints(folder):
+            keep_folder(folder)
+        else:
             RunDir(folder).remove()
             removed.append(folder)
     return removed
+
+
+def has_checkpoints(folder: Path) -> bool:
+    """Whether a run directory has any."""
+    try:
+        return any(RunDir(folder).checkpoints.iterdir())
+    except OSError:
+        return False
+
+
+def keep_folder(folder: Path) -> None:
+    """Rename a run directory so that no later process takes it for a left-over one; where that fails it stays."""
+    RunDir(folder).remove_sockets()
+    with contextlib.suppress(OSError):
+        folder.rename(folder.with_name(f"{KEPT}{folder.name}"))
+
+
+def _in_use(folder: Path) -> bool:
+    """Whether a process of this machine has it as an argument, such as `--run-dir`."""
+    lines = (process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"]))
+    return any(Path(argument).name == folder.name for line in lines for argument in line)

@@ -18,6 +18,7 @@ from simul.common.launch.cluster.messages import AgentHello, News, StartRole, Wr
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
+from simul.common.store import REFUSED
 from tests.support.fake_agents import FakeEngine
 
 CONFIG = Config(store="file:///store")
@@ -80,14 +81,24 @@ def test_a_role_gets_its_files_with_the_paths_of_its_machine_and_no_secret_of_ot
     assert start == StartRole(role="env_worker", index=0, run_id=role.run_id, threads=1, arguments=("--server", "0"))
 
 
-def test_the_learner_of_a_new_agent_fetches_its_checkpoints_first_and_not_when_it_only_starts_again(
+def test_the_learner_of_a_new_agent_fetches_until_it_has_started_and_not_when_it_only_starts_again(
     cluster, engine
 ) -> None:
-    for expected in (True, False):
-        cluster.launch("learner", 0, 1, ())
-        start = engine.channels[LEARNER][0].heard[-1]
+    """A fetch that the store refused must not end in a learner that begins with random weights."""
+    channel = engine.channels[LEARNER][0]
+    for expected, last in ((True, "refused"), (True, "started"), (False, "refused"), (False, "")):
+        role = cluster.launch("learner", 0, 1, ())
+        start = channel.heard[-1]
         assert isinstance(start, StartRole)
         assert (start.first[:3] == ("simul.common.store", "--url", "file:///store")) == expected
+        assert role.fetching == expected
+        if last == "refused":
+            channel.said.put(encode_frame(News(exits={role.run_id: REFUSED})))
+            _poll_until(cluster, lambda role=role: role.exit_code() == REFUSED)
+        elif last == "started":
+            channel.said.put(encode_frame(News(started={role.run_id: (77, 5.0)})))
+            _poll_until(cluster, lambda role=role: role.pid == 77)
+            assert not role.fetching
 
 
 def test_new_addresses_go_to_all_machines_and_workers_of_a_server_that_moved_are_named(

@@ -16,7 +16,15 @@ from simul.common.config.schema import (
 )
 from simul.common.launch.cluster.cluster import check_config
 from simul.common.launch.cluster.facts import differences
-from simul.common.launch.cluster.placement import Bundle, Machine, bundle_of, bundles_of, place, placement_text
+from simul.common.launch.cluster.placement import (
+    Bundle,
+    Machine,
+    bundle_of,
+    bundles_of,
+    machines_of,
+    place,
+    placement_text,
+)
 from simul.common.protocol.errors import ConfigError
 
 CLUSTER = ClusterConfig(
@@ -51,6 +59,35 @@ def test_bundles_are_placed_where_there_is_room_and_the_text_says_what_is_lackin
     assert not complete
     assert "Lacking: inference server 0 (2 CPU, 0 GPU)" in text
     assert placement_text(bundles, [*machines, Machine("c", 2)])[1]
+
+
+def test_what_other_jobs_use_is_not_free_and_nodes_with_one_address_are_each_a_machine_of_their_own() -> None:
+    nodes = [
+        {
+            "NodeID": f"{n}{'a' * 55}",
+            "NodeManagerAddress": address,
+            "Alive": alive,
+            "Resources": {"CPU": 8.0, "GPU": 1.0},
+        }
+        for n, (address, alive) in enumerate(
+            [("10.0.0.1", True), ("10.0.0.2", True), ("10.0.0.2", True), ("10.0.0.3", False)]
+        )
+    ]
+    free = {
+        nodes[0]["NodeID"]: {"memory": 1.0},
+        nodes[1]["NodeID"]: {"CPU": 3.0, "GPU": 1.0},
+        nodes[2]["NodeID"]: {"CPU": 2.0},
+    }
+    machines = machines_of(nodes, free)
+    assert [(machine.name, machine.cpus, machine.gpus) for machine in machines] == [
+        ("10.0.0.1", 0.0, 0.0), ("10.0.0.2 (node 1aaaaaaa)", 3.0, 1.0), ("10.0.0.2 (node 2aaaaaaa)", 2.0, 0.0),
+    ]  # fmt: skip
+    bundles = [Bundle("learner", (0,), 2), Bundle("inference_server", (0,), 3), Bundle("env_worker", (0, 1), 2)]
+    same_name = [Machine("a", 3), Machine("a", 2), Machine("a", 2)]
+    assert place(bundles, same_name) == ["a", "a", "a"]
+    text, complete = placement_text(bundles, machines)
+    assert not complete
+    assert "10.0.0.1 has 0 CPU and 0 GPU free" in text
 
 
 def test_machines_are_compared_and_each_difference_names_the_machines() -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pytest
 
-from simul.common.launch.monitoring.merged_logs import MergedLogs, check_roles, format_entry, process_filter
+from simul.common.launch.monitoring.merged_logs import HEAD_BYTES, MergedLogs, check_roles, format_entry, process_filter
 from simul.common.launch.processes.log_rotation import rotate_logs
 from simul.common.protocol.errors import ConfigError
 
@@ -55,6 +55,30 @@ def test_a_rotated_log_is_read_before_what_followed_and_once(folder, merged):
     append(folder / "simul-learner-0.log", "2026-11-22 20:01:00,000 simul-learner-0 INFO after it\n")
     assert shown(logs) == ["2026-11-22 20:01:00,000 learner-0    INFO after it"]
     assert shown(merged(folder, 0.0, ALL)) == [*whole, "2026-11-22 20:01:00,000 learner-0    INFO after it"]
+
+
+def test_a_long_log_that_is_rotated_while_it_is_followed_is_shown_once_and_to_its_end(tmp_path, merged):
+    log = tmp_path / "simul-worker-0.log"
+
+    def lines(numbers: range) -> list[str]:
+        return [f"2026-11-22 20:{n // 60:02}:{n % 60:02},000 simul-worker-0 INFO line {n}\n" for n in numbers]
+
+    def followed() -> list[int]:
+        return [int(line.split()[-1]) for _ in range(3) for line in shown(logs, last=False)]
+
+    append(log, "".join(lines(range(20))))
+    logs = merged(tmp_path, 0.0, ALL)
+    assert log.stat().st_size > 2 * HEAD_BYTES
+    assert followed() == [*range(20)]
+    *whole, torn = lines(range(20, 25))
+    append(log, "".join(whole) + torn[:10])
+    rotate_logs(tmp_path, 0)
+    append(log, torn[10:] + "".join(lines(range(25, 30))))
+    assert followed() == [*range(20, 30)], "those of between the last look and the rotation, too"
+    assert followed() == []
+    log.write_text("".join(lines(range(40, 60))))
+    assert followed() == [*range(40, 60)], "emptied by another program: the rotated log is not what was read"
+    assert followed() == []
 
 
 def append(path, text: str) -> None:

@@ -8,6 +8,7 @@ import shutil
 import stat
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +21,7 @@ from simul.common.launch.processes.process_group import (
     MOST_DEATHS,
     MOST_FAILED_STARTS,
     NEEDED_FILE_NAMES,
+    READY_LIMIT_SEC,
     RESTART_WINDOW_SEC,
     START_ALERT_SEC,
     NeededFiles,
@@ -28,6 +30,7 @@ from simul.common.launch.processes.process_group import (
     RoleDied,
     StartAlerts,
 )
+from simul.common.launch.processes.role_process import ResourceMeter, RoleLife
 from simul.common.launch.processes.role_reports import RoleReports
 from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
@@ -68,6 +71,28 @@ def test_lives_that_never_became_ready_count_however_long_they_took():
 
 
 END_AT_ONCE = [sys.executable, "-c", "pass"]
+
+
+class FetchingRole(RoleLife):
+    """A process that its agent has not started yet."""
+
+    create_time = 0.0
+
+    def __init__(self, role: str, index: int, run_dir: RunDir) -> None:
+        super().__init__(role, index, run_dir)
+        self.fetching = True
+
+    def exit_code(self) -> int | None:
+        return None
+
+    def request_stop(self) -> None:
+        pass
+
+    def kill(self) -> None:
+        pass
+
+    def measure(self, meter: ResourceMeter) -> None:
+        pass
 
 
 def _no_process(*_: object) -> None:
@@ -119,6 +144,29 @@ def run_dir(tmp_path):
     run_dir.write_config(Config())
     run_dir.write_spec(SPEC)
     return run_dir
+
+
+def test_a_fetch_from_the_store_is_a_state_of_its_own_and_takes_as_long_as_it_does(tmp_path, monkeypatch):
+    now, said = [0.0], []
+    monkeypatch.setattr(process_group, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    launched = FetchingRole("learner", 0, RunDir(tmp_path))
+    group = ProcessGroup(RunDir(tmp_path), RoleReports(), launch=lambda *_: launched)
+    group.start("learner", 1, 1)
+    states = []
+
+    def meanwhile() -> bool:
+        states.append(group.state_of(("learner", 0)))
+        now[0] += 20.0
+        launched.fetching = now[0] < 2 * READY_LIMIT_SEC
+        return False
+
+    with pytest.raises(RoleDied, match="did not become ready within 300 s"):
+        group.wait_until_ready("learner", meanwhile, said.append)
+    assert now[0] > 3 * READY_LIMIT_SEC, "the limit begins with the process"
+    assert [*dict.fromkeys(states)] == ["fetching", "starting"]
+    fetched = [sentence for sentence in said if sentence.endswith("its checkpoints are being fetched from the store")]
+    assert 1 < len(fetched) < len(said)
+    assert all("slow to start" in sentence for sentence in said[len(fetched) :])
 
 
 def test_what_vanished_is_written_again_as_it_was(run_dir):
@@ -231,7 +279,9 @@ class Gang:
         self.reports.add_report(report, self.now)
 
     def end(self, index: int, code: int) -> None:
-        (self.lives / f"end-{index}").write_text(str(code))
+        aside = self.lives / f"aside-{index}"
+        aside.write_text(str(code))
+        aside.replace(self.lives / f"end-{index}")  # whole from the start: the rank may look at any moment
         self.group.members["learner", index].child._process.wait(100)
 
     def turn(self, seconds: float = 0.0) -> list[str]:

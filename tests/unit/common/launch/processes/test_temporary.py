@@ -14,7 +14,13 @@ import pytest
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes import run_lock
 from simul.common.launch.processes.run_lock import ProcessIdentity
-from simul.common.launch.processes.temporary import OWNERLESS_SEC, remove_leftovers, temporary_folder
+from simul.common.launch.processes.temporary import (
+    KEPT,
+    NODE_KIND,
+    OWNERLESS_SEC,
+    remove_leftovers,
+    temporary_folder,
+)
 
 KIND = "simul-eval-"
 WAIT = f"""
@@ -80,3 +86,21 @@ def test_only_folders_of_the_dead_are_removed(tmp_path):
     removed = remove_leftovers(KIND, tmp_path, now)
     assert sorted(path.name for path in removed) == ["simul-eval-dead", "simul-eval-old", "simul-serve-dead"]
     assert {path.name for path in tmp_path.iterdir()} == set(names) - {path.name for path in removed}
+
+
+def test_of_a_killed_agent_the_directory_stays_while_a_process_has_it_and_its_checkpoints_are_kept(tmp_path):
+    folders = [tmp_path / f"{NODE_KIND}{name}" for name in ("learner", "worker")]
+    for folder in folders:
+        RunDir(folder).create()
+        folder.joinpath(run_lock.OWNER_FILE).write_text(f'{{"pid": {os.getpid()}, "create_time": 1.0}}')
+    learner = folders[0]
+    line = [sys.executable, "-c", "input()", "--run-dir", str(learner)]
+    with subprocess.Popen(line, stdin=subprocess.PIPE) as role:
+        assert remove_leftovers(KIND, tmp_path, time.time()) == [folders[1]]
+        assert learner.exists(), "its learner lives, and has not saved yet"
+        (learner / "checkpoints" / "000000007").mkdir()
+        role.communicate(b"\n")
+    assert remove_leftovers(KIND, tmp_path, time.time()) == []
+    assert [path.name for path in tmp_path.iterdir()] == [f"{KEPT}{learner.name}"]
+    assert (tmp_path / f"{KEPT}{learner.name}" / "checkpoints" / "000000007").is_dir()
+    assert not RunDir(learner).sockets.exists()
