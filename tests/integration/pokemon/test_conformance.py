@@ -58,7 +58,10 @@ def test_ten_battles(host_for: HostFor, battle_format: str) -> None:
         assert twins.refused > 0
 
 
-@pytest.mark.parametrize("battle_format", ["gen9randombattle", *WITH_TEAMS])
+@pytest.mark.parametrize(
+    "battle_format",  # gen9ou is above, and the whole team in two others
+    ["gen9randombattle", pytest.param("gen9ou", marks=pytest.mark.slow), "gen9bssregi"],
+)
 def test_the_damage_of_the_whole_team(host_for: HostFor, battle_format: str) -> None:
     assert played(host_for, battle_format, 4, seed=2, extras=Extras(TEAM_SIZE)).compared > 100
 
