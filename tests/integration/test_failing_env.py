@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.command import Simul
 
 ENV = """
@@ -32,6 +34,7 @@ class Failing(gymnasium.Env):
 LINE = 1 + ENV.splitlines().index('            raise KeyError("no such card")')
 
 
+@pytest.mark.slow  # a unit test of each source has the share, test_supervisor.py a role whose sentence ends the run
 def test_a_run_ends_with_a_sentence_where_most_episodes_fail(tmp_path, monkeypatch):
     (tmp_path / "failing_env.py").write_text(ENV)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")

@@ -26,6 +26,7 @@ def _simul(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow  # test_custom_game_doc.py trains a game and a network of one's own; what init writes has unit tests
 @pytest.mark.timeout(300)
 def test_the_game_of_init_trains(tmp_path: Path) -> None:
     said = _simul(tmp_path, "init", "first_game")

@@ -29,6 +29,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     assert process.wait(timeout=240) == 0, process.stderr.read().decode()
 
 
+@pytest.mark.slow  # the next test kills it, tests/integration/test_supervisor.py resumes it, other tests here stop it
 def test_learns_publishes_survives_a_kill_and_stops_cleanly(supervisor):
     first = supervisor.start()
     server = FakeServer(supervisor.run_dir, shared_memory=LINUX)

@@ -170,6 +170,7 @@ def test_a_run_says_when_it_starts_reaches_a_milestone_with_its_curve_and_stops_
     assert SECRET not in output
 
 
+@pytest.mark.slow  # two runs; the unit tests of run notices start after a milestone, too
 def test_a_resumed_run_says_so_and_announces_no_milestone_again(notified):
     with Webhook() as hook:
         code, output = notified(json_address(hook), "--stop-after-decisions", "500").result()

@@ -33,7 +33,8 @@ def learned(run: Path, *settings: str, decisions: int = 1500) -> tuple[dict[str,
     return read_json(RunDir(run), "summary.json"), load_policy(run)
 
 
-@pytest.mark.parametrize("shared_memory", ["true", pytest.param("false", marks=pytest.mark.slow)])
+@pytest.mark.slow  # images of bytes: unit tests of the source, the codec, the row checks, the engine and conv_lstm
+@pytest.mark.parametrize("shared_memory", ["true", "false"])
 def test_images_arrive_as_bytes(tmp_path, shared_memory):
     summary, policy = learned(
         tmp_path / "run", "gymnasium.id=benchmarks.learn_envs:SeekEnv", "gymnasium.frame_stack=2",
@@ -48,6 +49,7 @@ def test_images_arrive_as_bytes(tmp_path, shared_memory):
     assert logits.isfinite().all()
 
 
+@pytest.mark.slow  # two runs; unit tests: test_consecutive_choices.py, and of a resume test_normalization.py
 @pytest.mark.timeout(600)
 def test_statistics_and_components_survive_a_resume(tmp_path):
     settings = (

@@ -96,6 +96,7 @@ def test_a_role_that_another_life_would_not_help_ends_the_run_with_its_sentence(
     assert phase_of(run.run_dir.root) == "failed"
 
 
+@pytest.mark.slow  # two runs; the real roles below stop by themselves and resume, too
 def test_stops_by_itself_after_so_many_decisions_and_resumes(up):
     code, output = up("--stop-after-decisions", "500").result()
     assert code == 0, output

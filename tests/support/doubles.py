@@ -1,4 +1,4 @@
-"""Battles of doubles on a real host, every slot of both seats by uniformly random legal actions."""
+"""Battles of doubles on a real host that has started, every slot of both seats by uniformly random legal actions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.simulator.battle_host import drawn_start
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimRecord
-from simul.env_worker.games.pokemon.simulator.node import find_node
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from tests.support.twins import AT_ONCE, TEAMS, announced
+from tests.support.twins import AT_ONCE, TEAMS, announced, stop_battles
 
 
 class Doubles:
@@ -28,20 +27,19 @@ class Doubles:
     parse_errors: events that some seat could not read.
     """
 
-    def __init__(self, battle_format: str, seed: int) -> None:
+    def __init__(self, host: SimHost, battle_format: str, seed: int) -> None:
         self.decisions = 0
         self.refused = 0
         self.parse_errors: set[str] = set()
         self._format = battle_format
         self._rng = random.Random(f"{battle_format}/{seed}")
-        self._host = SimHost(find_node().path)
+        self._host = host
         self._teams: Sequence[str] = ()
         self._seats: dict[tuple[int, int], DoubleSeat] = {}
         self._requests: dict[tuple[int, int], Request] = {}
         self._alive: set[int] = set()
 
     def play(self, battles: int, team_file: str = "") -> None:
-        self._host.start()
         self._teams = legal_teams(self._host, self._format, read_teams(str(TEAMS / team_file) if team_file else ""))
         started = 0
         try:
@@ -54,7 +52,7 @@ class Doubles:
                 assert ready, "the host says nothing"
                 self._step(self._host.poll())
         finally:
-            self._host.close()
+            stop_battles(self._host, self._alive)
 
     def _start(self, number: int) -> None:
         self._host.start_battle(number, self._format, drawn_start(self._rng, self._teams))

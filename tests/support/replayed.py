@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import select
 
 from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
@@ -14,6 +13,7 @@ from simul.env_worker.games.pokemon.simulator.host_messages import SimRecord
 from simul.env_worker.games.pokemon.simulator.node import find_node
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from tests.support.pokemon.recorded_doubles import Listening
+from tests.support.sim_hosts import wait
 
 
 class DoublesReader:
@@ -69,8 +69,7 @@ def compare_with_training(
             host.flush()
             tick = host.poll()
             while tick.pong is None:
-                select.select([host.fileno()], [], [], 10)
-                tick.__dict__.update(_merged(tick, host.poll()))
+                tick.__dict__.update(_merged(tick, wait(host)))
             for one in (*tick.rows, *tick.records):
                 numbers[one.seat] = one.request_number
                 if one.seat != seat:

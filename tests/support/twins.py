@@ -7,8 +7,7 @@ it may be (`maybeTrapped` and its like: something hidden forbids it).
 from __future__ import annotations
 
 import random
-import select
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,8 @@ from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.simulator.battle_host import drawn_start
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimRecord, SimRow
-from simul.env_worker.games.pokemon.simulator.node import find_node
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
+from tests.support.sim_hosts import wait
 
 TEAMS = Path(__file__).parents[1] / "golden" / "pokemon" / "teams"
 AT_ONCE = 8
@@ -36,6 +35,16 @@ MAYBE = ("maybeTrapped", "maybeDisabled", "maybeLocked")
 def announced(request: Request) -> bool:
     """Whether a request says that a choice it allows may be refused."""
     return any(asked.get(key) for asked in request.get("active", ()) if asked for key in MAYBE)
+
+
+def stop_battles(host: SimHost, battles: Iterable[int]) -> None:
+    """Battles that a failure has left: the next ones on this host have the same numbers."""
+    for battle in battles:
+        host.stop_battle(battle)
+    host.ping(0)
+    host.flush()
+    while wait(host).pong != 0:
+        pass
 
 
 class _Reader:
@@ -86,27 +95,26 @@ def _difference(ours: np.ndarray, theirs: np.ndarray, extras: Extras) -> str:
 
 
 class Twins:
-    """Battle 2n is read here, 2n + 1 is encoded there.
+    """Battle 2n is read here, 2n + 1 is encoded there. The host has started; others may play on it afterwards.
 
     Attributes:
         compared: decisions that were equal.
         refused: choices that were refused, and announced to be.
     """
 
-    def __init__(self, battle_format: str, seed: int, extras: Extras = PLAIN) -> None:
+    def __init__(self, host: SimHost, battle_format: str, seed: int, extras: Extras = PLAIN) -> None:
         self.compared = 0
         self.refused = 0
         self._format = battle_format
         self._gen = generation(battle_format)
         self._extras = extras
         self._rng = random.Random(f"{battle_format}/{seed}")
-        self._host = SimHost(find_node().path)
+        self._host = host
         self._teams: Sequence[str] = ()
         self._readers: dict[tuple[int, int], _Reader] = {}
         self._alive: set[int] = set()
 
     def play(self, battles: int) -> None:
-        self._host.start()
         self._host.send_tables(encoder_tables(self._gen, self._extras))
         file = TEAMS / f"{self._format}.txt"
         self._teams = legal_teams(self._host, self._format, read_teams(str(file) if file.exists() else ""))
@@ -118,7 +126,7 @@ class Twins:
                     started += 1
                 self._step(self._exchange())
         finally:
-            self._host.close()
+            stop_battles(self._host, self._alive)
 
     def _start(self, number: int) -> None:
         start = drawn_start(self._rng, self._teams)
@@ -133,8 +141,7 @@ class Twins:
         self._host.ping(1)
         self._host.flush()
         while True:
-            select.select([self._host.fileno()], [], [], 10)
-            tick = self._host.poll()
+            tick: HostTick = wait(self._host)
             if tick.pong is not None:
                 return tick
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import orjson
@@ -14,7 +13,7 @@ from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.support.damage.hits import Hit, foreseen, record
 from tests.support.npm_packages import CALC
 
-GENERATIONS = range(1, 10)
+GENERATIONS = tuple(range(1, 10))
 # Why a hit may lie outside its rolls: something that nobody knows before the move is used.
 CAUSES = {
     "what happened before in the turn": "pursuit payback boltbeak fishiousrend avalanche revenge assurance "
@@ -38,10 +37,8 @@ def cause(hit: Hit) -> str:
 
 
 def recorded(count: int, seed: int) -> list[tuple[int, Hit]]:
-    """`count` hits of every generation; most of the time is Node's to start, so two of them do at once."""
-    with ThreadPoolExecutor(2) as recorders:
-        hits = recorders.map(lambda gen: record(gen, count, seed), GENERATIONS)
-        return [(gen, hit) for gen, found in zip(GENERATIONS, hits) for hit in found]
+    """`count` hits of every generation."""
+    return [(hit["gen"], hit) for hit in record(GENERATIONS, count, seed)]
 
 
 def check(hits_of_generation: int, seed: int) -> Counter[str]:
@@ -77,7 +74,7 @@ NOT_COMPARED = {"superfang", "naturesmadness", "ruination", "tripleaxel", "tripl
 
 
 def calculated(hits: list[tuple[int, Hit]]) -> list[list[int] | None]:
-    lines = b"".join(orjson.dumps({**hit, "gen": gen}) + b"\n" for gen, hit in hits)
+    lines = b"".join(orjson.dumps(hit) + b"\n" for _, hit in hits)
     command = [find_node().path, str(CALC / "calculate.mjs")]
     out = subprocess.run(command, input=lines, capture_output=True, check=True, timeout=600).stdout
     return [orjson.loads(line) for line in out.splitlines()]

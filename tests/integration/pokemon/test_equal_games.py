@@ -2,6 +2,8 @@
 
 from functools import cache
 
+import pytest
+
 from simul.common.config.games.pokemon import PokemonConfig
 from tests.support.battles import make_source, played
 
@@ -17,5 +19,6 @@ def test_equal_seeds_play_equal_games():
     assert first_rows(1) != first_rows(2)
 
 
+@pytest.mark.slow  # test_reward_parts.py and test_teams.py: the same battles with either encoder
 def test_both_encoders_play_equal_games():
     assert first_rows(1, "python") == first_rows(1, "host")

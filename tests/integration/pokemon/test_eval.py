@@ -77,6 +77,7 @@ def _check_replays(folder: Path, matrix: dict) -> None:
     assert cut == sum(pair["truncated"] for pair in matrix["pairs"])
 
 
+@pytest.mark.slow  # test_play_command.py has the same sentence of the same server
 def test_a_checkpoint_of_another_layout_is_one_sentence(tmp_path):
     one = checkpoint(tmp_path / "one", 3)
     other = checkpoint(tmp_path / "other", 4, pokemon_spec(PokemonConfig(format="gen3randombattle")))

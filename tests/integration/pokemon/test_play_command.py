@@ -80,12 +80,12 @@ def family(process: subprocess.Popen[str]) -> list[psutil.Process]:
 
 
 @pytest.mark.timeout(600)
-def test_it_plays_saves_replays_and_prints_its_record(server, tmp_path):
+def test_it_plays_saves_replays_and_prints_its_record(server, served, tmp_path):
     player = server.player(SimpleHeuristicsPlayer, "Foe 1")
     accepted = on_loop(player._accept_challenges(None, 3, None))
     process = start(
-        "--checkpoint", checkpoint(tmp_path), "--server", f"127.0.0.1:{server.server.port}", "--challenge", "Foe 1",
-        "--battles", "3", "--username", "Trained 1", "--replays", tmp_path / "replays", "--json",
+        "--run-dir", served, "--server", f"127.0.0.1:{server.server.port}", "--challenge", "Foe 1", "--battles", "3",
+        "--username", "Trained 1", "--replays", tmp_path / "replays", "--json",
     )  # fmt: skip
     code, output, errors = ended(process)
     assert code == 0, errors

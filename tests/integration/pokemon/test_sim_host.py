@@ -119,16 +119,18 @@ def test_a_host_writes_after_so_many_requests():
 @pytest.mark.parametrize("battle_format", ["gen1randombattle", "gen5randombattle", GEN9, "gen9randomdoublesbattle"])
 def test_each_seat_hears_what_its_player_stream_would_deliver(host, battle_format):
     table = Table(host, battle_format).play(range(2), live=2, base=2000)
-    for number in range(2):
-        script = {"format": battle_format, "choices": table.choices[number], **start_of(number)._asdict()}
-        reference = subprocess.run(
-            [find_node().path, HOST_SCRIPT.with_name("reference_streams.mjs")],
-            input=json.dumps(script),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        for seat, (lines, requests) in enumerate(json.loads(reference.stdout)):
+    scripts = [
+        {"format": battle_format, "choices": table.choices[number], **start_of(number)._asdict()} for number in range(2)
+    ]
+    reference = subprocess.run(
+        [find_node().path, HOST_SCRIPT.with_name("reference_streams.mjs")],
+        input=json.dumps(scripts),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for number, heard in enumerate(json.loads(reference.stdout)):
+        for seat, (lines, requests) in enumerate(heard):
             records = table.records[number, seat]
             assert "\n".join(text for _, text, _ in records if text) == lines
             assert [request for _, _, request in records if request is not None] == requests

@@ -33,7 +33,10 @@ def test_self_play_to_the_end():
     assert sum(metrics["results"]["self_play"].values()) == 12
 
 
-@pytest.mark.parametrize("kind", ["random", "max_base_power", "simple_heuristics"])
+@pytest.mark.parametrize(
+    "kind",  # test_teams.py has every kind
+    ["random", pytest.param("max_base_power", marks=pytest.mark.slow), "simple_heuristics"],
+)
 def test_scripted_opponents_play_one_seat_and_the_learner_alternates(kind):
     source = make_source(opponents=OpponentsConfig(self_play=0.0, **{kind: 1.0}), episodes=8, greedy=True, record=False)
     table, metrics = seated(source)
@@ -170,8 +173,9 @@ source.close()
 """
 
 
+@pytest.mark.slow  # test_sim_host.py has 64 battles at once, and the memory of their host
 @pytest.mark.timeout(2000)
-@pytest.mark.parametrize("battles", [80, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("battles", [80, 20_000])
 def test_memory_with_64_battles_at_once(battles):
     """Megabytes: the Python process below 200, its host below 600; flat once the static data of all species is in."""
     script = MEMORY_SCRIPT.replace("{battles}", str(battles))

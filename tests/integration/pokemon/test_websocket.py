@@ -48,6 +48,7 @@ def played_out(source: PokemonSource) -> tuple[Table, dict[str, Any]]:
     return table, metrics
 
 
+@pytest.mark.slow  # below, self-play goes on to its ends while a server dies; other ends are of scripted opponents
 def test_self_play_to_the_end():
     table, metrics = played_out(make_source(WEBSOCKET, episodes=12))
     assert metrics["episodes"]["started"] == metrics["episodes"]["finished"] == 12, metrics
@@ -91,7 +92,7 @@ def test_a_killed_server_costs_its_own_battles_and_comes_back():
 
 @pytest.mark.parametrize(
     "kind",
-    ["random", pytest.param("simple_heuristics", marks=pytest.mark.slow)],  # test_source.py has every kind
+    ["random", pytest.param("simple_heuristics", marks=pytest.mark.slow)],  # test_teams.py has every kind
 )
 def test_scripted_opponents(server, kind):
     opponents = OpponentsConfig(self_play=0.0, **{kind: 1.0})

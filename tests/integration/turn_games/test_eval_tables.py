@@ -53,8 +53,16 @@ def test_an_engine_that_dies_is_named_with_what_it_did():
     ("arguments", "says"),
     [
         (["blokus", "--opponent", "random", "--gtp", "/nowhere/engine -x"], "There is no program '/nowhere/engine'"),
-        (["blokus", "--opponent", "random", "--gtp", ""], "Set blokus.gtp to its path and arguments"),
-        (["blokus", "--opponent", "random", "--gtp", 'engine "'], "blokus.gtp is not a command line"),
+        pytest.param(  # this one and the next: unit tests of gtp.py, each in a worker of its own here
+            ["blokus", "--opponent", "random", "--gtp", ""],
+            "Set blokus.gtp to its path and arguments",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            ["blokus", "--opponent", "random", "--gtp", 'engine "'],
+            "blokus.gtp is not a command line",
+            marks=pytest.mark.slow,
+        ),
         (["ofc", "--opponent", "random", "--gtp", "engine"], "there is no opponent 'gtp'"),
     ],
 )

@@ -43,7 +43,7 @@ def evaluated(simul: Simul, *arguments: str) -> dict:
     return json.loads(done.stdout)
 
 
-@pytest.mark.slow  # tests/chaos/test_kills.py kills workers, and the game of three below trains through all processes
+@pytest.mark.slow  # tests/chaos/test_kills.py kills workers, and test_search.py trains through all processes
 @pytest.mark.timeout(900)
 def test_a_game_of_two_trains_survives_a_killed_worker_and_its_books_balance(start):
     simul = start()
@@ -61,6 +61,7 @@ def test_a_game_of_two_trains_survives_a_killed_worker_and_its_books_balance(sta
     assert summary["battles"]["aborted_by_cause"]["worker_died"] == 16
 
 
+@pytest.mark.slow  # test_search.py trains, test_eval_tables.py evaluates; unit tests have three seats and chance
 @pytest.mark.timeout(900)
 def test_a_game_of_three_with_chance_trains_and_is_evaluated_from_every_seat(start):
     simul = start(

@@ -37,9 +37,13 @@ Hit = dict[str, Any]
 
 
 @cache
-def record(gen: int, count: int, seed: int) -> list[Hit]:
-    """`count` hits of seeded random battles, with the true sets; recorded once for all tests that ask for the same."""
-    command = [find_node().path, str(RECORDER), str(SIM_HOST), str(gen), str(count), str(seed)]
+def record(generations: tuple[int, ...], count: int, seed: int) -> list[Hit]:
+    """`count` hits of each generation, of seeded random battles, with `gen` and the true sets.
+
+    One process plays them all, once for all tests that ask for the same: most of the time is Node's to start.
+    """
+    wanted = ",".join(map(str, generations))
+    command = [find_node().path, str(RECORDER), str(SIM_HOST), wanted, str(count), str(seed)]
     out = subprocess.run(command, check=True, capture_output=True, timeout=600).stdout
     return [orjson.loads(line) for line in out.splitlines()]
 

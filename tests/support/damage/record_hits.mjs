@@ -1,11 +1,13 @@
 // Plays seeded battles on the pinned simulator by random legal choices and prints every damaging hit with the true sets.
-//   node record_hits.mjs SIM_HOST GEN HITS SEED
-// One JSON line a hit: user, foe, move, field, damage, crit. Confusion's blows and Z- and max moves are left out.
+//   node record_hits.mjs SIM_HOST GEN,GEN... HITS SEED
+// HITS of every generation, one JSON line each: gen, user, foe, move, field, damage, crit. Confusion's blows and
+// Z- and max moves are left out.
 
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const [simHost, gen, wanted, seed] = [process.argv[2], ...process.argv.slice(3).map(Number)];
+const [simHost, generations] = process.argv.slice(2);
+const [wanted, seed] = process.argv.slice(4).map(Number);
 const from = name => import(pathToFileURL(path.join(simHost, name)).href);
 const { loadSimulator } = await from('simulator.mjs');
 const { randomChoice, seededRandom } = await from('random_choice.mjs');
@@ -47,14 +49,14 @@ function fighter(mon, move) {
 
 let hits = 0;
 
-function listen(battle) {
+function listen(battle, gen) {
 	const getDamage = battle.actions.getDamage;
 	battle.actions.getDamage = function (source, target, move, suppressMessages) {
 		if (typeof move !== 'object' || move.isZ || move.isMax || move.id === 'confused' || source === target) {
 			return getDamage.call(this, source, target, move, suppressMessages);
 		}
 		const hit = {
-			user: fighter(source, move), foe: fighter(target, move), move: move.id, move_name: sim.Dex.moves.get(move.id).name, hidden: source.hpType ?? '',
+			gen, user: fighter(source, move), foe: fighter(target, move), move: move.id, move_name: sim.Dex.moves.get(move.id).name, hidden: source.hpType ?? '',
 			weather: battle.field.effectiveWeather(), terrain: battle.field.terrain,
 			gravity: 'gravity' in battle.field.pseudoWeather, hit: move.hit ?? 1,
 			screens: SCREENS.filter(id => target.side.sideConditions[id] || target.volatiles[id]),
@@ -71,11 +73,11 @@ function listen(battle) {
 	};
 }
 
-function play(number) {
+function play(gen, number) {
 	const random = seededRandom(seed * 1000003 + number);
 	const seeds = [0, 1, 2].map(part => [gen, seed & 0xFFFF, number, part].join(','));
 	const battle = new sim.Battle({ formatid: `gen${gen}randombattle`, seed: seeds[0] });
-	listen(battle);
+	listen(battle, gen);
 	battle.setPlayer('p1', { name: 'A', team: sim.Teams.generate(`gen${gen}randombattle`, { seed: seeds[1] }) });
 	battle.setPlayer('p2', { name: 'B', team: sim.Teams.generate(`gen${gen}randombattle`, { seed: seeds[2] }) });
 	for (let guard = 0; !battle.ended && guard < 1500 && hits < wanted; guard++) {
@@ -91,4 +93,7 @@ function play(number) {
 	battle.destroy();
 }
 
-for (let number = 0; hits < wanted; number++) play(number);
+for (const gen of generations.split(',').map(Number)) {
+	hits = 0;
+	for (let number = 0; hits < wanted; number++) play(gen, number);
+}

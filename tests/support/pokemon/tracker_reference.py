@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -128,12 +129,17 @@ def first_difference(expected: Any, found: Any, path: str = "") -> str | None:
 
 def compare(tables: Path, seats: list[Seat]) -> int:
     """Fails at the first request after which the two disagree; returns how many requests there were."""
+    return sum(compare_generations(tables, seats).values())
+
+
+def compare_generations(tables: Path, seats: list[Seat]) -> Counter[int]:
+    """The same, by generation."""
     states = iter(tracker_states(tables, seats))
-    count = 0
+    count: Counter[int] = Counter()
     for number, seat in enumerate(seats):
         for expected in reference_states(seat):
             found = next(states)
-            count += 1
+            count[seat.gen] += 1
             if expected != found:
                 told = first_difference(orjson.loads(orjson.dumps(expected)), found)
                 assert told is None, f"seat {number}, gen {seat.gen}, turn {expected['turn']}: {told}"

@@ -27,11 +27,24 @@ def outcome_of(seat: RecordedSeat) -> int:
     return 0 if won is None else 1 if won[1] == seat.role else -1
 
 
-def paid(seat: RecordedSeat, config: RewardsConfig) -> tuple[RewardMeter, list[float], RewardFacts]:
-    """The seat's meter after the battle, its rewards, and where the battle ended."""
-    battle, meter = SeatBattle(seat.role, seat.gen), RewardMeter(reward_weights(config, 1.0))
+Facts = tuple[tuple[RewardFacts, ...], RewardFacts]  # at every decision, and where the battle ended
+
+
+def facts_of(seat: RecordedSeat) -> Facts:
+    """What rewards are of, whatever their weights: each battle is read once for all tests."""
+    key = (seat.format, seat.battle, seat.seat)
+    if key not in _facts:
+        _facts[key] = _read(seat)
+    return _facts[key]
+
+
+_facts: dict[tuple[str, int, int], Facts] = {}
+
+
+def _read(seat: RecordedSeat) -> Facts:
+    battle = SeatBattle(seat.role, seat.gen)
     encoder, keeper = SeatEncoder(battle, seat.gen), TallyKeeper(seat.role, 0)
-    rewards = []
+    found = []
     for lines, request in seat.records:
         battle.feed(lines)
         keeper.count_lines(lines, request)
@@ -39,10 +52,16 @@ def paid(seat: RecordedSeat, config: RewardsConfig) -> tuple[RewardMeter, list[f
             continue
         battle.sync(request)
         encoder.encode(request, legal_choices(request, battle.position))
-        rewards.append(meter.advance(RewardFacts(encoder.standing, battle._turn, keeper.tally)))
+        found.append(RewardFacts(encoder.standing, battle._turn, keeper.tally))
     encoder.survey()
-    final = RewardFacts(encoder.standing, battle._turn + 1, keeper.tally)
-    rewards.append(meter.finish(outcome_of(seat), final))
+    return tuple(found), RewardFacts(encoder.standing, battle._turn + 1, keeper.tally)
+
+
+def paid(seat: RecordedSeat, config: RewardsConfig) -> tuple[RewardMeter, list[float], RewardFacts]:
+    """The seat's meter after the battle, its rewards, and where the battle ended."""
+    meter = RewardMeter(reward_weights(config, 1.0))
+    facts, final = facts_of(seat)
+    rewards = [*map(meter.advance, facts), meter.finish(outcome_of(seat), final)]
     return meter, rewards, final
 
 
