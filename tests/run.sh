@@ -1,6 +1,6 @@
 #!/bin/sh
 # `make test`: everything but what is marked slow. Most tests wait for processes and clocks, so four groups run at once.
-# They take about the same processor time, 210 to 220 s each: Pokémon's last files are in others. The results of the
+# They take about the same processor time: Pokémon's last files are in others. The results of the
 # groups in the background are printed at the end.
 # With arguments: one pytest, which gets them.
 set -u

@@ -105,9 +105,13 @@ def test_a_run_survives_the_death_of_every_role(run: Simul) -> None:
     assert summary["steps"]["dropped"]["server_died"] >= 1
 
 
-@pytest.mark.slow  # above and below, every role dies once, and the books balance
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("kills", [200])
+@pytest.mark.parametrize(
+    "kills",
+    [
+        pytest.param(9, marks=pytest.mark.timeout(900)),
+        pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
+    ],
+)
 def test_kill_after_kill_every_game_and_every_step_is_accounted_for(cartpole, kills: int) -> None:
     """CartPole, one role after the other: each time it plays on and learns on, and in the end the books balance."""
     simul = cartpole(

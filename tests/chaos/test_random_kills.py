@@ -71,8 +71,12 @@ def test_the_books_of_a_run_under_random_signals_balance(game: str, kills: int, 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")
-@pytest.mark.slow
-@pytest.mark.timeout(7200)
-@pytest.mark.parametrize(("kills", "learn"), [(6, False), (200, True)])
+@pytest.mark.parametrize(
+    ("kills", "learn"),
+    [
+        pytest.param(6, False, marks=pytest.mark.timeout(1200)),
+        pytest.param(200, True, marks=[pytest.mark.slow, pytest.mark.timeout(7200)]),
+    ],
+)
 def test_two_servers_and_two_ranks_survive_random_signals(kills: int, learn: bool, tmp_path) -> None:
     run("chaos", kills, seed=2, root=tmp_path / "run", learn=learn)
