@@ -55,7 +55,7 @@ def run(task: Task, seed: int, steps: int, episodes: int) -> dict[str, Any]:
         envs.close()
         return found
     fresh = make_envs(task, task.envs, normalize=task.normalize)
-    fresh.seed(1_000_000 + seed)
+    fresh.seed(1_000_000 + 1_000 * seed)  # each environment adds its number: no two runs may begin alike
     if isinstance(fresh, VecNormalize):
         fresh.obs_rms, fresh.training, fresh.norm_reward = envs.obs_rms, False, False
     evaluate = evaluate_masked if task.algorithm == "MaskablePPO" else evaluate_policy
