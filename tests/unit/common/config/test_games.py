@@ -24,7 +24,7 @@ FINGERPRINTS = {
     ("cartpole", "default"): "5e6c9abcc31df46d",
     ("cartpole", "test"): "5e6c9abcc31df46d",
     ("cartpole", "quick"): "5e6c9abcc31df46d",
-    ("memory", "default"): "32fb1686f567b003",
+    ("memory", "default"): "fcf6ecb4533bc385",
     ("pokemon", "default"): "0555fdc04038fef3",
     ("pokemon", "test"): "c1427b4763fee0f2",
     ("pokemon", "quick"): "0555fdc04038fef3",
