@@ -187,6 +187,7 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
     _say(options, "connecting to the inference server")
     client = _client(config, RunDir(options.run_dir), us.username)
     bridge = AsyncBridge(POKE_LOOP)
+    _say(options, f"connecting to the Showdown server at {server.websocket_url}")
     agent = AgentPlayer(
         us, server, bridge, battle_format=config.pokemon.format, concurrency=options.concurrency,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
@@ -199,7 +200,6 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
             done=lambda: _say(options, _invitation(options, us.username, config.pokemon.format)),
         ),
     )  # fmt: skip
-    _say(options, f"connecting to the Showdown server at {server.websocket_url}")
     table = PlayLoop(agent, bridge, client, quiet=options.json)
     try:
         if options.challenge:
