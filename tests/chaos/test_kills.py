@@ -135,9 +135,9 @@ def test_kill_after_kill_every_game_and_every_step_is_accounted_for(cartpole, ki
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(sys.platform == "win32", reason="sockets are no files there, and signals end a process at once")
 def test_a_run_whose_socket_files_were_removed_finds_together_and_is_stopped_by_a_service_manager(cartpole) -> None:
-    """Cleaners of temporary files take them after some days; a role that came back then found nobody.
+    """Cleaners of temporary files may remove sockets; each restarted role must connect to the others again.
 
-    systemd sends SIGTERM to the whole control group; the supervisor asks each role again, in its order.
+    systemd sends SIGTERM to the whole control group; the supervisor then stops the roles in its order.
     """
     simul = cartpole("--set", "learner.batch_steps=256", "--set", "learner.checkpoint_every_sec=600")
     shutil.rmtree(simul.run_dir.sockets, ignore_errors=True)  # some may be made again meanwhile
