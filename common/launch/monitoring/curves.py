@@ -156,12 +156,13 @@ def evaluation_figures(result: Mapping[str, Any]) -> list[Figure]:
 def _rates(now: Snapshot, before: Snapshot | None) -> Iterator[Figure]:
     if before is None:
         return
-    for name, process, role, path in (
-        ("decisions", "inference_server", "server", ("decisions",)),
-        ("episodes", "env_worker", "workers", ("episodes", "finished")),
-        ("batches", "inference_server", "server", ("batches",)),
+    decisions = decisions_of(now.server) - decisions_of(before.server) if now.server else None
+    for name, process, grown in (
+        ("decisions", "inference_server", decisions),
+        ("episodes", "env_worker", _growth(now, before, "workers", "episodes", "finished")),
+        ("batches", "inference_server", _growth(now, before, "server", "batches")),
     ):
-        grown, seconds = _growth(now, before, role, *path), _counted(now, process) - _counted(before, process)
+        seconds = _counted(now, process) - _counted(before, process)
         if grown is not None and seconds > 0 and _counted(before, process) >= 0:  # not of the start-up
             yield Figure(f"run/{name}_per_sec", grown / seconds)
     rows, batches = _growth(now, before, "server", "decisions"), _growth(now, before, "server", "batches")

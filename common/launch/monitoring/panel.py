@@ -13,7 +13,7 @@ from rich.text import Text
 from simul.common.config.games import game_called
 from simul.common.launch.monitoring.curves import ALL_EPISODES, OWN_FIGURE
 from simul.common.launch.monitoring.snapshot import ProcessFigures, Snapshot
-from simul.common.launch.processes.role_reports import counts, number
+from simul.common.launch.processes.role_reports import counts, decisions_of, number
 
 MOST_PROCESSES = 6
 MOST_OPPONENTS = 4
@@ -60,7 +60,7 @@ def _figures(snapshot: Snapshot) -> Table:
         "learning rate",
         format_number(number(learner, "learning_rate"), 6),
     )
-    grid.add_row("latency", format_latency(server), "decisions", format_number(number(server, "decisions")))
+    grid.add_row("latency", format_latency(server), "decisions", format_number(decisions_of(server)))
     rows = [
         ("loss", format_losses(learner)),
         ("batches", format_histogram(counts(server, "batch_histogram"))),

@@ -14,7 +14,7 @@ from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.heartbeat_alerts import HeartbeatAlerts, LearningAlerts, OutageAlerts
 from simul.common.launch.processes.process_group import ProcessGroup
 from simul.common.launch.processes.role_process import LOG_NAMES
-from simul.common.launch.processes.role_reports import Metrics, RoleReports, counts, number
+from simul.common.launch.processes.role_reports import Metrics, RoleReports, counts, decisions_of, number
 from simul.common.launch.processes.run_lock import write_atomically
 
 RATE_WINDOW_SEC = 10.0
@@ -115,7 +115,8 @@ class RunMonitor:
         workers = self._reports.totals("env_worker")
         if phase == "training":
             self._watch_learning(server, learner, workers, now)
-        decisions, battles = number(server, "decisions"), number(workers, "episodes", "finished")
+        decisions = decisions_of(server)
+        battles = number(workers, "episodes", "finished")
         batches = number(server, "batches")
         ended = self._stopped_at is not None
         counted = {role: self._reports.counted_at(role, now) for role in ("inference_server", "env_worker")}

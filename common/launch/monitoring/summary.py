@@ -23,7 +23,7 @@ from simul.common.launch.monitoring.panel import (
 )
 from simul.common.launch.monitoring.snapshot import Snapshot
 from simul.common.launch.processes.process_group import ROLE_TITLES
-from simul.common.launch.processes.role_reports import counts, number
+from simul.common.launch.processes.role_reports import counts, decisions_of, number
 from simul.common.launch.processes.run_lock import write_atomically
 
 PACKAGES = (
@@ -48,7 +48,7 @@ def write_summary(run_dir: RunDir, config: Config, snapshot: Snapshot) -> str:
 def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
     """All figures of the run. Rates count from readiness of this run, not from step 0 of a resumed one."""
     server, learner, workers = snapshot.server, snapshot.learner, snapshot.workers
-    decisions = number(server, "decisions") or 0
+    decisions = decisions_of(server)
     aborted, accounts = counts(workers, "episodes", "aborted"), build_accounts(snapshot)
     battles = {name: number(workers, "episodes", name) or 0 for name in ("started", "finished", "alive")}
     return {

@@ -35,7 +35,7 @@ class Run:
         group = ProcessGroup(RunDir(tmp_path), self.reports)
         self.monitor = RunMonitor(str(tmp_path), self.reports, group, "gymnasium")
         self.recorder = CurveRecorder(Position(BEFORE, 100.0))
-        self.silent = False
+        self.silent = self.searches = False
         self.found = []  # (snapshot, report of the curves or None)
 
     def counted(self, name: str, at: float) -> int:
@@ -60,9 +60,12 @@ class Run:
     def _report(self, late_sec: float) -> None:
         at = self.now - late_sec
         n = {name: self.counted(name, at) for name in PER_SEC}
+        answered = {"decisions": n["decisions"]}
+        if self.searches:
+            answered = {"decisions": 0, "samples": {"admitted": n["decisions"]}}
         learned = {"decisions_learned": BEFORE + n["decisions"], "decisions_learned_since_start": n["decisions"]}
         for role, metrics in (
-            ("inference_server", {"decisions": n["decisions"], "batches": n["batches"]}),
+            ("inference_server", {**answered, "batches": n["batches"]}),
             ("env_worker", {"episodes": {"finished": n["episodes"], "started": n["episodes"]}}),
             ("learner", {**learned, "updates": 4000, "decisions_per_sec": n["decisions"] / max(at, 1e-9)}),
         ):
@@ -75,8 +78,10 @@ def run(tmp_path, monkeypatch):
     return Run(tmp_path, monkeypatch)
 
 
+@pytest.mark.parametrize("searches", [False, True])
 @pytest.mark.parametrize("late_sec", [0.0, 0.3])
-def test_the_first_rates_that_are_shown_after_a_resume_are_the_steady_ones(run, late_sec):
+def test_the_first_rates_that_are_shown_after_a_resume_are_the_steady_ones(run, late_sec, searches):
+    run.searches = searches
     run.play(READY_AT + 30.0, late_sec)
     shown = [snapshot for snapshot, _ in run.found if snapshot.decisions_per_sec is not None]
     before = [snapshot for snapshot, _ in run.found if snapshot.decisions_per_sec is None]
@@ -100,7 +105,9 @@ def test_the_first_rates_that_are_shown_after_a_resume_are_the_steady_ones(run, 
     assert reports[-1].decisions > BEFORE, "the axis goes on"
 
 
-def test_the_summary_of_a_resumed_run_counts_this_start(run):
+@pytest.mark.parametrize("searches", [False, True])
+def test_the_summary_of_a_resumed_run_counts_this_start(run, searches):
+    run.searches = searches
     run.play(READY_AT + 20.0, 0.0)
     run.monitor.mark_stopping()
     last = run.monitor.take_snapshot("stopped", run.now)
