@@ -25,7 +25,7 @@ from simul.common.store.remote import Store
 FIRST_RETRY_SEC, LAST_RETRY_SEC = 1.0, 60.0
 STORING = ".storing-"  # prefix of the folder that is being uploaded: the learner may remove its own meanwhile
 META = msgspec.json.Decoder(CheckpointMeta)  # made here: msgspec may not meet a new type in two threads at once
-OK, UNREACHABLE, TAKEN_OVER = "ok", "unreachable", "taken_over"
+UNKNOWN, OK, UNREACHABLE, TAKEN_OVER = "", "ok", "unreachable", "taken_over"
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,12 @@ class StoreMirror:
     """`start()`, then `notify_saved` after each save, at the end `wait_for_last` until it is true. Nothing blocks.
 
     Attributes:
-        state: OK, UNREACHABLE, or TAKEN_OVER by a newer run, after which nothing more is written.
+        state: UNKNOWN until the store has answered or failed once, then OK, UNREACHABLE, or TAKEN_OVER by a newer run,
+            after which nothing more is written.
     """
 
     def __init__(self, url: str, run_dir: RunDir, owner: Owner, milestone_every_decisions: int) -> None:
-        self.state = OK
+        self.state = UNKNOWN
         self._url = url
         self._run_dir = run_dir
         self._owner = owner

@@ -239,12 +239,12 @@ def format_losses(learner: Mapping[str, Any]) -> str:
 def format_store(learner: Mapping[str, Any]) -> str:
     """`up to date`, `unreachable, 312 s behind` or `taken over by a newer run`; "" for a run without a store."""
     state, behind_sec = learner.get("store_state"), number(learner, "store_behind_sec")
-    if not state or behind_sec is None:
+    if behind_sec is None:
         return ""
     if state == "taken_over":
         return "taken over by a newer run"
     behind = f"{format_number(behind_sec)} s behind" if behind_sec else "up to date"
-    return behind if state == "ok" else f"{state}, {behind}"
+    return f"{state}, {behind}" if state == "unreachable" else behind
 
 
 def format_histogram(sizes: Mapping[str, float]) -> str:

@@ -16,7 +16,7 @@ from simul.common.store.fetch import newest_local, prepare_store
 from simul.common.store.layout import Owner
 from simul.common.store.remote import Store
 from simul.learner import store_mirror
-from simul.learner.store_mirror import OK, TAKEN_OVER, UNREACHABLE
+from simul.learner.store_mirror import OK, TAKEN_OVER, UNKNOWN, UNREACHABLE
 from tests.support.stores import EVERY, SPEC, ScriptedFileSystem, make_mirror, new_run, new_url, save_checkpoint, stored
 
 PATIENCE_SEC = 60.0
@@ -232,6 +232,26 @@ def test_an_outage_is_said_when_it_comes_and_when_it_goes(run, files):
     assert "is back after" in note
     assert mirror.describe_missing() == ""
     assert stored(Store(url)) == [2, 1]
+    mirror.close()
+
+
+def test_a_learner_that_starts_during_an_outage_does_not_say_that_the_store_is_there(run, files):
+    broken = threading.Event()
+    broken.set()
+
+    def refuses(operation, path):
+        if broken.is_set():
+            raise ConnectionError("No route to host")
+
+    files.before = staticmethod(refuses)
+    mirror = make_mirror(new_url("scripted"), run)
+    states = [mirror.state]
+    mirror.start()
+    for _ in range(2):
+        wait_for(lambda: mirror.state != states[-1])
+        states.append(mirror.state)
+        broken.clear()
+    assert states == [UNKNOWN, UNREACHABLE, OK]
     mirror.close()
 
 
