@@ -44,6 +44,7 @@ class Cluster:
         self._links: list[AgentLink] = []
         self._endpoints: dict[str, str] = {}
         self._store_behind = False  # as the learner said last
+        self._facts: dict[str, str] = {}  # of this machine, once those of all others are the same
 
     def prepare(self) -> None:
         """Make the keys of this start and the address book, before the supervisor's own socket is bound.
@@ -141,6 +142,9 @@ class Cluster:
 
     def _on_message(self, link: AgentLink, message: FromAgent) -> list[str]:
         if isinstance(message, AgentHello):
+            if self._facts and (found := differences({"this machine": self._facts, link.node: message.facts})):
+                link.lost = f"{'; '.join(found)}. Install the same versions there"
+                return []
             for child in link.roles.values():
                 child.node = link.node
                 self._start(child, message)
@@ -218,13 +222,15 @@ class Cluster:
             file.write(data)
 
     def _check_facts(self) -> None:
-        facts = {"this machine": machine_facts()}
+        own = machine_facts()
+        facts = {"this machine": own}
         facts |= {link.node: link.hello.facts for link in self._links if link.hello is not None}
         if found := differences(facts):
             raise ConfigError(
                 f"The machines of the cluster do not have the same versions: {'; '.join(found)}. Install the same ones "
                 "on all of them, and start again."
             )
+        self._facts = own
 
 
 def check_config(config: Config) -> None:

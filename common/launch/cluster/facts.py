@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import platform
 import subprocess
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from simul.common.runtime.installation import IMPORT_ROOT, ROOT
 
 COMPARED = ("python", "torch", "ray", "code")
+CODE_SUFFIXES = (".py", ".mjs", ".cjs", ".txt")  # Pokémon's host plays and encodes in JavaScript, by tables of names
+NO_CODE = ("node_modules", "__pycache__")
 
 
 def machine_facts() -> dict[str, str]:
@@ -20,7 +24,7 @@ def machine_facts() -> dict[str, str]:
         "python": platform.python_version(),
         "torch": _version("torch"),
         "ray": _version("ray"),
-        "code": _digest_of_code(),
+        "code": digest_of_code(IMPORT_ROOT / "simul"),
         "commit": _commit(),
     }
 
@@ -47,12 +51,14 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _digest_of_code() -> str:
-    """First 12 hex digits of SHA-256 over Simul's Python files."""
-    digest, root = hashlib.sha256(), IMPORT_ROOT / "simul"
-    for folder in ("common", "env_worker", "inference_server", "learner"):
-        for file in sorted((root / folder).rglob("*.py")):
-            digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+def digest_of_code(root: Path) -> str:
+    """First 12 hex digits of SHA-256 over the files that Simul's roles run and read, packages of npm excepted."""
+    digest = hashlib.sha256()
+    for package in ("common", "env_worker", "inference_server", "learner"):
+        for folder, folders, names in os.walk(root / package):
+            folders[:] = sorted(set(folders) - set(NO_CODE))
+            for file in sorted(Path(folder, name) for name in names if name.endswith(CODE_SUFFIXES)):
+                digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]
 
 

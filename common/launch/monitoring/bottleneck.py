@@ -33,7 +33,7 @@ def find_bottleneck(profile: Profile, config: Config) -> Bottleneck:
     """What limits the run, the first that holds: other processes, the learner, the processor, a process, few games."""
     learner, server, workers = (profile.roles.get(role) for role in ("learner", "inference_server", "env_worker"))
     held = server.share.get("learner_full", 0.0) if server else 0.0
-    in_use = profile.cores_used + profile.other_cores_used
+    in_use = profile.in_use()
     if not profile.decisions:
         return Bottleneck("", "", "No decision was answered in this time: `simul logs` says what the processes do.")
     if in_use >= SATURATED * profile.cores and profile.other_cores_used >= OTHERS * profile.cores:
@@ -49,7 +49,8 @@ def find_bottleneck(profile: Profile, config: Config) -> Bottleneck:
         count = config.workers.count + 1
         return _with_setting(
             "env_worker", f"The env workers limit the run: the busiest works {workers.busy:.0%} of its time, "
-            f"{_most_of_it(workers)}, and {profile.cores - in_use:.1f} cores are free",
+            f"{_most_of_it(workers)}"
+            + ("" if profile.on_cluster else f", and {profile.cores - in_use:.1f} cores are free"),
             f"workers.count={count}", config.workers.count,
         )  # fmt: skip
     if server and server.busy >= BUSY:
@@ -70,7 +71,7 @@ def _learner(profile: Profile, learner: RoleProfile, held: float, config: Config
     sentence = f"The learner limits the run: it works {learner.busy:.0%} of its time, {_most_of_it(learner)}"
     if held >= HELD_BACK:
         sentence += f", and the inference server waits for it {held:.0%} of its time"
-    spare = profile.cores - profile.cores_used - profile.other_cores_used
+    spare = profile.cores - profile.in_use()
     stage = learner.largest()
     if stage == "publish":
         return _with_setting("learner", sentence, f"learner.batch_steps={2 * options.batch_steps}", options.batch_steps)
@@ -114,10 +115,7 @@ def _processor(profile: Profile, in_use: float, config: Config) -> Bottleneck:
 
 def _server(profile: Profile, server: RoleProfile, config: Config) -> Bottleneck:
     sentence = f"The inference server limits the run: it works {server.busy:.0%} of its time, {_most_of_it(server)}"
-    small, spare = (
-        (profile.mean_batch or 0.0) < SMALL_BATCH,
-        profile.cores - profile.cores_used - profile.other_cores_used,
-    )
+    small, spare = (profile.mean_batch or 0.0) < SMALL_BATCH, profile.cores - profile.in_use()
     servers, threads = config.cluster.servers.count, config.server.threads
     if not small and server.largest() != "forward" and spare >= 1.0 and config.workers.count > servers:
         return _with_setting("inference_server", sentence, f"cluster.servers.count={servers + 1}", servers)

@@ -97,11 +97,16 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     cores: float  # that this run may use
     cores_used: float  # by all its processes
     other_cores_used: float  # by other processes of the machine
+    on_cluster: bool = False  # roles are on machines of a cluster: `cores` and their use are the supervisor's machine's
     processes_running: int
     processes_started: int
     processes: list[ProcessProfile]
     silent: list[str]  # processes that did not report in this time
     roles: dict[str, RoleProfile]
+
+    def in_use(self) -> float:
+        """Cores in use, by this run or not; 0.0 on a cluster, where they are unknown."""
+        return 0.0 if self.on_cluster else self.cores_used + self.other_cores_used
 
 
 def make_profile(
@@ -124,6 +129,7 @@ def make_profile(
     processes = [_process(each, first, cpu) for each in last.processes]
     measured = [each for each in processes if each is not None]
     used = (cpu[1].run - cpu[0].run) / wall_sec
+    on_cluster = any(each.node for each in last.processes)
     rate = all_decisions / counted_sec if counted_sec > 0 else 0.0
     histogram, earlier = counts(server, "batch_histogram"), counts(before, "batch_histogram")
     return Profile(
@@ -142,8 +148,11 @@ def make_profile(
         cores=round(cores, 2), cores_used=round(used, 3),
         # A smaller share of the machine is ours alone, or unknown: what others use is then not ours to count.
         other_cores_used=(
-            round(max((cpu[1].machine - cpu[0].machine) / wall_sec - used, 0.0), 3) if cores >= machine_cores else 0.0
+            round(max((cpu[1].machine - cpu[0].machine) / wall_sec - used, 0.0), 3)
+            if cores >= machine_cores and not on_cluster
+            else 0.0
         ),
+        on_cluster=on_cluster,
         processes_running=running, processes_started=started, processes=measured,
         silent=[each.name for each in last.processes if each.name not in {found.name for found in measured}],
         roles={

@@ -18,6 +18,7 @@ def profile_text(profile: Profile, bottleneck: Bottleneck, files: Iterable[Path]
     lines = [
         f"Profile of {name}, {profile.seconds:.1f} s: {profile.decisions:,.0f} decisions "
         f"({profile.decisions_per_sec:,.0f}/s), {profile.cores_used:.2f} of {profile.cores:g} cores used"
+        + (" on the machine of `simul up`" if profile.on_cluster else "")
         + (f", {profile.other_cores_used:.2f} by others" if profile.other_cores_used >= 0.01 else ""),
     ]
     for role, figures in profile.roles.items():

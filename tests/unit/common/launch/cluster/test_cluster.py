@@ -148,6 +148,17 @@ def test_a_lost_machine_ends_its_processes_and_they_start_with_another_agent(clu
     assert isinstance(engine.channels[WORKERS][1].heard[-1], StartRole)
 
 
+def test_a_machine_that_is_found_later_is_not_used_where_its_versions_differ(cluster, engine) -> None:
+    first: RemoteRole = cluster.launch("env_worker", 0, 1, ())
+    engine.channels[WORKERS][0].said.put(ChannelLostError("the power is gone"))
+    _poll_until(cluster, lambda: first.exit_code() is not None)
+    engine.greeting = encode_frame(AgentHello(root="/node", machine="other", facts={**machine_facts(), "torch": "1.0"}))
+    role: RemoteRole = cluster.launch("env_worker", 0, 1, ())
+    (said,) = _poll_until(cluster, lambda: role.exit_code() is not None)
+    assert said.startswith("fake (worker 0) is lost: torch differs: ")
+    assert not engine.channels[WORKERS][1].heard, "nothing is sent there, no key either"
+
+
 def test_machines_with_other_versions_are_refused_before_anything_starts(run_dir, engine) -> None:
     engine.greeting = encode_frame(AgentHello(root="/node", machine="other", facts={**machine_facts(), "torch": "1.0"}))
     cluster = Cluster(engine, CONFIG, run_dir)

@@ -15,7 +15,7 @@ from simul.common.config.schema import (
     WorkersConfig,
 )
 from simul.common.launch.cluster.cluster import check_config
-from simul.common.launch.cluster.facts import differences
+from simul.common.launch.cluster.facts import differences, digest_of_code
 from simul.common.launch.cluster.placement import (
     Bundle,
     Machine,
@@ -97,6 +97,24 @@ def test_machines_are_compared_and_each_difference_names_the_machines() -> None:
     assert found == [
         "python differs: 3.11.2 on a, 3.12.1 on b", "code differs: ab (commit c1) on a, cd (commit c1) on b",
     ]  # fmt: skip
+
+
+def test_the_digest_of_the_code_sees_what_roles_run_and_nothing_else(tmp_path) -> None:
+    host = tmp_path / "env_worker" / "games" / "pokemon" / "sim_host"
+    for folder in (host, host / "node_modules", tmp_path / "common" / "__pycache__"):
+        folder.mkdir(parents=True)
+    files = (host / "main.mjs", tmp_path / "common" / "a.py", tmp_path / "env_worker" / "items.txt")
+    others = (host / "node_modules" / "b.mjs", tmp_path / "common" / "__pycache__" / "a.py", tmp_path / "notes.py")
+    for file in (*files, *others):
+        file.write_text("1")
+    digests = {digest_of_code(tmp_path)}
+    for file in files:
+        file.write_text("2")
+        digests.add(digest_of_code(tmp_path))
+    assert len(digests) == 1 + len(files)
+    for file in others:
+        file.write_text("2")
+    assert digest_of_code(tmp_path) in digests
 
 
 def test_the_place_of_the_processes_is_no_part_of_what_is_learned() -> None:

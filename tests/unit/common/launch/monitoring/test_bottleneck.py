@@ -65,6 +65,8 @@ HELD = role({"forward": 0.3, "learner_full": 0.4, "wait": 0.3})
         (profile(cores_used=2.0, other_cores_used=1.9), "other_processes", "", "end those first"),
         (profile(learner=role({"update": 1.0}), cores_used=1.0, other_cores_used=2.9), "other_processes", "", "2.9 of"),
         (profile(decisions=0.0), "", "", "simul logs"),
+        (profile(worker=BUSY_WORKER, on_cluster=True, **FULL), "env_worker", "workers.count=2", "`step` (80%). Try"),
+        (profile(learner=role({"update": 0.98}, 0.98), on_cluster=True, **FULL), "learner", "learner.threads=2", "98%"),
     ],
 )
 def test_the_limit_and_the_setting(found: Profile, limit: str, setting: str, named: str) -> None:

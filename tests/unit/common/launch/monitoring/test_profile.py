@@ -91,6 +91,16 @@ def test_parts_are_of_the_time_between_the_snapshots():
     assert profiled(snapshot(100.0), snapshot(110.0), cores=1.0).other_cores_used == 0.0, "not ours to count"
 
 
+def test_roles_of_a_cluster_are_no_other_processes():
+    def placed(seconds: float) -> Snapshot:
+        return snapshot(seconds, processes=[process(name, seconds, node="10.0.0.7") for name in PIDS])
+
+    alone = (CpuSample(100.0, {}, 1.0, 5.0), CpuSample(110.0, {}, 1.5, 23.0))  # 1.75 cores that are not its children
+    profile = make_profile(placed(100.0), placed(110.0), alone, cores=2.0, machine_cores=2, running=1, started=0)
+    assert (profile.other_cores_used, profile.in_use()) == (0.0, 0.0)
+    assert find_bottleneck(profile, Config(game="gymnasium")).limit == "games_in_flight"
+
+
 def test_two_workers_cost_a_decision_what_both_take_and_the_busier_one_counts():
     def both(seconds: float) -> Snapshot:
         idle = {"wait": 0.9 * seconds, "step": 0.1 * seconds}
