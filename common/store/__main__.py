@@ -18,7 +18,7 @@ from simul.common.store import REASON, REFUSED
 from simul.common.store.fetch import fetch_checkpoint, prepare_store
 from simul.common.store.remote import Store
 
-PATIENCE_SEC = 30.0  # for a store that cannot be reached
+PATIENCE_SEC, LONG_PATIENCE_SEC = 30.0, 600.0  # for a store that cannot be reached
 RETRY_SEC = 2.0
 
 
@@ -29,6 +29,7 @@ def main() -> int:
     parser.add_argument("--run-dir", type=Path, help="prepare the store for this run")
     parser.add_argument("--spec-fingerprint", help="of its game")
     parser.add_argument("--past", action="store_true", help="it plays against past selves")
+    parser.add_argument("--resumes", action="store_true", help="the run goes on meanwhile, and needs what is there")
     parser.add_argument(
         "--fetch-to", type=Path, help="instead: fetch a checkpoint without its optimizer into this folder"
     )
@@ -46,8 +47,10 @@ def main() -> int:
 
 
 def _patiently(options: argparse.Namespace) -> None:
-    """Again for PATIENCE_SEC where the store cannot be reached. Raises StoreError, CheckpointError, OSError."""
-    deadline = time.monotonic() + PATIENCE_SEC
+    """Again for a while where the store cannot be reached. Raises StoreError, CheckpointError, OSError."""
+    patience_sec = LONG_PATIENCE_SEC if options.resumes else PATIENCE_SEC
+    without = "" if options.resumes or options.fetch_to else ", or start without it: --set store=''"
+    deadline = time.monotonic() + patience_sec
     said = False
     while True:
         try:
@@ -62,9 +65,9 @@ def _patiently(options: argparse.Namespace) -> None:
             if error.refused:
                 raise
             if time.monotonic() >= deadline:
-                raise StoreError(f"{error} Check address and network, or start without it: --set store=''") from None
+                raise StoreError(f"{error} Check address and network{without}") from None
             if not said:
-                _say(f"{error} Trying again for {PATIENCE_SEC:.0f} s.")
+                _say(f"{error} Trying again for {patience_sec:.0f} s.")
                 said = True
             time.sleep(RETRY_SEC)
 

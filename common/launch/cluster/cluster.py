@@ -42,6 +42,7 @@ class Cluster:
         self._engine, self._config, self._run_dir = engine, config, run_dir
         self._bundles = bundles_of(config)
         self._links: list[AgentLink] = []
+        self._first: tuple[AgentLink, ...] = ()  # with which the run began
         self._endpoints: dict[str, str] = {}
         self._store_behind = False  # as the learner said last
         self._facts: dict[str, str] = {}  # of this machine, once those of all others are the same
@@ -65,6 +66,7 @@ class Cluster:
         book = self._run_dir.addresses()
         self._endpoints = dict(book.endpoints) if book is not None else {}
         self._links = [AgentLink(number, bundle, self._engine) for number, bundle in enumerate(self._bundles)]
+        self._first = tuple(self._links)
         deadline = time.monotonic() + PLACE_LIMIT_SEC
         while not all(link.hello is not None for link in self._links):
             self.poll(time.monotonic())
@@ -180,7 +182,7 @@ class Cluster:
         root, link = Path(hello.root), child.link
         first: tuple[str, ...] = ()
         if child.role == "learner" and self._config.store and not link.prepared:
-            first = self._fetch_arguments(root)
+            first = self._fetch_arguments(root, resumes=link not in self._first)
             child.fetching = True
         messages: list[ToAgent] = [
             WriteFiles(files=self._files(child.role, link, root)),
@@ -192,12 +194,12 @@ class Cluster:
         for message in messages:
             link.send(message)
 
-    def _fetch_arguments(self, root: Path) -> tuple[str, ...]:
-        past = ("--past",) if self._config.opponents.past > 0 else ()
+    def _fetch_arguments(self, root: Path, *, resumes: bool) -> tuple[str, ...]:
+        flags = {"--past": self._config.opponents.past > 0, "--resumes": resumes}
         fingerprint = self._run_dir.read_spec().fingerprint()
         return (
             "simul.common.store", "--url", self._config.store, "--run-dir", str(root),
-            "--spec-fingerprint", fingerprint, *past,
+            "--spec-fingerprint", fingerprint, *(flag for flag, given in flags.items() if given),
         )  # fmt: skip
 
     def _files(self, role: str, link: AgentLink, root: Path) -> dict[str, bytes]:

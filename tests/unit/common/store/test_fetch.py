@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -10,6 +11,8 @@ from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder
 from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
 from simul.common.protocol.errors import StoreError
 from simul.common.protocol.specs import GameSpec
+from simul.common.store import REASON, REFUSED
+from simul.common.store import __main__ as module
 from simul.common.store.claim import claim_store, read_claim
 from simul.common.store.fetch import fetch_checkpoint, newest_local, prepare_store
 from simul.common.store.layout import OWNER_FILE, Owner, whole
@@ -158,3 +161,32 @@ def test_a_checkpoint_for_inference_comes_without_the_optimizer(machines, tmp_pa
     assert json.loads((tmp_path / "one" / "000000005" / "meta.json").read_bytes())["version"] == 5
     with pytest.raises(StoreError, match="holds no checkpoint"):
         fetch_checkpoint(Store(new_url()), tmp_path / "none", machines.said.append)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "attempts", "advice"),
+    [
+        (["--run-dir", "RUN"], 1, "network, or start without it: --set store=''"),
+        (["--run-dir", "RUN", "--resumes"], 2, "network"),
+        (["--fetch-to", "RUN"], 1, "network"),
+    ],
+)
+def test_a_store_that_cannot_be_reached_is_waited_for_and_advice_fits(
+    monkeypatch, capsys, tmp_path, arguments, attempts, advice
+):
+    """One that resumes a run waits longer. Time is the test's: an attempt takes a minute."""
+    tried, now = [], itertools.count(step=60.0)
+    monkeypatch.setattr(module, "Store", lambda url: tried.append(url) or fail())
+    monkeypatch.setattr(module, "LONG_PATIENCE_SEC", 100.0)
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
+    named = [str(tmp_path) if each == "RUN" else each for each in arguments]
+    monkeypatch.setattr(module.sys, "argv", ["store", "--url", "s3://bucket/run", *named])
+
+    def fail():
+        raise StoreError("The store s3://bucket/run cannot be reached.")
+
+    assert module.main() == REFUSED
+    assert len(tried) == attempts
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"{REASON}The store s3://bucket/run cannot be reached. Check address and {advice}"

@@ -99,6 +99,12 @@ def test_the_learner_of_a_new_agent_fetches_until_it_has_started_and_not_when_it
             channel.said.put(encode_frame(News(started={role.run_id: (77, 5.0)})))
             _poll_until(cluster, lambda role=role: role.pid == 77)
             assert not role.fetching
+    assert "--resumes" not in channel.heard[1].first
+    channel.said.put(ChannelLostError("the power is gone"))
+    _poll_until(cluster, lambda: role.exit_code() is not None)
+    again: RemoteRole = cluster.launch("learner", 0, 1, ())
+    _poll_until(cluster, lambda: again.fetching)
+    assert engine.channels[LEARNER][1].heard[-1].first[-1] == "--resumes", "the servers serve on: it waits longer"
 
 
 def test_new_addresses_go_to_all_machines_and_workers_of_a_server_that_moved_are_named(
