@@ -31,12 +31,18 @@ ANSWER_SEC = 5.0  # beyond what a call may take by itself
 
 
 class AgentActor:
-    """In a bundle: the agent's process. Each method group has a thread of its own, so that calls keep their order."""
+    """In a bundle: the agent's process. Each method group has a thread of its own.
+
+    Where a connection fails Ray makes a call again, or reports a call as failed that was made: pieces have numbers.
+    """
 
     def __init__(self, working_directory: str, line: Sequence[str] = ()) -> None:
         """`line`: begin of the agent's command line; empty: the agent of this machine's Simul."""
         self._working_directory = working_directory
         self._line = list(line) or agent_command()
+        self._early: dict[int, bytes] = {}  # pieces that came before another one, by number
+        self._next = 0  # number of the piece that the agent gets next
+        self._read, self._piece = -1, b""  # number of the last piece that was read, and the piece
 
     def place(self) -> tuple[str, str]:
         """Start the agent. (Name, address) of the machine."""
@@ -46,14 +52,21 @@ class AgentActor:
         return host, host
 
     @ray.method(concurrency_group="send")
-    def send(self, data: bytes) -> None:
-        """To the agent. Raises ChannelLostError."""
-        self._agent.send(data)
+    def send(self, number: int, data: bytes) -> None:
+        """To the agent, each number once and in order. Raises ChannelLostError."""
+        if number >= self._next:
+            self._early[number] = data
+        while (piece := self._early.pop(self._next, None)) is not None:
+            self._next += 1
+            self._agent.send(piece)
 
     @ray.method(concurrency_group="receive")
-    def receive(self, timeout_sec: float) -> bytes:
-        """From the agent. Raises ChannelLostError."""
-        return self._agent.receive(timeout_sec)
+    def receive(self, number: int, timeout_sec: float) -> bytes:
+        """From the agent; the same number again: the same piece. Raises ChannelLostError."""
+        if number != self._read:
+            self._piece = self._agent.receive(timeout_sec)
+            self._read = number
+        return self._piece
 
 
 class RayChannel:
@@ -63,16 +76,18 @@ class RayChannel:
         self.node, self.host = node, host
         self._actor = actor
         self._asked: Any = None  # a call of `receive` that has not been answered
+        self._sent = self._received = 0  # pieces
 
     def send(self, data: bytes) -> None:
         """Send in pieces; where they do not arrive, `receive` finds the actor dead."""
         for at in range(0, len(data), PIECE_BYTES):
-            self._actor.send.remote(data[at : at + PIECE_BYTES])
+            self._actor.send.remote(self._sent, data[at : at + PIECE_BYTES])
+            self._sent += 1
 
     def receive(self, timeout_sec: float) -> bytes:
         """What has come; empty also where Ray does not reach the actor for now. Raises ChannelLostError."""
         if self._asked is None:
-            self._asked = self._actor.receive.remote(timeout_sec)
+            self._asked = self._actor.receive.remote(self._received, timeout_sec)
         try:
             data = ray.get(self._asked, timeout=timeout_sec + ANSWER_SEC)
         except GetTimeoutError:
@@ -84,6 +99,7 @@ class RayChannel:
         except (RayError, ChannelLostError) as error:
             raise ChannelLostError(_first_line(error)) from None
         self._asked = None
+        self._received += 1
         return bytes(data)
 
     def close(self) -> None:
@@ -113,7 +129,10 @@ class RayEngine:
         placing = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=bundle)
         actor = (
             ray.remote(concurrency_groups={"send": 1, "receive": 1})(AgentActor)
-            .options(num_cpus=wanted.cpus, num_gpus=wanted.gpus, max_restarts=0, scheduling_strategy=placing)
+            .options(
+                num_cpus=wanted.cpus, num_gpus=wanted.gpus, max_restarts=0, max_task_retries=-1,
+                scheduling_strategy=placing,
+            )
             .remote(os.getcwd(), self._line)
         )
         try:

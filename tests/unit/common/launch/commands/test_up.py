@@ -3,59 +3,20 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from simul.common.cli import main
 from simul.common.launch.commands import up as module
+from tests.support.fake_ray import ENGINE, install_ray
 
-ENGINE = "simul.common.launch.cluster.ray_engine"
 STORED = ("--set", "store=file:///store")
-
-
-class FakeRay(ModuleType):
-    """A cluster of machines at `hosts`, or none at all."""
-
-    def __init__(self, hosts: tuple[str, ...]) -> None:
-        super().__init__("ray")
-        self.hosts, self.left = hosts, False
-        self.method = lambda **options: lambda method: method  # of actors
-
-    def init(self, address: str, **options: object) -> None:
-        if not self.hosts:
-            raise ConnectionError(f"Could not find any running Ray instance at {address}.\nMore lines.")
-
-    def nodes(self) -> list[dict[str, object]]:
-        return [{"NodeManagerAddress": host, "Alive": True} for host in self.hosts]
-
-    def shutdown(self) -> None:
-        self.left = True
 
 
 @pytest.fixture
 def ray(monkeypatch):
-    """`ray(hosts)` stands in for the package; whatever else of it is imported is a class of no use."""
-
-    def install(*hosts: str) -> FakeRay:
-        made = FakeRay(hosts)
-        names = ("ray._private.state", "ray.exceptions", "ray.util.placement_group", "ray.util.scheduling_strategies")
-        errors = dict.fromkeys(
-            ("RayError", "ActorUnavailableError", "GetTimeoutError"), type("RayError", (Exception,), {})
-        )
-        others = ("available_resources_per_node", "placement_group", "remove_placement_group",
-                  "PlacementGroupSchedulingStrategy")  # fmt: skip
-        for name in names:
-            part = ModuleType(name)
-            vars(part).update({**errors, **dict.fromkeys(others, SimpleNamespace)})
-            monkeypatch.setitem(sys.modules, name, part)
-        monkeypatch.setitem(sys.modules, "ray", made)
-        monkeypatch.delitem(sys.modules, ENGINE, raising=False)
-        monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: made)
-        monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
-        return made
-
-    yield install
+    """`ray(*hosts)` puts a cluster of these machines in the place of the package."""
+    yield lambda *hosts: install_ray(monkeypatch, *hosts)
     sys.modules.pop(ENGINE, None)
 
 
