@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE
+from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE
 from simul.common.protocol.errors import StoreError
 from simul.common.store.fetch import fetch_newest, newest_local, prepare_store
 from simul.common.store.remote import Store
-from simul.learner.store_mirror import OK, UNREACHABLE
+from simul.learner.store_mirror import OK, STORING, UNREACHABLE
 from tests.support.s3 import BUCKET, S3Server, rclone
 from tests.support.stores import EVERY, SPEC, make_mirror, new_run, save_checkpoint, stored
 
@@ -75,7 +75,7 @@ def check_that_the_newest_loads(server, folder, least):
 
 
 def disturb(server, run, tmp_path, rounds, seed):
-    """Kill and freeze the server at random moments, so many times, and on until one lies within an upload."""
+    """Kill and freeze the server at random moments, until so many of them lay within the upload of a checkpoint."""
     chance = random.Random(seed)
     mirror = make_mirror(URL, run)
     mirror.start()
@@ -85,21 +85,23 @@ def disturb(server, run, tmp_path, rounds, seed):
     mirror.notify_saved(began)
     wait_for(mirror.wait_for_last)
     pass_sec = time.monotonic() - began
-    mid_upload, number = 0, 1
-    while number <= rounds or (not mid_upload and number < rounds + 20):  # the first pass may have been a slow one
+    within, number = 0, 1
+    while within < rounds and number < 4 * rounds + 20:
         number += 1
         save_checkpoint(run, number, size=WEIGHTS_BYTES)
         mirror.notify_saved(time.monotonic())
+        wait_for(lambda: [*run.checkpoints.glob(f"{STORING}*")] or mirror.behind_sec(time.monotonic()) == 0.0)
         time.sleep(chance.uniform(0.0, pass_sec))
         frozen = number % 2
         (server.freeze if frozen else server.kill)()
-        mid_upload += mirror.behind_sec(time.monotonic()) > 0.0
+        checkpoints = server.data / BUCKET / "run" / "checkpoints"
+        within += not [*checkpoints.glob(f"{number:09d}-*/{META_FILE}")]
         check_that_the_newest_loads(server, tmp_path / f"fresh-{number}", number - 1)
         (server.thaw if frozen else server.start)()
         wait_for(lambda: mirror.behind_sec(time.monotonic()) == 0.0 and mirror.state == OK)
         assert stored(Store(URL))[0] == number
     mirror.close()
-    assert mid_upload, "no round met an upload"
+    assert within == rounds, "too few moments lay within an upload"
     return mirror.drain_notes()
 
 
