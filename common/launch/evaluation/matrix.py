@@ -82,7 +82,8 @@ def standings_table(matrix: Mapping[str, Any]) -> Table:
     """A table of the contestants over everything they played: Elo and, where the game has scores, score and rank."""
     standings = {standing["label"]: standing for standing in matrix.get("standings", ())}
     names = dict.fromkeys(name for standing in standings.values() for name in standing["figures"])
-    columns = ["Elo (95%)", *(["score (95%)", "rank (95%)"] if standings else []), *names]
+    scores = ["score (95%)", "rank (95%)"] if standings else []
+    columns = ["Elo (95%)", *scores, *(f"{name}\n(95%)" for name in names)]
     table = Table(title="Over everything played")
     table.add_column("contestant", no_wrap=True)
     for column in columns:
@@ -91,15 +92,20 @@ def standings_table(matrix: Mapping[str, Any]) -> Table:
         low, high = rating["elo_95"]
         cells = [f"{rating['elo']:+.0f} ({low:+.0f} to {high:+.0f})"]
         if standing := standings.get(rating["label"]):
-            cells += [_mean(standing, "score"), _mean(standing, "rank")]
-            cells += [f"{standing['figures'].get(name, 0):.3f}" for name in names]
+            cells += [_mean(standing[f"mean_{name}"], standing[f"{name}_95"]) for name in ("score", "rank")]
+            figures, intervals = standing["figures"], standing["figures_95"]
+            cells += [_figure(figures[name], intervals[name]) if name in figures else "" for name in names]
         table.add_row(rating["label"], *cells)
     return table
 
 
-def _mean(standing: Mapping[str, Any], name: str) -> str:
-    mean, interval = standing[f"mean_{name}"], standing[f"{name}_95"]
+def _mean(mean: float, interval: Sequence[float] | None) -> str:
     return f"{mean:.2f}" if interval is None else f"{mean:.2f} ({interval[0]:.2f} to {interval[1]:.2f})"
+
+
+def _figure(mean: float, interval: Sequence[float] | None) -> str:
+    """In two lines: a game may have many figures."""
+    return f"{mean:.3f}" if interval is None else f"{mean:.3f}\n({interval[0]:.3f} to {interval[1]:.3f})"
 
 
 def _cell(wins: int, losses: int, pair: Mapping[str, Any]) -> str:

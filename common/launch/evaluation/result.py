@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simul.common.config.matchups import Pairing, result_key
-from simul.common.launch.evaluation.standings import pair_standings, standing_text
+from simul.common.launch.evaluation.standings import pair_standings, seat_score, seats_text, standing_text
 from simul.common.launch.monitoring.intervals import Z_95, wilson
 from simul.common.launch.processes.role_reports import Metrics, counts, number
 
@@ -38,8 +38,10 @@ def build_result(
 
 def count_outcomes(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
     """Outcomes of pairing number `index` for its first contestant: in all, by seat, and of mirrored battles."""
+    keys = [result_key(index, seat) for seat in range(pairing.seats)]
     by_seat = {
-        f"as_p{seat + 1}": _tally(counts(figures, "results", result_key(index, seat))) for seat in range(pairing.seats)
+        f"as_p{seat + 1}": {**_tally(counts(figures, "results", key)), **seat_score(figures, key)}
+        for seat, key in enumerate(keys)
     }
     both = {name: sum(tally[name] for tally in by_seat.values()) for name in OUTCOMES}
     battles = sum(both.values())
@@ -162,7 +164,8 @@ def result_text(result: Mapping[str, Any]) -> str:
 
 def _standings_text(result: Mapping[str, Any]) -> str:
     own = result.get("standings", {}).get("first")
-    return f"\n{standing_text(own)}" if own else ""
+    lines = [standing_text(own), seats_text(result)] if own else []
+    return "".join(f"\n{line}" for line in lines if line)
 
 
 def _pairs_text(result: Mapping[str, Any]) -> str:

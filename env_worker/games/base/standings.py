@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from simul.common.config.matchups import result_key
 from simul.env_worker.recent_episodes import FIGURE
 
 FIRST, SECOND, GROUPS = "first", "second", "groups"
-MEASURES = ("score", "rank")  # with intervals, from the spread of games or of groups
+MEASURES = ("score", "rank")  # as the game's own figures with intervals, from the spread of games or of groups
+FIGURE_SQUARE = "figure_square."  # prefix of the mean squares of the game's own figures
 
 
 class Means:
@@ -17,17 +19,16 @@ class Means:
         self._count = 0
         self._sums: dict[str, float] = {}
 
-    def add(self, values: Mapping[str, float]) -> None:
-        """One game's values."""
+    def add(self, values: Mapping[str, float], *, square_figures: bool = True) -> None:
+        """One game's values, or a group's."""
         self._count += 1
         for name, value in values.items():
             self._sums[name] = self._sums.get(name, 0.0) + value
-            if name.rpartition(".")[2] in MEASURES and not name.startswith(FIGURE):
-                square = f"{name}_square"
+            if (square := _square(name)) and (square_figures or name in MEASURES):
                 self._sums[square] = self._sums.get(square, 0.0) + value * value
 
     def figures(self) -> dict[str, float]:
-        """`games`, and for each name its mean, and NAME_square of MEASURES."""
+        """`games`, and for each name its mean; mean squares are NAME_square of MEASURES, and FIGURE_SQUARE + NAME."""
         return {"games": self._count, **{name: total / self._count for name, total in self._sums.items()}}
 
 
@@ -49,8 +50,10 @@ class Standings:
         for contestant, seats in by_contestant.items():
             each = [seat_values(seat, returns, figures) for seat in seats]
             values = {name: sum(value[name] for value in each) / len(each) for name in each[0]}
-            self._of(f"{pairing}/{contestant}").add(values)
-            game |= {f"{contestant}.{name}": values[name] for name in MEASURES}
+            # The figures' intervals come from the groups, where there are any: a report is 64 KiB at most.
+            self._of(f"{pairing}/{contestant}").add(values, square_figures=mirror is None)
+            game |= {f"{contestant}.{name}": value for name, value in values.items() if _square(name)}
+        self._of(result_key(pairing, first_seat)).add({"score": float(returns[first_seat])})
         if mirror is None:
             return
         group = self._open.setdefault(mirror, [])
@@ -61,11 +64,21 @@ class Standings:
             self._of(f"{pairing}/{GROUPS}").add(means)
 
     def figures(self) -> dict[str, dict[str, float]]:
-        """By `PAIRING/first`, `PAIRING/second` and `PAIRING/groups`: see `Means`."""
+        """`Means` by `PAIRING/first`, `PAIRING/second`, `PAIRING/groups`, and by `result_key`: of `first` at a seat."""
         return {name: means.figures() for name, means in self._means.items()}
 
     def _of(self, name: str) -> Means:
         return self._means.setdefault(name, Means())
+
+
+def _square(name: str) -> str:
+    """Where the mean square of a value is kept; "" for none. The contestant's prefix stays: `first.score_square`."""
+    contestant, dot, own = name.partition(".")
+    if contestant in (FIRST, SECOND):
+        return f"{contestant}{dot}{_square(own)}" if _square(own) else ""
+    if name.startswith(FIGURE):
+        return f"{FIGURE_SQUARE}{name.removeprefix(FIGURE)}"
+    return f"{name}_square" if name in MEASURES else ""
 
 
 def seat_values(seat: int, returns: Sequence[float], figures: Mapping[str, Sequence[float]]) -> dict[str, float]:

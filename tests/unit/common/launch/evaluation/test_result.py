@@ -105,7 +105,8 @@ def test_games_of_three_are_counted_by_group_and_described_by_score(tmp_path):
         "results": {"0/p1": {"wins": 2}, "0/p2": {"wins": 1, "losses": 1}, "0/p3": {"losses": 2}},
         "mirrored": {"0": {"1": 1, "2": 1}},
         "standings": {"0/first": {"games": 6, "score": 1.5, "score_square": 4.0, "rank": 1.5, "rank_square": 2.5,
-                                  "win": 0.5, "duel": 0.75, "figure.foul": 0.25}},
+                                  "win": 0.5, "duel": 0.75, "figure.foul": 0.25},
+                      "0/p2": {"games": 2, "score": 0.5, "score_square": 0.25}},
     }  # fmt: skip
     result = build_result(figures, pairing, 6, checkpoint=tmp_path, version=3)
     assert [result[f"as_p{seat}"]["wins"] for seat in (1, 2, 3)] == [2, 1, 0]
@@ -116,6 +117,9 @@ def test_games_of_three_are_counted_by_group_and_described_by_score(tmp_path):
     assert result["standings"]["first"]["figures"] == {"foul": 0.25}
     assert "mean score 1.50 (95%: " in result_text(result)
     assert "foul 0.250" in result_text(result)
+    assert result["as_p2"] == {"wins": 1, "losses": 1, "ties": 0, "truncated": 0, "mean_score": 0.5,
+                               "score_95": (0.5, 0.5)}  # fmt: skip
+    assert "\nmean score by seat: p2 0.50 (95%: 0.50 to 0.50)" in result_text(result)
 
 
 def test_missing_games_are_named(tmp_path):

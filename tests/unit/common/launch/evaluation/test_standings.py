@@ -8,14 +8,20 @@ import pytest
 
 from simul.common.config.matchups import Contestant, Pairing
 from simul.common.launch.evaluation.ratings import beaten_share, elo_ratings
-from simul.common.launch.evaluation.standings import contestant_standings, pair_standings, standing_text
+from simul.common.launch.evaluation.standings import (
+    contestant_standings,
+    pair_standings,
+    seat_score,
+    seats_text,
+    standing_text,
+)
 
 A, B, C = (Contestant(name, bot=name) for name in "abc")
 
 
 def sums(games: int, score: float, square: float, prefix: str = "") -> dict[str, float]:
     names = {"score": score, "score_square": square, "rank": 1.5, "rank_square": 2.5, "win": 0.5,
-             "figure.foul": 0.1}  # fmt: skip
+             "figure.foul": 0.1, "figure_square.foul": 0.26}  # fmt: skip
     return {"games": games, **{f"{prefix}{name}": value for name, value in names.items()}}
 
 
@@ -32,6 +38,38 @@ def test_intervals_come_from_the_spread_of_games_or_of_mirrored_groups():
     assert pair_standings(mirrored, 0)["second"]["score_95"][0] < -2.0
     assert "mean score 2.00 (95%: 2.00 to 2.00), mean rank 1.50" in standing_text(pair_standings(mirrored, 0)["first"])
     assert pair_standings({}, 0) == {}
+
+
+def test_the_games_own_figures_have_intervals_from_the_same_spread():
+    alone = {"standings": {"0/first": sums(100, 2.0, 8.0), "0/second": sums(100, -2.0, 8.0)}}
+    first = pair_standings(alone, 0)["first"]
+    margin = 1.959964 * math.sqrt(0.25 / 99)
+    assert first["figures_95"]["foul"] == pytest.approx((0.1 - margin, 0.1 + margin))
+    assert "; foul 0.100 (95%: 0.002 to 0.198)" in standing_text(first)
+    groups = sums(50, 2.0, 4.0, "first.") | {"first.figure.foul": 0.1, "first.figure_square.foul": 0.01}
+    games = {name: value for name, value in alone["standings"]["0/first"].items() if name != "figure_square.foul"}
+    mirrored = {"standings": {"0/first": games, "0/groups": groups}}
+    assert pair_standings(mirrored, 0)["first"]["figures_95"]["foul"] == pytest.approx((0.1, 0.1)), "all alike"
+    one = {"standings": {"0/first": games, "0/groups": groups | {"games": 1}}}
+    assert pair_standings(one, 0)["first"]["figures_95"] == {"foul": None}, "one group has no spread"
+    assert "; foul 0.100" in standing_text(pair_standings(one, 0)["first"])
+    pairings = [Pairing(A, B, 100, seats=3), Pairing(A, C, 100, seats=3)]
+    both = {"standings": {f"{index}/first": sums(100, 2.0, 8.0) for index in (0, 1)}}
+    (found,) = contestant_standings(both, pairings)
+    margin = 1.959964 * math.sqrt(0.25 / 199)
+    assert found["figures_95"]["foul"] == pytest.approx((0.1 - margin, 0.1 + margin))
+
+
+def test_a_seat_has_its_mean_score_with_the_interval_of_its_games():
+    figures = {"standings": {"0/p1": {"games": 100, "score": 2.0, "score_square": 8.0},
+                             "0/p2": {"games": 1, "score": -1.0, "score_square": 1.0}}}  # fmt: skip
+    margin = 1.959964 * math.sqrt(4 / 99)
+    first, second = seat_score(figures, "0/p1"), seat_score(figures, "0/p2")
+    assert first == {"mean_score": 2.0, "score_95": pytest.approx((2 - margin, 2 + margin))}
+    assert second == {"mean_score": -1.0, "score_95": None}
+    assert seat_score(figures, "0/p3") == {}
+    assert seats_text({"as_p1": first, "as_p2": second}) == "mean score by seat: p1 2.00 (95%: 1.61 to 2.39), p2 -1.00"
+    assert seats_text({"as_p1": {"wins": 3}}) == ""
 
 
 def test_a_contestant_is_described_over_everything_it_played():
