@@ -1,4 +1,4 @@
-"""Return, length and result of the last episodes, in all and by opponent: a few numbers however long a run lasts."""
+"""Return, length and result of the last episodes, in all, by opponent and by seat: a few numbers at any time."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import NamedTuple
 
 ALL = "all"  # the group of every episode
 FIGURE = "figure."  # prefix of a game's own facts
+SEAT = "seat_"  # prefix of the group of a seat
 
 
 class Episode(NamedTuple):
     """One finished episode.
 
-    `length`: decisions of the learner's seat; `won`: None where a game has no winner; `facts`: the game's own figures.
+    `length`: decisions of the learner's seat; `won`: None where a game has no winner; `facts`: the game's own figures;
+    `seat`: the learner's, None where it is of no interest.
     """
 
     episode_return: float
     length: int
     won: bool | None = None
     facts: Mapping[str, float] = {}
+    seat: int | None = None
 
 
 class RecentEpisodes:
@@ -34,18 +37,25 @@ class RecentEpisodes:
         self._groups: dict[str, deque[Episode]] = {}
 
     def add(self, episode: Episode, opponent: str = "") -> None:
-        """Add an episode to the group of all and, where it has one, to its opponent's."""
-        for name in filter(None, (ALL, opponent)):
+        """Add an episode to the group of all and, where it has one, to its opponent's and its seat's."""
+        seat = "" if episode.seat is None else f"{SEAT}{episode.seat}"
+        for name in filter(None, (ALL, opponent, seat)):
             self._groups.setdefault(name, deque(maxlen=self._window)).append(episode)
 
     def figures(self) -> dict[str, dict[str, float]]:
-        """By group: games, win_rate (where games have winners; not in `all`), return_*, length_*, FIGURE + facts."""
+        """By group: games, win_rate (where games have winners; not in `all`), return_*, length_*, FIGURE + facts.
+
+        A seat's: games, return_mean, FIGURE + facts.
+        """
         return {name: _figures(name, episodes) for name, episodes in self._groups.items()}
 
 
 def _figures(name: str, episodes: deque[Episode]) -> dict[str, float]:
     games = len(episodes)
     figures: dict[str, float] = {"games": games}
+    if name.startswith(SEAT):
+        figures["return_mean"] = sum(episode.episode_return for episode in episodes) / games
+        return figures | _facts(episodes)
     if name != ALL and episodes[-1].won is not None:
         figures["win_rate"] = sum(bool(episode.won) for episode in episodes) / games
     columns: dict[str, list[float]] = {
@@ -54,7 +64,12 @@ def _figures(name: str, episodes: deque[Episode]) -> dict[str, float]:
     }
     for what, values in columns.items():
         figures |= {f"{what}_mean": sum(values) / games, f"{what}_min": min(values), f"{what}_max": max(values)}
+    return figures | _facts(episodes)
+
+
+def _facts(episodes: deque[Episode]) -> dict[str, float]:
+    facts: dict[str, float] = {}
     for name in episodes[-1].facts:
         values = [episode.facts[name] for episode in episodes if name in episode.facts]
-        figures[f"{FIGURE}{name}"] = sum(values) / len(values)
-    return figures
+        facts[f"{FIGURE}{name}"] = sum(values) / len(values)
+    return facts

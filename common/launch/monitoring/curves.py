@@ -21,6 +21,7 @@ from simul.common.launch.processes.role_reports import counts, decisions_of, num
 EPISODE_FIGURES = ("return_mean", "return_min", "return_max", "length_mean", "length_min", "length_max")
 ALL_EPISODES = "all"  # the group of `recent` with every episode
 OWN_FIGURE = "figure."  # prefix of a game's own figures in a group
+SEAT = "seat_"  # prefix of the group of a seat
 PERCENTILES = ("latency_us", "queue_wait_us", "forward_us")
 WORKER_STAGES = {  # curves of the workers' time, and the stages of `stage_sec` that each is the sum of
     "wait": ("wait",),
@@ -47,7 +48,8 @@ CURVES = (
     *(f"episodes/{name}" for name in EPISODE_FIGURES),
     *(f"episodes_against/<opponent>/{name}" for name in EPISODE_FIGURES),
     "win_rate/<opponent>", "win_rate_low/<opponent>", "win_rate_high/<opponent>",
-    "game/<figure>",
+    "game/<figure>", "game_against/<opponent>/<figure>",
+    "episodes_at/<seat>/return_mean", "game_at/<seat>/<figure>",
     "episodes/aborted/<cause>", "dropped/steps/<cause>", "dropped/unrolls/<cause>",
     "dropped/samples/<cause>",
     "server/mean_batch", *(f"server/{name}_{share}" for name in PERCENTILES for share in ("p50", "p99")),
@@ -65,16 +67,22 @@ INTERVAL_SHARE = 0.01  # of the time that the run has trained: reports grow rare
 
 
 class Figure(NamedTuple):
-    """One number; `label` replaces the part of the template `curve` in angle brackets."""
+    """One number; `label`, and `second`, replace the parts of the template `curve` in angle brackets, in order."""
 
     curve: str
     value: float
     label: str = ""
+    second: str = ""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """By the name in angle brackets."""
+        return dict(zip(re.findall(r"<(\w+)>", self.curve), (self.label, self.second)))
 
     @property
     def name(self) -> str:
         """The name that writers use."""
-        return re.sub(r"<\w+>", self.label.replace("/", "_"), self.curve) if self.label else self.curve
+        return re.sub(r"<(\w+)>", lambda part: self.labels[part[1]].replace("/", "_"), self.curve)
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -185,20 +193,34 @@ def _episodes(now: Snapshot) -> Iterator[Figure]:
     recent = now.workers.get("recent") or {}
     for opponent in sorted(recent):
         figures = counts(recent, opponent)
+        own = {name.removeprefix(OWN_FIGURE): value for name, value in figures.items() if name.startswith(OWN_FIGURE)}
+        if seat := seat_of(opponent):
+            if "return_mean" in figures:
+                yield Figure("episodes_at/<seat>/return_mean", figures["return_mean"], seat)
+            for name, value in own.items():
+                yield Figure("game_at/<seat>/<figure>", value, seat, name)
+            continue
         for name in EPISODE_FIGURES:
             if name in figures and opponent == ALL_EPISODES:
                 yield Figure(f"episodes/{name}", figures[name])
             elif name in figures:
                 yield Figure(f"episodes_against/<opponent>/{name}", figures[name], opponent)
-        if opponent == ALL_EPISODES:
-            for name, value in figures.items():
-                if name.startswith(OWN_FIGURE):
-                    yield Figure("game/<figure>", value, name.removeprefix(OWN_FIGURE))
+        for name, value in own.items():
+            if opponent == ALL_EPISODES:
+                yield Figure("game/<figure>", value, name)
+            else:
+                yield Figure("game_against/<opponent>/<figure>", value, opponent, name)
         if "win_rate" in figures and figures.get("games"):
             low, high = wilson(round(figures["win_rate"] * figures["games"]), round(figures["games"]))
             yield Figure("win_rate/<opponent>", figures["win_rate"], opponent)
             yield Figure("win_rate_low/<opponent>", low, opponent)
             yield Figure("win_rate_high/<opponent>", high, opponent)
+
+
+def seat_of(group: str) -> str:
+    """`0` of the group `seat_0`; "" of all others."""
+    seat = group.removeprefix(SEAT)
+    return seat if group.startswith(SEAT) and seat.isdecimal() else ""
 
 
 def _lost(now: Snapshot) -> Iterator[Figure]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from prometheus_client.core import GaugeMetricFamily
@@ -16,7 +15,7 @@ SETTING = "prometheus_port"
 
 
 class FigureCollector(Collector):
-    """One gauge for each template of the curves, with a label for what stands in angle brackets."""
+    """One gauge for each template of the curves, with a label for each part in angle brackets."""
 
     def __init__(self) -> None:
         self.figures: Sequence[Figure] = ()
@@ -25,12 +24,11 @@ class FigureCollector(Collector):
         """Called by the registry at every scrape, in its thread."""
         families: dict[str, GaugeMetricFamily] = {}
         for figure in self.figures:
-            label = re.findall(r"<(\w+)>", figure.curve)
             if figure.curve not in families:
                 families[figure.curve] = GaugeMetricFamily(
-                    gauge_name(figure.curve), meaning(figure.curve), labels=label
+                    gauge_name(figure.curve), meaning(figure.curve), labels=list(figure.labels)
                 )
-            families[figure.curve].add_metric([figure.label] * len(label), figure.value)
+            families[figure.curve].add_metric(list(figure.labels.values()), figure.value)
         yield from families.values()
 
 

@@ -31,7 +31,7 @@ class GameCounters:
     def count_game(self, opponent: str, outcome: int | None, episode: Episode | None = None) -> None:
         """A game was played out (outcome 1, 0, -1 of the learner's seat) or truncated (None).
 
-        `episode`: of the learner's seat; None where a bot sits there.
+        `episode`: of the learner's seat; None where a bot sits there, and in an evaluation of pairings.
         """
         self.finished += 1
         name = "truncated" if outcome is None else OUTCOMES[outcome + 1]

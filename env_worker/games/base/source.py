@@ -290,9 +290,12 @@ class TurnGameSource:
         seat, score = hosted.seats[matchup.learner_seat], returns[matchup.learner_seat]
         found = None if truncated else outcome(matchup.learner_seat, returns)
         episode = None
-        if isinstance(seat, PolicySeat):
+        if isinstance(seat, PolicySeat) and self._schedule is None:  # an evaluation reports `standings`
             own = {name: values[matchup.learner_seat] for name, values in figures.items()}
-            episode = Episode(score, seat.step + 1, found == 1 if len(returns) > 1 else None, own)
+            several = len(returns) > 1
+            episode = Episode(
+                score, seat.step + 1, found == 1 if several else None, own, matchup.learner_seat if several else None
+            )
         self._counters.count_game(matchup.opponent, found, episode)
         self._returns.add(score)
         if matchup.mirror is not None:

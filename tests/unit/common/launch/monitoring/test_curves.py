@@ -56,7 +56,8 @@ def full(ready_sec: float = 100.0, **changes) -> Snapshot:
             },
             "recent": {
                 "all": {"games": 10, **EPISODES, "figure.foul": 0.25},
-                "random": {"games": 40, "win_rate": 0.75, **EPISODES},
+                "random": {"games": 40, "win_rate": 0.75, **EPISODES, "figure.foul": 0.5},
+                "seat_2": {"games": 3, "return_mean": -1.5, "figure.foul": 0.125},
             },
         },
         "processes": [ProcessFigures(name, 1, 0.0, "ready", 0, 50.0, 100.0, 20.0, 1.0, 1.0) for name in names],
@@ -95,6 +96,14 @@ def test_rates_and_means_are_of_the_interval_and_sums_are_over_the_processes():
     assert (found["win_rate_low/random"], found["win_rate_high/random"]) == wilson(30, 40)
     assert found["dropped/unrolls/stale"] == 2
     assert found["learner/policy_lag_max"] == 3
+
+
+def test_figures_of_a_game_are_curves_by_opponent_and_by_seat():
+    found = {figure.name: figure.value for figure in curve_figures(full(), None)}
+    assert (found["game/foul"], found["game_against/random/foul"], found["game_at/2/foul"]) == (0.25, 0.5, 0.125)
+    assert found["episodes_at/2/return_mean"] == -1.5
+    assert not any("seat_" in name for name in found), "a seat is no opponent"
+    assert not any(name.startswith("win_rate/2") for name in found)
 
 
 def test_what_is_not_known_is_left_out():
@@ -165,4 +174,6 @@ def test_prometheus_gets_every_curve_as_a_gauge_of_its_own():
     assert families["simul_run_decisions_per_sec"].samples[0].labels == {}
     (rate,) = families["simul_run_win_rate"].samples
     assert (rate.labels, rate.value) == ({"opponent": "random"}, 0.75)
+    (foul,) = families["simul_run_game_against"].samples
+    assert (foul.labels, foul.value) == ({"opponent": "random", "figure": "foul"}, 0.5)
     assert families["simul_run_worker_wait_share"].samples[0].value == pytest.approx(0.5)

@@ -290,6 +290,17 @@ def test_slow_players_do_not_keep_the_worker_from_its_messages(monkeypatch):
     hosted.close()
 
 
+def test_recent_games_are_grouped_by_the_learners_seat_too():
+    hosted = source(envs=3, episodes=30)
+    play(hosted, any_legal(1))
+    recent = hosted.metrics()["recent"]
+    seats = [recent[f"seat_{seat}"] for seat in range(3)]
+    assert [seat["games"] for seat in seats] == [10, 10, 10]
+    for name in ("return_mean", "figure.card"):
+        assert sum(seat[name] for seat in seats) / 3 == pytest.approx(recent["all"][name])
+    hosted.close()
+
+
 def test_mirrored_games_share_their_cards_and_the_first_takes_every_seat():
     pairing = Pairing(Contestant("a", policy="learner"), Contestant("b", bot="random"), 30, seats=3)
     hosted = source(envs=4, episodes=30, pairings=[pairing], mirror_seed=5)
@@ -308,7 +319,11 @@ def test_mirrored_games_share_their_cards_and_the_first_takes_every_seat():
     metrics = hosted.metrics()
     assert sum(metrics["mirrored"]["0"].values()) == 10
     assert set(metrics["results"]) == {"0/p1", "0/p2", "0/p3"}
+    assert metrics["recent"] == {}, "standings say more, and a report is small"
     standings = metrics["standings"]
+    assert [standings[f"0/p{seat}"]["games"] for seat in (1, 2, 3)] == [10, 10, 10]
+    by_seat = [standings[f"0/p{seat}"]["score"] for seat in (1, 2, 3)]
+    assert sum(by_seat) / 3 == pytest.approx(standings["0/first"]["score"])
     assert (standings["0/first"]["games"], standings["0/groups"]["games"]) == (30, 10)
     assert standings["0/first"]["score"] == pytest.approx(metrics["returns"]["mean"])
     assert standings["0/groups"]["first.score"] == pytest.approx(standings["0/first"]["score"])
