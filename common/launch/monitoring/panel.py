@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simul.common.config.games import game_called
-from simul.common.launch.monitoring.curves import ALL_EPISODES, OWN_FIGURE
+from simul.common.launch.monitoring.curves import ALL_EPISODES, OWN_FIGURE, SEAT, seat_of
 from simul.common.launch.monitoring.snapshot import ProcessFigures, Snapshot
 from simul.common.launch.processes.role_reports import counts, decisions_of, number
 
@@ -19,6 +20,8 @@ MOST_PROCESSES = 6
 MOST_OPPONENTS = 4
 MOST_EVENTS = 3
 MOST_SHOWN = 4  # servers, or ranks of the learner
+TEXT_WIDTH = 67  # of 80 columns, beside the labels
+USUAL_RESULTS = 2  # lines that results take beside MOST_EVENTS and MOST_PROCESSES
 LOSSES = ("policy_loss", "value_loss", "entropy")
 BARS = "▁▂▃▄▅▆▇█"
 WORKER_WORDS = {"wait": "waiting", "envs": "envs", "messages": "messages", "other": "other"}
@@ -32,10 +35,12 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     if evaluation := format_evaluation(snapshot.figures):
         title.append(f"  evaluation {evaluation}")
     title.no_wrap, title.overflow = True, "ellipsis"
-    # Rows that take the place of events; the last event stays, and a process makes room.
-    more = sum(map(bool, (format_store(snapshot.learner), snapshot.servers, snapshot.ranks)))
+    # Rows that take the place of events; the last event stays, and processes make room.
+    results = sum(len(wrap(text, TEXT_WIDTH)) for _, text in format_results(snapshot.workers))
+    more = sum(map(bool, (format_store(snapshot.learner), format_search(snapshot), snapshot.servers, snapshot.ranks)))
+    more += max(results - USUAL_RESULTS, 0)
     shown = max(MOST_EVENTS - more, 1)
-    processes = MOST_PROCESSES - max(more - (MOST_EVENTS - 1), 0)
+    processes = max(MOST_PROCESSES - max(more - (MOST_EVENTS - 1), 0), 0)
     events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-shown:]]
     return Group(title, _figures(snapshot), process_table(snapshot, processes), *events)
 
@@ -85,26 +90,26 @@ def _figures(snapshot: Snapshot) -> Table:
 
 
 def format_results(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(label, text): mean return and the game's own figures, and win rates, where it has them; two opponents a line."""
+    """(label, text): mean return, in all and by seat, the game's own figures, and win rates with mean scores.
+
+    Each where the game has it; two opponents a line.
+    """
     rows: list[tuple[str, str]] = []
     if number(workers, "returns", "count"):
-        mean = format_number(number(workers, "returns", "recent_mean"), 2)
-        rows.append(
-            (
-                "mean return",
-                f"{mean} recently, {format_number(number(workers, 'returns', 'mean'), 2)} over all episodes",
-            )
-        )
+        recently, in_all = (format_number(number(workers, "returns", name), 2) for name in ("recent_mean", "mean"))
+        seats = format_seats(workers)
+        rows.append(("mean return", f"{recently} recently, {in_all} in all{seats and f'; seat {seats}'}"))
         if facts := format_facts(workers):
             rows.append(("the game", facts))
     rates = format_win_rates(workers)[:MOST_OPPONENTS] or ([] if rows else ["-"])
     lines = [", ".join(rates[at : at + 2]) for at in range(0, len(rates), 2)]
-    return rows + [("recent wins" if at == 0 else "", line) for at, line in enumerate(lines)]
+    label = "wins, score" if any("(" in rate for rate in rates) else "recent wins"
+    return rows + [(label if at == 0 else "", line) for at, line in enumerate(lines)]
 
 
-def format_facts(workers: Mapping[str, Any]) -> str:
+def format_facts(workers: Mapping[str, Any], group: str = ALL_EPISODES) -> str:
     """`foul 0.12, royalties 3.1`: means of the game's own figures over the recent games; "" where it has none."""
-    recent = counts(workers, "recent", ALL_EPISODES)
+    recent = counts(workers, "recent", group)
     names = [name for name in recent if name.startswith(OWN_FIGURE)]
     return ", ".join(f"{name.removeprefix(OWN_FIGURE)} {recent[name]:.3g}" for name in names)
 
@@ -221,13 +226,26 @@ def dropped_by_cause(snapshot: Snapshot) -> dict[str, float]:
 
 
 def format_win_rates(workers: Mapping[str, Any]) -> list[str]:
-    """`random 62% of 120`: of each opponent's recent games. Ties and truncated games are not wins."""
+    """`random 62% of 120`, with the mean score where the game has scores: `random 62% of 120 (1.25)`.
+
+    Of each opponent's recent games. Ties and truncated games are not wins.
+    """
+    recent, scored = workers.get("recent") or {}, number(workers, "returns", "count")
+    rates = []
+    for opponent in sorted(recent):
+        figures = counts(recent, opponent)
+        if "win_rate" in figures and opponent != "self_play":
+            score = f" ({figures['return_mean']:,.2f})" if scored and "return_mean" in figures else ""
+            rates.append(f"{opponent} {figures['win_rate']:.0%} of {figures['games']:.0f}{score}")
+    return rates
+
+
+def format_seats(workers: Mapping[str, Any]) -> str:
+    """`0 1.25, 1 -0.30, 2 0.05`: mean scores of the recent games by the learner's seat; "" for games of one seat."""
     recent = workers.get("recent") or {}
-    return [
-        f"{opponent} {figures['win_rate']:.0%} of {figures['games']:.0f}"
-        for opponent in sorted(recent)
-        if "win_rate" in (figures := counts(recent, opponent)) and opponent != "self_play"
-    ]
+    seats = sorted(int(seat_of(name)) for name in recent if seat_of(name))
+    scores = {seat: number(recent, f"{SEAT}{seat}", "return_mean") for seat in seats[:MOST_SHOWN]}
+    return ", ".join(f"{seat} {format_number(score, 2)}" for seat, score in scores.items()) + _more(seats)
 
 
 def format_losses(learner: Mapping[str, Any]) -> str:
@@ -288,7 +306,7 @@ def _parts(each: Mapping[str, Mapping[str, Any]], figure: str) -> str:
     return ", ".join(f"{index} {value / total if total else 0.0:.0%}" for index, value in shown)
 
 
-def _more(each: Mapping[str, object]) -> str:
+def _more(each: Sized) -> str:
     return f", and {len(each) - MOST_SHOWN} more" if len(each) > MOST_SHOWN else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -12,12 +12,15 @@ from simul.common.config.games import GAMES
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.launch.monitoring.accounting import build_accounts, imbalances, unroll_figures
+from simul.common.launch.monitoring.curves import ALL_EPISODES, seat_of
 from simul.common.launch.monitoring.panel import (
     LOSSES,
     episodes_of,
     format_causes,
+    format_facts,
     format_number,
     format_search,
+    format_seats,
     format_win_rates,
     mean_batch,
 )
@@ -127,12 +130,25 @@ def summary_text(summary: Mapping[str, Any]) -> str:
     ]
     if summary["unreported"]:
         lines.append(_unreported_text(summary["unreported"]))
-    if rates := format_win_rates({"recent": summary["recent_results"]}):
-        lines.append(f"recent wins: {', '.join(rates)}")
+    lines += _results_text({"recent": summary["recent_results"], "returns": summary["returns"] or {}})
     if summary["search"]:
         lines.append(f"search: {summary['search']}")
     lines += imbalances(summary)
     return "\n".join(lines)
+
+
+def _results_text(workers: Mapping[str, Any]) -> Iterator[str]:
+    """Results of the recent games: wins and mean scores, and the game's own figures, in all and by opponent."""
+    rates, seats = format_win_rates(workers), format_seats(workers)
+    opponents = [name for name in sorted(workers["recent"]) if name != ALL_EPISODES and not seat_of(name)]
+    if rates:
+        yield f"recent wins{' (and mean scores)' if number(workers, 'returns', 'count') else ''}: {', '.join(rates)}"
+    if seats:
+        yield f"recent mean scores by seat: {seats}"
+    if facts := format_facts(workers):
+        yield f"the game: {facts}"
+        for opponent in opponents if len(opponents) > 1 else ():
+            yield f"the game against {opponent}: {format_facts(workers, opponent)}"
 
 
 def _skipped_text(summary: Mapping[str, Any]) -> list[str]:

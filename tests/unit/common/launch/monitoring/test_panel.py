@@ -21,6 +21,21 @@ from simul.common.launch.monitoring.snapshot import ProcessFigures, Rate, Snapsh
 from simul.common.launch.monitoring.summary import summarise, summary_text
 from simul.common.launch.processes.role_reports import number
 
+OFC = ("foul_rate", "royalties_per_hand", "royalties_top", "royalties_middle", "royalties_bottom",
+       "fantasyland_entry", "fantasyland_stay", "fantasyland_hands", "score_per_hand")  # fmt: skip
+
+
+def table_of_three() -> dict:
+    """The workers' figures of a run that has played every opponent of OFC from each seat."""
+    own = {f"figure.{name}": 0.1234 for name in OFC}
+    against = {"games": 200, "win_rate": 1.0, "return_mean": -12.345, **own}
+    seats = {f"seat_{seat}": {"games": 60, "return_mean": seat - 12.5, **own} for seat in range(3)}
+    opponents = {name: against for name in ("monte_carlo", "past", "random", "rule_based", "self_play")}
+    return {
+        **snapshot().workers, "returns": {"mean": -20.0, "count": 4, "recent_mean": -30.5},
+        "recent": {"all": {"games": 200, "return_mean": -30.5, **own}, **opponents, **seats},
+    }  # fmt: skip
+
 
 def snapshot(**changes) -> Snapshot:
     process = ProcessFigures("simul-worker-0", 1, 0.0, "ready", 3, 99.0, 150.0, 400.0, 160.0, 500.0)
@@ -71,6 +86,20 @@ def test_the_fullest_panel_fits_80_by_24_with_nothing_cut_off():
                    "evaluation 487.25, best 490.00"):  # fmt: skip
         assert figure in text
     assert "…" not in "".join(line for line in lines if " long" not in line)
+
+
+def test_the_fullest_panel_of_a_table_of_three_fits_too():
+    ranks = {f"simul-learner-{n}": {"decisions_learned_since_start": 100 * n} for n in range(1, 3)}
+    both = {f"simul-inference-{n}": {"decisions": 5} for n in range(2)}
+    for changes in ({}, {"servers": both}, {"servers": both, "ranks": ranks}):
+        lines = drawn(snapshot(game="ofc", workers=table_of_three(), **changes))
+        assert len(lines) <= 23
+        assert max(map(len, lines)) <= 80
+        text = " ".join("\n".join(lines).split())
+        assert all(f"{name} 0.123" in text for name in OFC)
+        for figure in ("; seat 0 -12.50, 1 -11.50, 2 -10.50", "wins, score monte_carlo 100% of 200 (-12.35)",
+                       "rule_based 100% of 200 (-12.35)", "worker 8 died", "more"):  # fmt: skip
+            assert figure in text
 
 
 def test_processes_on_other_machines_are_shown_with_them():
@@ -141,6 +170,19 @@ def test_a_game_of_several_seats_shows_its_own_figures_and_win_rates_too():
     assert "mean return 30.50 recently" in line
     assert "the game foul 0.25" in line
     assert "recent wins random 50% of 4" in line
+
+
+def test_the_summary_shows_scores_and_the_games_own_figures_by_opponent():
+    lines = summary_text(summarise(Config(game="ofc"), snapshot(workers=table_of_three()))).splitlines()
+    assert (
+        "recent wins (and mean scores): monte_carlo 100% of 200 (-12.35), past 100% of 200 (-12.35), "
+        "random 100% of 200 (-12.35), rule_based 100% of 200 (-12.35)"
+    ) in lines
+    assert "recent mean scores by seat: 0 -12.50, 1 -11.50, 2 -10.50" in lines
+    own = ", ".join(f"{name} 0.123" for name in OFC)
+    assert f"the game: {own}" in lines
+    assert f"the game against rule_based: {own}" in lines
+    assert not any("seat_" in line for line in lines)
 
 
 def test_a_nan_is_not_a_figure():
