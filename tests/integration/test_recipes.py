@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from simul.common.config.loader import load_config
+from simul.common.config.run_directory import RunDir
+from simul.common.launch.monitoring.accounting import imbalances
+from simul.common.launch.processes.run_lock import read_json
 from simul.common.runtime.installation import ROOT, import_path
-from tests.support.documented import PAGES, recipes, runnable_blocks
+from tests.support.documented import PAGES, commands, recipes, runnable_blocks
 
 README, RECIPES = ROOT / "README.md", ROOT / "docs" / "recipes.md"
 ELSEWHERE = {  # begin of a command -> the test that runs it: it needs a partner, a terminal of its own, or minutes
@@ -30,7 +35,12 @@ ELSEWHERE = {  # begin of a command -> the test that runs it: it needs a partner
 PLACEHOLDER = re.compile(r"\b(CONFIG|DIR|CHECKPOINT_OR_RUN|BUCKET)\b")
 WRAPPER = """#!/bin/sh
 case "$1" in
-up) set -- "$@" --plain --stop-after-decisions 6000 ;;
+up)
+    case " $* " in
+    *" blokus --mode test "*) set -- "$@" --plain ;;
+    *) set -- "$@" --plain --stop-after-decisions 6000 ;;
+    esac
+    ;;
 eval) set -- "$@" --battles 4 ;;
 esac
 exec {python} -m simul.common.cli "$@"
@@ -82,3 +92,28 @@ def test_marked_blocks_run(folder: Path) -> None:
     assert len(blocks) >= 6
     for block in blocks:
         _run(folder, block)
+
+
+def _processor_sec() -> float:
+    """Of all child processes that have ended, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@pytest.mark.slow  # 30 s of processor time
+@pytest.mark.timeout(1000)
+def test_the_test_mode_of_blokus_ends_by_itself_within_two_minutes(folder: Path) -> None:
+    """Processor time is what is limited: the time on the clock depends on what else the machine does."""
+    (command,) = (
+        line for line in commands(ROOT / "docs" / "blokus.md") if line.startswith("simul up blokus --mode test")
+    )
+    before = _processor_sec()
+    _run(folder, f"timeout -s INT 900 {command}")
+    assert 5 < _processor_sec() - before < 120
+    run = RunDir(folder / "runs" / "blokus-test")
+    end = load_config(run.root / "config.yaml").stop_after_decisions
+    assert end == 2000
+    summary = read_json(run, "summary.json")
+    assert end <= summary["decisions"] < 2 * end
+    assert summary["policy_version"] >= 2
+    assert imbalances(summary) == []
