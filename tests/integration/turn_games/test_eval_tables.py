@@ -1,25 +1,34 @@
-"""`simul eval` of games at a table: replays of every game, and engines that speak GTP, good and bad."""
+"""`simul eval` of games at a table: figures and replays of every game, and engines that speak GTP, good and bad."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+import numpy as np
 import pytest
 
 from simul.common import cli
+from simul.common.config.loader import load_config
+from simul.common.config.schema import NetworkConfig
 from simul.common.runtime.installation import ROOT
-from simul.env_worker.games.base.replays import read_replay
+from simul.env_worker.games.base.replays import Replay, actions_of, read_replay
+from simul.env_worker.games.loading import game_spec, turn_game
+from tests.support.checkpoints import write_checkpoint
 from tests.support.stand import PATIENCE_SEC
 
 ENGINE = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'gtp_engine.py'}"
 
 
-def evaluated(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "simul.common.cli", "eval", *arguments]
+def evaluated(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "simul.common.cli", "eval", *map(str, arguments)]
     return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=2.5 * PATIENCE_SEC)
 
 
@@ -39,6 +48,111 @@ def test_a_replay_of_every_game_and_a_picture_that_watch_shows(tmp_path):
     )  # fmt: skip
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.count("\n14 ") == len(replays[0].turns) + 1, "every position"
+
+
+def figures_of(replay: Replay) -> dict[str, list[float]]:
+    """The game's own figures, of the replay played again; by name, [seats]."""
+    game = turn_game(replay.config())()
+    game.reset(replay.seed)
+    for turn in replay.turns:
+        game.apply(actions_of(turn))
+    return {name: list(values) for name, values in game.figures().items()}
+
+
+@pytest.mark.parametrize(
+    ("games", "settings", "enters"),
+    [
+        (3, ["seed=3"], False),
+        pytest.param(6, ["seed=2", "ofc.jokers=2", "ofc.hands=2"], True, marks=pytest.mark.slow),
+    ],
+)
+def test_figures_of_bots_are_those_of_their_games(games, settings, enters, tmp_path):
+    done = evaluated(
+        "ofc", "--opponent", "rule_based", "--opponent", "random", "--games", str(games), "--json",
+        "--replays", tmp_path, "--replay-player", "none",
+        *(part for setting in settings for part in ("--set", setting)),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    standings = {each["label"]: each for each in json.loads(done.stdout)["standings"]}
+    replays = [read_replay(file) for file in tmp_path.glob("*.json")]
+    assert len(replays) == games
+    played = [(replay.players, figures_of(replay)) for replay in replays]
+    for label in ("rule_based", "random"):
+        figures = standings[label]["figures"]
+        for name in ("foul_rate", "royalties_per_hand", "fantasyland_entry", "score_per_hand"):
+            means = [
+                np.mean([own[name][seat] for seat, player in enumerate(players) if player == label])
+                for players, own in played
+            ]
+            assert figures[name] == pytest.approx(np.mean(means))
+        assert 0 <= figures["foul_rate"] <= 1
+        assert 0 <= figures["fantasyland_entry"] <= 1
+        rows = [figures[f"royalties_{row}"] for row in ("top", "middle", "bottom")]
+        assert figures["royalties_per_hand"] == pytest.approx(sum(rows))
+        assert min(rows) >= 0
+    rule_based, random = (standings[label]["figures"] for label in ("rule_based", "random"))
+    assert rule_based["foul_rate"] < random["foul_rate"]
+    assert (rule_based["fantasyland_entry"] > 0) == enters
+    assert rule_based["score_per_hand"] + 2 * random["score_per_hand"] == pytest.approx(0), "random has two seats"
+    assert standings["rule_based"]["mean_score"] + 2 * standings["random"]["mean_score"] == pytest.approx(0)
+
+
+@contextlib.contextmanager
+def busy_cores() -> Iterator[None]:
+    """A process that computes for every core, for the time of the block."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+        assert all(process.poll() is None for process in busy)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    ("settings", "network", "opponent", "games"),
+    [
+        pytest.param(
+            "game: openspiel\nopenspiel: {name: connect_four}\n",
+            NetworkConfig("mlp_lstm", {"hidden": 16}),
+            "random",
+            24,
+            id="connect_four",
+        ),
+        pytest.param(
+            "game: blokus\nlearner: {algorithm: alphazero}\nsearch: {simulations: 4}\n",
+            NetworkConfig("board_resnet", {"channels": 8, "blocks": 1}),
+            "largest_piece",
+            4,
+            id="blokus",
+        ),
+    ],
+)
+def test_deterministic_games_are_the_same_beside_busy_processes(settings, network, opponent, games, tmp_path):
+    if "openspiel" in settings:
+        pytest.importorskip("pyspiel", reason="the extra [openspiel] is not installed")
+    network_line = f"network: {json.dumps(msgspec.to_builtins(network))}\n"
+    (tmp_path / "config.yaml").write_text(f"{settings}server: {{deterministic: true}}\n{network_line}")
+    spec = game_spec(load_config(tmp_path / "config.yaml"))
+    write_checkpoint(tmp_path / "checkpoints" / "000000003", spec, 3, network)
+
+    def replays(folder: Path) -> dict[str, Replay]:
+        done = evaluated(
+            "--checkpoint", tmp_path, "--opponent", opponent, "--games", str(games), "--json", "--replays", folder,
+            "--replay-player", "none",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return {file.name: read_replay(file) for file in folder.glob("*.json")}
+
+    idle = replays(tmp_path / "idle")
+    with busy_cores():
+        busy = replays(tmp_path / "busy")
+    assert len(idle) == games
+    assert len({str(replay.turns) for replay in idle.values()}) > 1, "games differ from each other"
+    assert busy == idle
 
 
 def test_an_engine_that_dies_is_named_with_what_it_did():
