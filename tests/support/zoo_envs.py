@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.utils import EzPickle
 from pettingzoo import AECEnv, ParallelEnv
 
 
@@ -93,3 +95,40 @@ class Turns(AECEnv):
         self.agent_selection = (later or living or [agent])[0]
         self._accumulate_rewards()
         self._deads_step_first()
+
+
+class Dice(ParallelEnv, EzPickle):
+    """Two agents see a die each round, for three rounds. A deep copy of it is built anew, as of most environments.
+
+    `seeded`: reset's seed determines the dice; else no two environments throw alike.
+    """
+
+    metadata: dict[str, Any] = {"name": "dice_v0"}
+    possible_agents = ["a", "b"]
+    built = itertools.count()
+
+    def __init__(self, seeded: bool = True) -> None:
+        EzPickle.__init__(self, seeded)
+        self.seeded, self.number = seeded, next(self.built)
+
+    def observation_space(self, agent: str) -> spaces.Space:
+        return spaces.Box(0, 1, (1,), np.float64)
+
+    def action_space(self, agent: str) -> spaces.Space:
+        return spaces.Discrete(3)
+
+    def reset(self, seed: int | None = None, options: Any = None) -> tuple[dict, dict]:
+        self.agents, self.rounds = list(self.possible_agents), 0
+        self.draw = np.random.default_rng(seed if self.seeded else self.number)
+        return self.seen(), {agent: {} for agent in self.agents}
+
+    def step(self, actions: dict) -> tuple[dict, dict, dict, dict, dict]:
+        self.rounds += 1
+        seen, never, over = self.seen(), dict.fromkeys(self.agents, False), self.rounds == 3
+        rewards = {agent: float(action) for agent, action in actions.items()}
+        ends, infos = dict.fromkeys(self.agents, over), {agent: {} for agent in self.agents}
+        self.agents = [] if over else self.agents
+        return seen, rewards, ends, never, infos
+
+    def seen(self) -> dict:
+        return {agent: self.draw.random(1) for agent in self.agents}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from gymnasium import spaces
@@ -22,10 +23,14 @@ class PettingZooGame(TurnGame):
 
     An agent whose observation space is a Dict with `observation` is observed through that part alone; its
     `action_mask`, there or in the agent's info, masks the actions. Without one every action is legal.
+
+    Args:
+        make_env: builds another environment like `env`, for copies of the game.
     """
 
-    def __init__(self, env: Any, name: str) -> None:
+    def __init__(self, env: Any, make_env: Callable[[], Any], name: str) -> None:
         self._env = env
+        self._make_env = make_env
         if not getattr(self._env, "possible_agents", None):
             raise ConfigError(f"The environment {name} names no possible_agents; expected a PettingZoo environment.")
         self._agents: list[Any] = list(self._env.possible_agents)
@@ -36,6 +41,8 @@ class PettingZooGame(TurnGame):
         self._returns = [0.0] * len(self._agents)
         self._last: dict[int, NDArray[Any]] = {}  # the final observations of agents that are gone
         self._truncated = False
+        self._seed: int | None = None  # of the game that runs; None before the first
+        self._turns: list[dict[int, int]] = []  # the actions applied so far
 
     def returns(self) -> Sequence[float]:
         """[seats]."""
@@ -98,7 +105,42 @@ class PettingZooGame(TurnGame):
         """Close the environment."""
         self._env.close()
 
-    def _begin(self) -> None:
+    def clone(self) -> Self:
+        """An independent copy: another environment, reset with the same seed, in which the same actions are taken.
+
+        A deep copy would not do: one of an EzPickle environment is built anew from its arguments, without its state.
+        Raises EnvError where the seed and the actions do not determine the game.
+        """
+        game = copy.copy(self)
+        game._env = self._make_env()
+        if self._seed is None:
+            return game
+        game.reset(self._seed)
+        try:
+            for actions in self._turns:
+                game.apply(actions)
+        except IllegalActionError as error:
+            raise EnvError(self._not_determined(f"action {len(game._turns) + 1} is refused, {error}")) from None
+        if (shown := game._shown()) != (expected := self._shown()):
+            names = ("the seats that act", "their masks", "their observations", "the returns")
+            parts = [name for name, one, other in zip(names, shown, expected) if one != other]
+            raise EnvError(self._not_determined(f"{', '.join(parts)} differ"))
+        return game
+
+    def _shown(self) -> tuple[object, ...]:
+        """What a copy must have in common with this game, comparable."""
+        acting = self.acting()
+        masks = [self.mask(seat).tobytes() for seat in acting]
+        return tuple(acting), masks, [self.observation(seat).tobytes() for seat in acting], list(self.returns())
+
+    def _not_determined(self, how: str) -> str:
+        return (
+            f"{self.spec.name} cannot be copied: played again with the seed {self._seed} and the same actions, {how}. "
+            "Its reset(seed) must determine everything that is drawn"
+        )
+
+    def _begin(self, seed: int) -> None:
+        self._seed, self._turns = seed, []
         self._returns = [0.0] * len(self._agents)
         self._last = {}
         self._truncated = False
@@ -142,7 +184,7 @@ class AECGame(PettingZooGame):
 
     def reset(self, seed: int) -> None:
         """A new game."""
-        self._begin()
+        self._begin(seed)
         self._env.reset(seed=seed)
         self._pass_dead_agents()
 
@@ -156,6 +198,7 @@ class AECGame(PettingZooGame):
         ((seat, action),) = actions.items()
         self._bank(seat)
         self._env.step(self._own_action(seat, action))
+        self._turns.append({seat: action})
         self._pass_dead_agents()
 
     def returns(self) -> Sequence[float]:
@@ -191,14 +234,14 @@ class AECGame(PettingZooGame):
 class ParallelGame(PettingZooGame):
     """A parallel environment: all live agents act at once."""
 
-    def __init__(self, env: Any, name: str) -> None:
-        super().__init__(env, name)
+    def __init__(self, env: Any, make_env: Callable[[], Any], name: str) -> None:
+        super().__init__(env, make_env, name)
         self._observations: dict[Any, Any] = {}
         self._infos: dict[Any, Any] = {}
 
     def reset(self, seed: int) -> None:
         """A new game."""
-        self._begin()
+        self._begin(seed)
         self._observations, self._infos = self._env.reset(seed=seed)
 
     def acting(self) -> Sequence[int]:
@@ -210,6 +253,7 @@ class ParallelGame(PettingZooGame):
         self._check(actions)
         chosen = {self._agents[seat]: self._own_action(seat, action) for seat, action in actions.items()}
         self._observations, rewards, terminations, truncations, self._infos = self._env.step(chosen)
+        self._turns.append(dict(actions))
         for agent, reward in rewards.items():
             self._returns[self._seat_of[agent]] += float(reward)
         for agent in chosen:

@@ -55,9 +55,9 @@ def _build_game(make_env: Callable[[], Any], name: str) -> TurnGame:
     except ImportError as error:
         raise ConfigError(f"The environment {name} needs packages that are not installed: {error}") from error
     if isinstance(env, AECEnv):
-        return AECGame(env, name)
+        return AECGame(env, make_env, name)
     if isinstance(env, ParallelEnv):
-        return ParallelGame(env, name)
+        return ParallelGame(env, make_env, name)
     raise ConfigError(f"{name} makes a {type(env).__name__}; expected a PettingZoo AECEnv or ParallelEnv.")
 
 

@@ -13,8 +13,9 @@ from gymnasium import spaces
 
 from simul.common.config.games.pettingzoo import PettingZooConfig
 from simul.common.config.schema import Config, WorkersConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.errors import ConfigError, EnvError
 from simul.common.protocol.messages import DECISION, TERMINATED, TRUNCATED
+from simul.env_worker import perft
 from simul.env_worker.games.base.turn_game import IllegalActionError
 from simul.env_worker.games.loading import build_source, game_spec
 from tests.support.turn_games import any_legal, play
@@ -169,6 +170,98 @@ def test_people_see_planes_of_zeros_and_ones_as_a_board_and_other_observations_a
     hanabi = builder("classic.hanabi_v5")()
     hanabi.reset(0)
     assert "observes:\n[" in hanabi.render()
+
+
+def played(env_id: str, seed: int, turns: int, draw: random.Random, **kwargs):
+    """A game after so many turns of random actions."""
+    game = builder(env_id, **kwargs)()
+    game.reset(seed)
+    for _ in range(turns):
+        take_any(game, draw)
+    return game
+
+
+def take_any(game, draw: random.Random) -> dict[int, int]:
+    actions = {seat: draw.choice(game.legal_actions(seat).tolist()) for seat in game.acting()}
+    game.apply(actions)
+    return actions
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("turns", [0, 1, 2])
+@pytest.mark.parametrize("env_id", ["classic.tictactoe_v3", "classic.connect_four_v3", f"{ZOO}:Dice", f"{ZOO}:Turns"])
+def test_a_copy_is_in_the_same_state_and_plays_on_alone(env_id, turns):
+    game = played(env_id, 5, turns, random.Random(1))
+    before, copy = game._shown(), game.clone()
+    assert copy._shown() == before
+    draw = random.Random(2)
+    actions = []
+    while copy.acting():
+        actions.append(take_any(copy, draw))
+    assert game._shown() == before, "the copy's actions change nothing here"
+    again = game.clone()
+    for each in actions:
+        again.apply(each)
+        game.apply(each)
+        assert again._shown() == game._shown(), "what is drawn is drawn alike"
+    assert list(copy.returns()) == list(again.returns()) == list(game.returns())
+    assert not game.acting()
+    assert copy.clone()._shown() == copy._shown(), "of a game that is over"
+
+
+def test_a_copy_before_the_first_game_can_be_reset():
+    game = builder("classic.tictactoe_v3")()
+    copy = game.clone()
+    copy.reset(0)
+    copy.apply({0: 4})
+    game.reset(0)
+    assert game.mask(0).all()
+
+
+def test_a_game_that_its_seed_does_not_determine_cannot_be_copied():
+    game = played(f"{ZOO}:Dice", 5, 1, random.Random(1), seeded=False)
+    with pytest.raises(EnvError, match=r"cannot be copied: played again with the seed 5 .* their observations differ"):
+        game.clone()
+
+
+def counts(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
+    monkeypatch.setattr("sys.argv", ["perft", *arguments])
+    code = perft.main()
+    return code, *capsys.readouterr()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_perft_counts_tic_tac_toe(monkeypatch, capsys):
+    assert counts(monkeypatch, capsys, "pettingzoo", "4") == (0, "1 9\n2 72\n3 504\n4 3024\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed", "sentence"),
+    [
+        (
+            ["pettingzoo", "1", "--set", "pettingzoo.kwargs.foo=1"], "",
+            "simul: The game pettingzoo does not work: ",
+        ),
+        (
+            [f"pettingzoo:{ZOO}:Dice", "2", "--set", "pettingzoo.kwargs.seeded=false"], "1 9\n",
+            f"simul: pettingzoo/{ZOO}:Dice cannot be copied: played again with the seed 0",
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore")
+def test_perft_of_what_cannot_be_counted_is_one_sentence(arguments, printed, sentence, monkeypatch, capsys):
+    code, found, error = counts(monkeypatch, capsys, *arguments)
+    assert (code, found) == (2, printed)
+    assert error.startswith(sentence)
+    assert error.count("\n") == 1
+
+
+def test_an_environments_own_text_is_the_same_for_all_seats():
+    game = builder(f"{ZOO}:Turns")()
+    game.reset(0)
+    assert game.render(0) != game.render(1)
+    game._env.render_mode, game._env.render = "ansi", lambda: "all cards"
+    assert game.render(0) == game.render(1) == game.render() == "all cards"
 
 
 def test_an_environment_with_text_shows_it():
