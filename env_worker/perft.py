@@ -13,7 +13,8 @@ from math import prod
 
 from simul.common.config.loader import load_game
 from simul.common.config.schema import Config
-from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.errors import ConfigError, SimulError
+from simul.env_worker.games.base.build import check_turn_game, failures_as_sentences
 from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
 from simul.env_worker.games.loading import turn_game
 
@@ -51,7 +52,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         _print_counts(load_game(options.game, options.overrides), options.depth)
-    except ConfigError as error:
+    except SimulError as error:
         sys.stderr.write(f"simul: {error}\n")
         return 2
     except KeyboardInterrupt:
@@ -62,11 +63,14 @@ def main() -> int:
 def _print_counts(config: Config, depth: int) -> None:
     if depth < 1:
         raise ConfigError(f"DEPTH is the number of actions of a sequence, at least 1; got {depth}.")
-    game = turn_game(config)()
-    game.reset(0)
-    for each in range(1, depth + 1):
-        sys.stdout.write(f"{each} {count_sequences(game, each)}\n")
-        sys.stdout.flush()
+    make_game = turn_game(config)
+    check_turn_game(make_game, config)
+    with failures_as_sentences(config.game):
+        game = make_game()
+        game.reset(0)
+        for each in range(1, depth + 1):
+            sys.stdout.write(f"{each} {count_sequences(game, each)}\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.lifecycle import StopFlag, Stopped
 from simul.common.transport import client_keys
-from simul.env_worker.games.base.build import check_turn_game
+from simul.env_worker.games.base.build import check_turn_game, failures_as_sentences
 from simul.env_worker.games.base.replays import RecordedGame, Replay, ReplayFolder, game_settings, read_replay
 from simul.env_worker.games.base.turn_game import IllegalActionError
 from simul.env_worker.games.loading import scripted_players, turn_game
@@ -79,14 +79,17 @@ def _contestants(text: str) -> list[Contestant]:
 
 def _run(options: argparse.Namespace) -> None:
     if options.replay is not None:
-        _show_replay(read_replay(options.replay), options)
+        replay = read_replay(options.replay)
+        with failures_as_sentences(replay.config().game):
+            _show_replay(replay, options)
         return
-    with ExitStack() as until_done:
-        _play(options, RunDir(options.run_dir), until_done)
-
-
-def _play(options: argparse.Namespace, run_dir: RunDir, until_done: ExitStack) -> None:
+    run_dir = RunDir(options.run_dir)
     config = run_dir.read_config()
+    with failures_as_sentences(config.game), ExitStack() as until_done:
+        _play(options, config, run_dir, until_done)
+
+
+def _play(options: argparse.Namespace, config: Config, run_dir: RunDir, until_done: ExitStack) -> None:
     make_game = turn_game(config)
     spec = check_turn_game(make_game, config)
     replays = None if options.replays is None else ReplayFolder(options.replays, game_settings(config))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import importlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 import numpy as np
 
 from simul.common.config.schema import Config
-from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.error_place import describe_error
 from simul.env_worker.games.base.failures import CALLERS
@@ -86,6 +87,17 @@ def check_turn_game(make_game: Callable[[], TurnGame], config: Config) -> GameSp
             "evaluation.opponents, such as random."
         )
     return spec
+
+
+@contextmanager
+def failures_as_sentences(game: str) -> Iterator[None]:
+    """For a game that is played outside a worker: what its code raises becomes a ConfigError with file and line."""
+    try:
+        yield
+    except (SimulError, BrokenPipeError):
+        raise
+    except Exception as error:
+        raise ConfigError(f"The game {game} failed: {describe_error(error, CALLERS)}.") from error
 
 
 def _check_first_decision(game: TurnGame) -> None:

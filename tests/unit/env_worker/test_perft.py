@@ -46,6 +46,13 @@ class Countdown(TurnGame):
         return [0.0, 0.0]
 
 
+class Broken(Countdown):
+    """Raises at the first action."""
+
+    def apply(self, actions: Mapping[int, int]) -> None:
+        raise KeyError("the pile")
+
+
 def by_lists(game: TurnGame, depth: int) -> int:
     """The same count, every action taken and none counted ahead."""
     if depth == 0:
@@ -112,12 +119,26 @@ def test_duo_to_depth_3_equals_a_count_by_the_reference(capsys, monkeypatch):
         (["blokus", "0"], "simul: DEPTH is the number of actions of a sequence, at least 1; got 0."),
         (["blokus", "1", "--set", "blokus.players=3"], "Duo is for two players, got 3"),
         (["blokus", "1", "--set", "blokus.variant=dou"], "duo"),
+        (
+            ["blokuss", "1"],
+            "simul: The configuration blokuss cannot be read: No such file or directory; did you mean blokus?",
+        ),
+        (
+            ["examples.custom_game:TicTacToe", "2", "--set", "game_options.size=4"],
+            "simul: The game examples.custom_game:TicTacToe does not work: TypeError: TicTacToe() takes no arguments.",
+        ),
+        (
+            [f"{__name__}:Broken", "2"],
+            f"simul: The game {__name__}:Broken failed: tests/unit/env_worker/test_perft.py:",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence(arguments, sentence, capsys, monkeypatch):
     code, printed, error = run(capsys, monkeypatch, *arguments)
-    assert (code, printed) == (2, "")
+    assert code == 2
+    assert printed in ("", "1 3\n"), "what was counted before"
     assert sentence in error
+    assert "Traceback" not in error
 
 
 def test_a_game_of_ones_own_is_built_by_its_class_and_options():
