@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from simul.env_worker.games.base.replays import RecordedGame, Turn
-from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
+from simul.env_worker.games.base.replays import RecordedGame, Turn, actions_of
+from simul.env_worker.games.base.turn_game import CHANCE, IllegalActionError, TurnGame
 from simul.env_worker.terminal.players import Left, SeatPlayer, TakenBack, describe_action
 from simul.env_worker.terminal.screen import Screen
+
+MOST_LISTED = 20  # legal actions in an error
 
 
 class GameLoop:
@@ -100,16 +102,31 @@ class ReplayLoop:
         """To the end of the replay. Raises IllegalActionError where the game refuses a move."""
         played, screen = self._played, self._screen
         for turn in self._turns:
+            check_turn(played.game, turn)
             if turn[0].seat != CHANCE:
                 screen.position(played.game.render())
             for move in turn:
                 who = "chance" if move.seat == CHANCE else f"seat {move.seat} ({self._names[move.seat]})"
                 screen.say(f"{who}: {move.name or move.action}", "cyan")
-            played.apply({move.seat: move.action for move in turn})
+            played.apply(actions_of(turn))
             self._pause()
         screen.position(played.game.render())
         names = [f"seat {seat} ({name})" for seat, name in enumerate(self._names)]
         screen.say(result_text(played.game, names, None), "bold")
+
+
+def check_turn(game: TurnGame, turn: Turn) -> None:
+    """Raises IllegalActionError where a turn of a file is not one that the game may take now."""
+    acting, seats = list(game.acting()), sorted(move.seat for move in turn)
+    if seats != acting:
+        expected = "no turn, as the game is over" if not acting else f"moves of {_who(acting)}"
+        raise IllegalActionError(f"expected {expected}; got {f'moves of {_who(seats)}' if seats else 'no move'}")
+    for move in turn:
+        legal = _legal_actions(game, move.seat)
+        if legal is not None and move.action not in legal:
+            some = ", ".join(map(str, legal[:MOST_LISTED])) + (", ..." if len(legal) > MOST_LISTED else "")
+            what = "an event of chance" if move.seat == CHANCE else f"a legal action of seat {move.seat}"
+            raise IllegalActionError(f"expected {what}: {some}; got {move.action}")
 
 
 def result_text(game: TurnGame, names: Sequence[str], person: int | None) -> str:
@@ -128,6 +145,20 @@ def result_text(game: TurnGame, names: Sequence[str], person: int | None) -> str
         if returns.count(best) == len(returns):
             lines[-1] = "A draw."
     return "\n".join(lines)
+
+
+def _legal_actions(game: TurnGame, seat: int) -> list[int] | None:
+    """None: events of chance that are too many to list."""
+    try:
+        legal = game.chance_outcomes()[0] if seat == CHANCE else game.legal_actions(seat)
+    except NotImplementedError:
+        return None
+    found: list[int] = legal.tolist()
+    return found
+
+
+def _who(seats: Sequence[int]) -> str:
+    return ", ".join("chance" if seat == CHANCE else f"seat {seat}" for seat in seats)
 
 
 def _count(number: int, what: str) -> str:

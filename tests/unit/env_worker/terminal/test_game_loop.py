@@ -9,9 +9,10 @@ import pytest
 
 from examples.custom_game import TicTacToe
 from simul.env_worker.games.base.players import RandomPlayer
-from simul.env_worker.games.base.replays import RecordedGame
+from simul.env_worker.games.base.replays import Move, RecordedGame
+from simul.env_worker.games.base.turn_game import CHANCE, IllegalActionError
 from simul.env_worker.terminal.advice import Advice
-from simul.env_worker.terminal.game_loop import GameLoop, ReplayLoop, result_text
+from simul.env_worker.terminal.game_loop import GameLoop, ReplayLoop, check_turn, result_text
 from simul.env_worker.terminal.players import Person, PolicyPlayer, ScriptedPlayer
 from simul.env_worker.terminal.screen import Screen
 from tests.support.turn_games import Always, HighCard
@@ -194,6 +195,32 @@ def test_a_replay_shows_the_same_turns():
     assert [line for line in shown.splitlines() if ": " in line][:2] == ["seat 0 (ann): 4", "seat 1 (bob): 0"]
     assert shown.rstrip().endswith("The game is over: seat 0 (ann) +1, seat 1 (bob) -1.")
     assert len(paused) == 5
+
+
+def test_turns_of_chance_and_of_seats_that_act_at_once_are_checked():
+    game = HighCard(2)
+    game.reset(1)
+    with pytest.raises(IllegalActionError, match="expected moves of chance; got moves of seat 0, seat 1"):
+        check_turn(game, (Move(0, 1), Move(1, 1)))
+    with pytest.raises(IllegalActionError, match=r"expected an event of chance: 0, 1, .*; got 1000"):
+        check_turn(game, (Move(CHANCE, 1000),))
+    for card in (1, 0):
+        check_turn(game, (Move(CHANCE, card),))
+        game.apply({CHANCE: card})
+    check_turn(game, (Move(1, 1), Move(0, 2)))
+    for turn in ((Move(0, 1),), (Move(0, 1), Move(0, 1)), (Move(0, 1), Move(1, 2))):
+        with pytest.raises(IllegalActionError):
+            check_turn(game, turn)
+
+
+def test_events_of_chance_that_are_too_many_to_list_are_left_to_the_game():
+    class Unlisted(HighCard):
+        def chance_outcomes(self):
+            raise NotImplementedError
+
+    game = Unlisted(2)
+    game.reset(1)
+    check_turn(game, (Move(CHANCE, 1000),))
 
 
 @pytest.mark.parametrize(
