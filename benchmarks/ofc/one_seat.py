@@ -27,7 +27,7 @@ class OneSeat(gymnasium.Env):
 
     Args:
         opponent: plays each of the other seats.
-        reward_scale: factor of the returns.
+        reward_scale: factor of the rewards, which are those of `learned_returns`.
     """
 
     def __init__(self, game: TurnGame, opponent: Player, reward_scale: float = 1.0) -> None:
@@ -61,7 +61,7 @@ class OneSeat(gymnasium.Env):
         self._game.apply({self._seat: int(action)})
         self._play_others()
         over = not self._game.acting()
-        total = float(self._game.returns()[self._seat])
+        total = float(self._game.learned_returns()[self._seat])
         reward, self._paid = (total - self._paid) * self._reward_scale, total
         truncated = over and self._game.truncated()
         return self._game.observation(self._seat), reward, over and not truncated, truncated, {}

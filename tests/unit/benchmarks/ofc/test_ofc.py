@@ -17,8 +17,8 @@ from simul.common.config.loader import load_config
 
 
 @pytest.mark.parametrize("opponent", OPPONENTS)
-def test_one_seat_plays_whole_games_for_the_score_of_its_seat(opponent: str) -> None:
-    env, draw, seats = make_ofc(opponent), np.random.default_rng(1), []
+def test_one_seat_plays_whole_games_for_what_our_side_learns_from(opponent: str) -> None:
+    env, draw, seats, fouled = make_ofc(opponent), np.random.default_rng(1), [], False
     assert env.action_space.n == 259
     for episode in range(9):
         observation, _ = env.reset(seed=7 if episode == 0 else None)
@@ -32,9 +32,11 @@ def test_one_seat_plays_whole_games_for_the_score_of_its_seat(opponent: str) -> 
             rewards.append(reward)
             over = terminated or truncated
         assert len(rewards) >= 5
-        assert sum(rewards) == pytest.approx(0.1 * env._game.returns()[env._seat])
+        assert sum(rewards) == pytest.approx(0.1 * env._game.learned_returns()[env._seat])
+        fouled |= env._game.learned_returns() != env._game.returns()
         assert env.action_masks().all()
     assert seats == [0, 1, 2] * 3
+    assert fouled, "in no game did the cost of a foul make a difference"
 
 
 def test_a_seed_decides_the_game_and_what_the_others_do() -> None:
