@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -219,8 +220,13 @@ def _read(path: Path, problems: Problems) -> Tree:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        shipped = ", ".join(sorted(file.stem for file in CONFIGS.glob("*.yaml")))
-        raise ConfigError(f"The configuration {path} cannot be read: {reason}. Shipped by name: {shipped}.") from None
+        shipped = sorted(file.stem for file in CONFIGS.glob("*.yaml"))
+        names = [*shipped, *(game for game in GAMES if game not in shipped)]
+        close = difflib.get_close_matches(str(path), names, 1) if isinstance(error, FileNotFoundError) else []
+        hint = f"; did you mean {close[0]}?" if close else "."
+        raise ConfigError(
+            f"The configuration {path} cannot be read: {reason}{hint} Shipped by name: {', '.join(shipped)}."
+        ) from None
     loader = _Loader(text)
     try:
         tree = loader.get_single_data()

@@ -191,10 +191,11 @@ def _config_of_bots(name: str, bots: Sequence[str], overrides: Sequence[str]) ->
     Raises ConfigError.
     """
     with_bots = {name: game for name, game in GAMES.items() if game.pairings and len(game.scripted) > 1}
+    config = load_game(name, overrides) if name else None  # first: a misspelt name is the fault to tell
     if len(bots) < 2:
         raise ConfigError(f"Name a --checkpoint. Bots play without one, two of them or more: {_bots_of(with_bots)}.")
-    if name:
-        return load_game(name, overrides)
+    if config is not None:
+        return config
     for game in with_bots.values():
         if set(bots) <= set(game.scripted):
             return load_config(CONFIGS / f"{game.configuration}.yaml", overrides)

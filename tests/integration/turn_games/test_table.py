@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import json
 import os
@@ -10,17 +11,19 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import psutil
 import pytest
 
+from examples.custom_game import TicTacToe
 from simul.common import cli
 from simul.common.config.loader import load_config, load_game
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.runtime.installation import ROOT
-from simul.env_worker.games.base.replays import RecordedGame, read_replay
+from simul.env_worker.games.base.replays import RecordedGame, ReplayFolder, game_settings, read_replay
 from simul.env_worker.games.loading import game_spec, scripted_players, turn_game
 from simul.env_worker.terminal.game_loop import GameLoop
 from simul.env_worker.terminal.players import ScriptedPlayer
@@ -30,6 +33,7 @@ from tests.support.stand import PATIENCE_SEC
 
 COMMAND = [sys.executable, "-m", "simul.common.cli"]
 TIC_TAC_TOE = "openspiel:tic_tac_toe"
+TWO = "examples.custom_game:TicTacToe"
 
 
 def simul(*arguments: str | Path, lines: str = "") -> subprocess.CompletedProcess[str]:
@@ -276,7 +280,10 @@ def test_in_a_terminal_there_are_colours_and_keys(command, typed, last):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["play", "--game", "ofcc", "--opponent", "random"], "The configuration ofcc cannot be read"),
+        (
+            ["play", "--game", "ofcc", "--opponent", "random"],
+            "The configuration ofcc cannot be read: No such file or directory; did you mean ofc?",
+        ),
         (["play", "--game", "openspiel:tic_tac", "--opponent", "random"], "Did you mean 'tic_tac_toe'?"),
         (["play", "--game", "blokus:trio", "--opponent", "random"], "expected one of"),
         (["play", "--game", "gymnasium"], "simul play` is for pokemon, openspiel"),
@@ -305,17 +312,76 @@ def test_a_checkpoint_of_another_game_is_refused(checkpoint, capfd):
     assert "plays openspiel:tic_tac_toe, not ofc. Leave --game out." in capfd.readouterr().err
 
 
-def test_a_replay_that_was_changed_is_refused(tmp_path, capfd):
-    game = ("--game", "examples.custom_game:TicTacToe")
-    done = simul("watch", *game, "--opponent", "random", "--opponent", "random", "--replays", tmp_path)
-    assert done.returncode == 0, done.stderr
-    (file,) = tmp_path.glob("*.json")
-    replay = json.loads(file.read_text())
-    replay["returns"] = [5.0, -5.0]
+def written_replay(game: str, folder: Path) -> dict:
+    """Of a game of random players."""
+    config = load_game(game)
+    played, replays = RecordedGame(turn_game(config)(), 3), ReplayFolder(folder, game_settings(config))
+    players = [ScriptedPlayer("random", scripted_players(config)["random"]()) for _ in range(played.game.spec.seats)]
+    GameLoop(played, players, Screen(output=io.StringIO()), None).run()
+    file = replays.save(played.game, 0, 3, [player.name for player in players], played.turns)
+    return json.loads(file.read_text())
+
+
+def changed_turn(number: int, **changes: int) -> Callable[[dict], None]:
+    """Changes the only move of a turn."""
+    return lambda replay: replay["turns"][number][0].update(changes)
+
+
+REFUSED, EXPECTED = "The replay does not fit the game: turn", "expected moves of seat"
+
+
+@pytest.mark.parametrize(
+    ("game", "change", "says"),
+    [
+        (TWO, lambda replay: replay.update(returns=[5.0, -5.0]), "was recorded with the returns [5.0, -5.0]"),
+        (TWO, lambda replay: replay.update(players=["alone"]), "The replay has 1 seats, tic-tac-toe 2."),
+        (TWO, lambda replay: replay["turns"].insert(1, []), f"{REFUSED} 1 is refused, {EXPECTED} 1; got no move."),
+        (TWO, changed_turn(0, seat=7), f"{REFUSED} 0 is refused, {EXPECTED} 0; got moves of seat 7."),
+        (TWO, changed_turn(2, seat=-1), f"{EXPECTED} 0; got moves of chance."),
+        (TWO, lambda replay: replay["turns"][0].extend(replay["turns"][1]), "got moves of seat 0, seat 1."),
+        (TWO, lambda replay: replay["turns"].append(replay["turns"][0]), "expected no turn, as the game is over; got"),
+        (
+            TWO, changed_turn(0, action=99), f"{REFUSED} 0 is refused, expected a legal action of seat 0: 0, 1, 2, 3, "
+            "4, 5, 6, 7, 8; got 99. It was recorded with other rules, or changed.",
+        ),
+        (TWO, lambda replay: replay["turns"].insert(2, replay["turns"][0]), "expected a legal action of seat 0: "),
+        ("blokus", changed_turn(0, action=99999), ", ...; got 99999."),
+        ("ofc", changed_turn(0, action=259), f"{REFUSED} 0 is refused, expected a legal action of seat "),
+        ("ofc", changed_turn(7, action=-1), "; got -1."),
+        ("openspiel:leduc_poker", changed_turn(0, action=77), "expected an event of chance: 0, 1, 2, 3, 4, 5; got 77."),
+    ],
+)  # fmt: skip
+def test_a_replay_that_was_changed_is_refused(game, change, says, tmp_path, capfd):
+    if game.startswith("openspiel"):
+        pytest.importorskip("pyspiel", reason="the extra [openspiel] is not installed")
+    replay, file = written_replay(game, tmp_path), tmp_path / "changed.json"
+    change(replay)
     file.write_text(json.dumps(replay))
     assert cli.main(["watch", "--replay", str(file)]) == 2
-    assert "The replay was recorded with the returns [5.0, -5.0]" in capfd.readouterr().err
-    replay["game"], replay["players"] = "tic-tac-toe", ["alone"]
-    file.write_text(json.dumps(replay))
-    assert cli.main(["watch", "--replay", str(file)]) == 2
-    assert "The replay has 1 seats, tic-tac-toe 2." in capfd.readouterr().err
+    errors = capfd.readouterr().err
+    assert says in errors
+    assert errors.startswith("simul: ")
+    assert errors.count("\n") == 1
+
+
+class Tired(TicTacToe):
+    """Fails in its third turn."""
+
+    def apply(self, actions):
+        if self.owner.count(-1) == 7:
+            raise RuntimeError("no more squares")
+        super().apply(actions)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["watch", "--opponent", "random", "--delay", "0"], ["play", "--seat", "1"]],
+)
+def test_a_game_of_ones_own_that_raises_is_a_sentence_with_its_place(arguments):
+    command, *others = arguments
+    done = simul(command, "--game", f"{__name__}:Tired", "--opponent", "random", *others, lines="list\n8\n7\n6\n5\n")
+    line = inspect.getsourcelines(Tired.apply)[1] + 2
+    place = f"{Path(__file__).relative_to(ROOT)}:{line}"
+    assert (done.returncode, done.stderr) == (
+        2, f"simul: The game {__name__}:Tired failed: {place}: RuntimeError: no more squares.\n"
+    )  # fmt: skip

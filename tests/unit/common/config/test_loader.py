@@ -10,7 +10,7 @@ import pytest
 
 from simul.common.config.games import GAMES
 from simul.common.config.learner_presets import LEARNER_PRESETS
-from simul.common.config.loader import config_from_tree, load_config
+from simul.common.config.loader import config_from_tree, load_config, load_game
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.config.validation import config_keys
@@ -330,6 +330,23 @@ def test_files_that_are_no_mapping(load, text, words):
 def test_a_missing_file_is_a_sentence(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         load_config(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("ofcc", "ofcc cannot be read: No such file or directory; did you mean ofc? Shipped by name: blokus, "),
+        (
+            "blokuss",
+            "blokuss cannot be read: No such file or directory; did you mean blokus? Shipped by name: blokus, ",
+        ),
+        ("nothing_alike", "nothing_alike cannot be read: No such file or directory. Shipped by name: blokus, "),
+    ],
+)
+def test_a_misspelt_name_of_a_shipped_configuration_names_the_nearest(name, says):
+    for load_it in (load_config, load_game):
+        with pytest.raises(ConfigError, match=re.escape(says)):
+            load_it(name)
 
 
 def test_a_name_of_module_and_class_is_a_game_and_a_network(load):

@@ -36,6 +36,12 @@ def test_opponents_that_cannot_play(opponents, sentence, tmp_path):
         evaluate([], opponents=opponents, episodes=5)
 
 
+@pytest.mark.parametrize("opponents", [[], ["random", "mcts"]])
+def test_a_misspelt_game_of_bots_is_named_before_what_else_is_missing(opponents):
+    with pytest.raises(ConfigError, match=r"The configuration blokuss cannot be read: .*; did you mean blokus\?"):
+        evaluate([], game="blokuss", opponents=opponents, episodes=5)
+
+
 @pytest.mark.parametrize(
     ("game", "opponents", "sentence"),
     [
