@@ -15,6 +15,7 @@ from simul.common.launch.processes.temporary import KEPT
 from tests.support.machines import AgentRun
 from tests.support.stand_ins import STAND_IN
 
+FIGURES = (("learner", "policy_version"), ("server", "decisions"))
 HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 
 
@@ -96,6 +97,46 @@ def test_a_lost_server_and_a_lost_learner_start_on_other_machines_and_training_g
         for name in ("simul-inference-0", "simul-learner-0"):
             _check_that_it_moves(run, name)
         assert any("Resumed from checkpoint" in event for event in run.status()["events"])
+        code, output = run.finish()
+        assert code == 0, output
+        assert imbalances(run.summary()) == []
+    finally:
+        run.end_now()
+
+
+@pytest.mark.slow  # four lives of processes that import torch
+@pytest.mark.timeout(1800)
+def test_an_agent_that_was_taken_for_lost_ends_its_processes_when_it_runs_again(tmp_path) -> None:
+    """A machine that hangs: for a while the old and the new life of a process are there together."""
+    run = AgentRun(
+        tmp_path / "run", "--set", "learner.batch_steps=512", "--set", "learner.checkpoint_every_sec=2",
+        "--set", "cluster.placement.lost_after_sec=5",
+        machines=dict.fromkeys(HOSTS, ()), store=(tmp_path / "store").as_uri(),
+    )  # fmt: skip
+    try:
+        run.wait_for(lambda s: s.get("learner", {}).get("policy_version", 0) >= 2, "it learns", timeout_sec=900.0)
+        agents = run.agents()
+        for name in ("simul-worker-0", "simul-learner-0"):
+            old = psutil.Process(run.named(name)["pid"])
+            agent = next(agent for agent in agents if agent.is_running() and old in agent.children())
+            agent.suspend()
+            run.wait_for(
+                lambda s, name=name: (p := run.named(name))["restarts"] == 1 and p["state"] == "ready",
+                f"{name} is ready elsewhere", timeout_sec=600.0,
+            )  # fmt: skip
+            assert old.is_running()
+            agent.resume()
+            psutil.wait_procs([old, agent], timeout=60)
+            assert not old.is_running()
+            assert not agent.is_running() or agent.status() == psutil.STATUS_ZOMBIE, "its parent is the supervisor"
+            version, decisions = (run.status()[role][figure] for role, figure in FIGURES)
+            run.wait_for(
+                lambda s, version=version, decisions=decisions: (
+                    s["learner"]["policy_version"] > version + 1 and s["server"]["decisions"] > decisions + 500
+                ),
+                "it learns on", timeout_sec=600.0,
+            )  # fmt: skip
+        assert sum("is lost: no sign of life for 5 s" in event for event in run.status()["events"]) == 2
         code, output = run.finish()
         assert code == 0, output
         assert imbalances(run.summary()) == []
