@@ -130,7 +130,10 @@ class RayEngine:
         actor = (
             ray.remote(concurrency_groups={"send": 1, "receive": 1})(AgentActor)
             .options(
-                num_cpus=wanted.cpus, num_gpus=wanted.gpus, max_restarts=0, max_task_retries=-1,
+                num_cpus=wanted.cpus,
+                num_gpus=wanted.gpus,
+                max_restarts=0,
+                max_task_retries=-1,
                 scheduling_strategy=placing,
             )
             .remote(os.getcwd(), self._line)
