@@ -46,9 +46,16 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def _node(cpus: int) -> dict[str, int]:
-    """Of a raylet. Without ports it waits 15 s for its agents to choose some: too short on a busy machine."""
-    return {"num_cpus": cpus, "object_store_memory": 80 * 2**20, **{name: free_port() for name in AGENT_PORTS}}
+def _nodes(*cpus: int) -> list[dict[str, int]]:
+    """Of raylets. Without ports one waits 15 s for its agents to choose some: too short on a busy machine."""
+    ports: set[int] = set()
+    while len(ports) < len(cpus) * len(AGENT_PORTS):
+        ports.add(free_port())
+    drawn = iter(ports)
+    return [
+        {"num_cpus": each, "object_store_memory": 80 * 2**20, **dict(zip(AGENT_PORTS, drawn, strict=False))}
+        for each in cpus
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +71,10 @@ def token() -> Iterator[None]:
 def cluster(token) -> Iterator:
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **_node(0)})
-    for _ in range(2):
-        made.add_node(**_node(3))  # either has room for the whole run
+    head, *others = _nodes(0, 3, 3)  # either of the others has room for the whole run
+    made = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **head})
+    for node in others:
+        made.add_node(**node)
     yield made
     made.shutdown()
 
