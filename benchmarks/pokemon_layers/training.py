@@ -5,12 +5,9 @@ Started by its own command and watched through its status.json.
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from typing import Any
-
-import orjson
 
 from benchmarks.harness import processes
 from benchmarks.harness.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
@@ -19,9 +16,7 @@ from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.panel import mean_batch
 from simul.common.launch.processes.role_reports import counts, number
-from simul.common.launch.supervisor.checkpoint_files import newest_checkpoint
-
-WEIGHTS_FILE = "weights.safetensors"
+from simul.common.nets.build import build_network
 
 
 class Training:
@@ -99,16 +94,6 @@ def facts(before: Status, after: Status) -> dict[str, Any]:
 
 
 def _parameters(run_dir: RunDir) -> int:
-    """Of the network, as its newest checkpoint holds them."""
-    return count_parameters((newest_checkpoint(run_dir.root) / WEIGHTS_FILE).read_bytes())
-
-
-def count_parameters(safetensors: bytes) -> int:
-    """Floating-point values in a safetensors file, from its header alone: uint64 length, then JSON."""
-    length = int.from_bytes(safetensors[:8], "little")
-    header = orjson.loads(safetensors[8 : 8 + length])
-    return sum(
-        math.prod(entry["shape"])
-        for name, entry in header.items()
-        if name != "__metadata__" and entry["dtype"].startswith(("F", "BF"))
-    )
+    """Of the run's network."""
+    network = build_network(run_dir.read_config().network, run_dir.read_spec())
+    return sum(parameter.numel() for parameter in network.parameters())

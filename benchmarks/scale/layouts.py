@@ -18,6 +18,7 @@ from benchmarks.scale.stations import Core
 from benchmarks.scale.times import ServiceTimes, Window
 
 TRIED_WAKE_US = 20.0
+ALONE_WARM_UP, ALONE_MESSAGES = 20, 120  # of one simulated client
 WORKER_STATION = "worker cores"  # a kind of station
 
 
@@ -39,6 +40,16 @@ def simulate_stand(
     return observe(env, serving, players, busy, 0.5 * seconds, seconds)
 
 
+def message_us(times: ServiceTimes, rows: int, row_bytes: float) -> float:
+    """Time of a message of one client alone, from one answer to the next, in us; not rounded to whole messages."""
+    env = simpy.Environment()
+    player = Player(env, Server(env, times, core=Core(env)), Core(env), rows, row_bytes)
+    while len(player.round_trips) <= ALONE_MESSAGES:
+        env.step()
+    answered = [at for at, _ in player.round_trips]
+    return (answered[-1] - answered[ALONE_WARM_UP]) * 1e6 / (len(answered) - 1 - ALONE_WARM_UP)
+
+
 def fit_wake(times: ServiceTimes, windows: Sequence[Window], row_bytes: float) -> ServiceTimes:
     """With the `wake_us` at which one client alone takes as long for a message as it did, the median of its windows.
 
@@ -49,7 +60,7 @@ def fit_wake(times: ServiceTimes, windows: Sequence[Window], row_bytes: float) -
         if window.clients == 1 and not window.recorded:
             measured_us = window.client_seconds * 1e6 / window.client_messages
             short, longer = (
-                window.rows * 1e6 / simulate_stand(woken, 1, 1, window.rows, row_bytes, 0.5).actions_per_sec
+                message_us(woken, window.rows, row_bytes)
                 for woken in (replace(times, wake_us=0.0), replace(times, wake_us=TRIED_WAKE_US))
             )
             found.append(TRIED_WAKE_US * (measured_us - short) / (longer - short))

@@ -1,8 +1,8 @@
 """`make bench-scale`: service times of real servers, a model of them held against one and two real servers, a fleet.
 
-Step `measure` writes the service times to a file, step `validate` compares the model with windows that it was not
-fitted to, step `simulate` prints the tables of docs/scale.md. Without `--step` all three run. The first two need quiet
-cores.
+Step `measure` writes a file: service times, and rates of cells that they are not fitted to. Step `validate` compares
+the model with these, step `simulate` prints the tables of docs/scale.md. Without `--step` all three run. Only the first
+needs quiet cores.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.pokemon_layers.training import Training
 from benchmarks.scale.layouts import fit_wake, simulate_stand
 from benchmarks.scale.scenarios import SERVERS, WORKER_CORES, tables
 from benchmarks.scale.stand import ROUTES, ROW_BYTES, SPEC, measure, measure_pings, stands
-from benchmarks.scale.times import Measured, ServiceTimes, fit
+from benchmarks.scale.times import Measured, ServiceTimes, Window, fit, held_out, median_window
 from benchmarks.serving.policy import NETWORK
 from simul.common.config.loader import load_config
 from simul.common.nets.build import build_network
@@ -34,9 +34,7 @@ from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.simulator.node import find_node
 
 STEPS = ("measure", "validate", "simulate")
-ROWS = (8, 32, 128, 512)
-CLIENTS = (1, 4)
-RECORDED = (1, 128)  # clients, rows
+FITTED = (*((clients, rows, False) for clients in (1, 4) for rows in (8, 32, 128, 512)), (1, 128, True))
 HELD_OUT = ((1, 2, 32), (1, 2, 256), (1, 3, 64), (2, 1, 32), (2, 1, 128), (2, 2, 64), (2, 4, 128))  # servers first
 WITHIN = 0.15
 DEFAULT_FILE = Path("runs/scale/service_times.json")
@@ -47,7 +45,7 @@ def main() -> int:
     options = _options()
     steps = options.step or STEPS
     if "measure" in steps:
-        for so_far in measure_times(options.route or tuple(ROUTES), options.rows or ROWS, options.seconds):
+        for so_far in measure_times(options.route or tuple(ROUTES), options.rounds, options.seconds):
             _write(options.file, so_far)
         if options.training:
             _write(options.file, msgspec.structs.replace(so_far, training_us=measure_training(options.training)))
@@ -62,7 +60,7 @@ def main() -> int:
     sys.stdout.write(f"{in_one_line(measured.conditions)}\n\n{times_table(measured)}\n")
     promises: list[Promise] = []
     if "validate" in steps:
-        promises = validate(measured, options.seconds)
+        promises = validate(measured)
     if "simulate" in steps:
         sys.stdout.write(f"\n{tables(measured, options.servers or SERVERS)}\n")
     return 0 if all(promise.kept for promise in promises) else 1
@@ -72,10 +70,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--step", choices=STEPS, action="append", help="default: all")
     parser.add_argument("--file", type=Path, default=DEFAULT_FILE, help="service times, as JSON (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="length of one window")
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of one window (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="windows of each cell (default: %(default)s)")
     parser.add_argument("--route", choices=tuple(ROUTES), action="append", help="measure these only; default: all")
     parser.add_argument("--servers", type=int, action="append", help="of the fleet's first table; default: 1 to 64")
-    parser.add_argument("--rows", type=int, action="append", help="of a message that is measured; default: 8 to 512")
     parser.add_argument(
         "--training", type=float, default=15.0, metavar="SEC",
         help="length of the window of `simul up`, for learner, hosts and workers; 0: leave it out",
@@ -84,9 +82,8 @@ def _options() -> argparse.Namespace:
     for servers in options.servers or ():
         if not 1 <= servers <= WORKER_CORES:
             parser.error(f"argument --servers: expected 1 to {WORKER_CORES:,}, as many as worker cores, got {servers}")
-    for rows in options.rows or ():
-        if rows < 1:
-            parser.error(f"argument --rows: expected at least 1, got {rows}")
+    if options.rounds < 1:
+        parser.error(f"argument --rounds: expected at least 1, got {options.rounds}")
     if not (math.isfinite(options.seconds) and options.seconds > 0):
         parser.error(f"argument --seconds: expected a number above 0, got {options.seconds}")
     if not (math.isfinite(options.training) and options.training >= 0):
@@ -94,23 +91,32 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def measure_times(routes: Sequence[str], sizes: Sequence[int], seconds: float) -> Iterator[Measured]:
-    """Step 1 without `simul up`: everything that is known so far, after each route."""
+def measure_times(routes: Sequence[str], rounds: int, seconds: float) -> Iterator[Measured]:
+    """Step 1 without `simul up`: everything that is known so far, after each route.
+
+    Cells that are fitted and cells that are held out take turns, so that a core that is slow for a while slows both.
+    """
     measured = Measured(
-        conditions=conditions(seconds=seconds), windows=[], routes={}, error={}, ping_us={}, training_us={},
-        row_bytes=ROW_BYTES, weights_bytes=len(weights_to_bytes(build_network(NETWORK, SPEC))),
+        conditions=conditions(seconds=seconds, rounds=rounds), windows=[], routes={}, error={}, ping_us={},
+        training_us={}, row_bytes=ROW_BYTES, weights_bytes=len(weights_to_bytes(build_network(NETWORK, SPEC))),
     )  # fmt: skip
     for route in routes:
-        with stands(route) as servers:
-            found = [
-                window for clients in CLIENTS for rows in sizes for window in measure(servers, clients, rows, seconds)
-            ]
-            found += measure(servers, *RECORDED, seconds, recorded=True)
-            if ROUTES[route].proxy:
-                measured.ping_us[route] = measure_pings(servers[0], seconds)
-        times, measured.error[route] = fit(found)
-        measured.routes[route] = fit_wake(times, found, ROW_BYTES)
-        measured.windows.extend(found)
+        fitted: dict[tuple[int, int, bool], list[Window]] = {cell: [] for cell in FITTED}
+        others: dict[tuple[int, int, int], list[list[Window]]] = {cell: [] for cell in HELD_OUT}
+        with stands(route, 2) as servers:
+            for _ in range(rounds):
+                for (clients, rows, recorded), windows in fitted.items():
+                    windows += measure(servers[:1], clients, rows, seconds, recorded=recorded)
+                for (count, clients, rows), found in others.items():
+                    found.append(measure(servers[:count], clients, rows, seconds))
+        if ROUTES[route].proxy:
+            with stands(route) as (server,):
+                measured.ping_us[route] = measure_pings(server, seconds, rounds)
+        medians = [median_window(windows) for windows in fitted.values()]
+        times, measured.error[route] = fit(medians)
+        measured.routes[route] = fit_wake(times, medians, ROW_BYTES)
+        measured.windows.extend(medians)
+        measured.held_out.extend(held_out(route, found) for found in others.values())
         yield measured
 
 
@@ -126,30 +132,21 @@ def measure_training(seconds: float) -> dict[str, float]:
         return dict(Training(setting).measure(0).notes["us_by_process"])
 
 
-def validate(measured: Measured, seconds: float) -> list[Promise]:
+def validate(measured: Measured) -> list[Promise]:
     """Step 2: rates of one and two real servers beside the model's, on each route that was measured."""
     rows = []
     promises = []
-    for route, times in measured.routes.items():
-        for count in (1, 2):
-            with stands(route, count) as servers:
-                for servers_of_cell, clients, size in HELD_OUT:
-                    if servers_of_cell == count:
-                        found = measure(servers, clients, size, seconds)
-                        rate = sum(window.actions_per_sec for window in found)
-                        model = simulate_stand(times, count, clients, size, measured.row_bytes)
-                        name = f"{route}: {count} server(s), {clients} x {size}"
-                        ratio = model.actions_per_sec / rate
-                        promises.append(
-                            Promise(f"{name}: rate of the model off by", abs(ratio - 1), WITHIN, at_least=False)
-                        )
-                        p50 = max(window.p50_us for window in found)
-                        batch = sum(w.decisions for w in found) / sum(w.batches for w in found)
-                        rows.append([
-                            name, f"{rate:,.0f}", f"{model.actions_per_sec:,.0f}", f"{ratio:.2f}",
-                            f"{batch:.0f}", f"{model.mean_batch:.0f}", f"{p50 / 1e3:.1f}", f"{model.p50_us / 1e3:.1f}",
-                            promises[-1].verdict,
-                        ])  # fmt: skip
+    for cell in measured.held_out:
+        times = measured.routes[cell.route]
+        model = simulate_stand(times, cell.servers, cell.clients, cell.rows, measured.row_bytes)
+        name = f"{cell.route}: {cell.servers} server(s), {cell.clients} x {cell.rows}"
+        ratio = model.actions_per_sec / cell.actions_per_sec
+        promises.append(Promise(f"{name}: rate of the model off by", abs(ratio - 1), WITHIN, at_least=False))
+        rows.append([
+            name, f"{cell.actions_per_sec:,.0f}", f"{model.actions_per_sec:,.0f}", f"{ratio:.2f}",
+            f"{cell.mean_batch:.0f}", f"{model.mean_batch:.0f}", f"{cell.p50_us / 1e3:.1f}",
+            f"{model.p50_us / 1e3:.1f}", promises[-1].verdict,
+        ])  # fmt: skip
     heads = (
         "clients x rows",
         "measured/s",

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import psutil
@@ -144,26 +145,30 @@ def measure(
     ]
 
 
-def measure_pings(server: ScaleStand, seconds: float) -> dict[str, float]:
-    """Processor time of the server for one PING of an idle connection, by thread in us."""
-    server.readings(1.0)
-    without = server.readings(seconds)
-    child = server.idle_clients(IDLE_CLIENTS)
-    try:
-        child.wait_ready()
+def measure_pings(server: ScaleStand, seconds: float, rounds: int) -> dict[str, float]:
+    """Processor time of the server for one PING of an idle connection, by thread in us: medians of `rounds`."""
+    found: dict[str, list[float]] = {"loop": [], "libzmq": [], "proxy": []}
+    for _ in range(rounds):
         server.readings(1.0)
-        pinged = server.readings(seconds)
-    finally:
-        child.close()
+        without = _us_per_sec(server.readings(seconds))
+        child = server.idle_clients(IDLE_CLIENTS)
+        try:
+            child.wait_ready()
+            server.readings(1.0)
+            pinged = _us_per_sec(server.readings(seconds))
+        finally:
+            child.close()
+        for thread, values in found.items():
+            values.append((pinged[thread] - without[thread]) / IDLE_CLIENTS)
+    return {thread: round(max(0.0, median(values)), 2) for thread, values in found.items()}
 
-    def per_sec(readings: list[Reading], name: str) -> float:
-        return float(getattr(readings[-1], name) - getattr(readings[0], name)) / (readings[-1].at - readings[0].at)
 
-    names = {"loop": "loop_us", "libzmq": "io_us", "proxy": "proxy_us"}
-    return {
-        thread: round(max(0.0, per_sec(pinged, name) - per_sec(without, name)) / IDLE_CLIENTS, 2)
-        for thread, name in names.items()
-    }
+def _us_per_sec(readings: Sequence[Reading]) -> dict[str, float]:
+    """Processor time by thread in us, in a second."""
+    first, last = readings[0], readings[-1]
+    spent = {"loop": last.loop_us - first.loop_us, "libzmq": last.io_us - first.io_us}
+    spent["proxy"] = last.proxy_us - first.proxy_us
+    return {thread: us / (last.at - first.at) for thread, us in spent.items()}
 
 
 def thread_us(pid: int) -> tuple[float, float]:

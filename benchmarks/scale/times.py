@@ -7,6 +7,7 @@ The times of one route are the non-negative linear model of these counts with th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -50,6 +51,21 @@ class Window(msgspec.Struct, frozen=True):
         return self.client_decisions / self.client_seconds
 
 
+class HeldOut(msgspec.Struct, frozen=True):
+    """A cell that no service time is fitted to: `clients` closed-loop clients at each of `servers` at once.
+
+    Medians of its windows. `actions_per_sec`: of all servers together. `p50_us`: the slowest client's.
+    """
+
+    route: str
+    servers: int
+    clients: int
+    rows: int
+    actions_per_sec: float
+    mean_batch: float
+    p50_us: float
+
+
 class ServiceTimes(msgspec.Struct, frozen=True):
     """Microseconds of processor time on one route.
 
@@ -81,10 +97,12 @@ class Measured(msgspec.Struct, frozen=True):
     """Everything that step 1 found. It is what the file of service times holds.
 
     Attributes:
+        windows: of each cell that was fitted, the one with the median rate.
         routes: service times by route. error: by route, the greatest relative error of the fit in a window, by thread.
         ping_us: processor time of the server for one PING, by route and thread.
         training_us: processor time of a decision in `simul up`, by process; empty where it was not measured.
         row_bytes: a row of STEP on the wire. weights_bytes: one version.
+        held_out: what the model is compared with.
     """
 
     conditions: dict[str, Any]
@@ -95,6 +113,23 @@ class Measured(msgspec.Struct, frozen=True):
     training_us: dict[str, float]
     row_bytes: int
     weights_bytes: int
+    held_out: list[HeldOut] = []
+
+
+def median_window(windows: Sequence[Window]) -> Window:
+    """The one with the median rate; of an even number the lower one of the middle."""
+    return sorted(windows, key=lambda window: window.actions_per_sec)[(len(windows) - 1) // 2]
+
+
+def held_out(route: str, rounds: Sequence[Sequence[Window]]) -> HeldOut:
+    """The medians of a cell. `rounds`: in each a window of every server."""
+    first = rounds[0][0]
+    return HeldOut(
+        route, len(rounds[0]), first.clients, first.rows,
+        actions_per_sec=median(sum(window.actions_per_sec for window in windows) for windows in rounds),
+        mean_batch=median(sum(w.decisions for w in ws) / sum(w.batches for w in ws) for ws in rounds),
+        p50_us=median(max(window.p50_us for window in windows) for windows in rounds),
+    )  # fmt: skip
 
 
 def fit(windows: Sequence[Window]) -> tuple[ServiceTimes, dict[str, float]]:

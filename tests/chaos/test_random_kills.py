@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -45,7 +46,8 @@ def test_only_processes_of_the_run_that_live_get_a_signal() -> None:
         listed = [process("of another program", age_sec=60.0), process("ended"), process("doomed"), process("struck")]
         children["ended"].kill()  # and not waited for: the pid is a zombie's
         wait_for(lambda: psutil.Process(listed[1]["pid"]).status() == psutil.STATUS_ZOMBIE)
-        killer = RandomKiller(SimpleNamespace(status=lambda: {"processes": listed}), seed=1)  # type: ignore[arg-type]
+        run = SimpleNamespace(status=lambda: {"processes": listed}, process=SimpleNamespace(pid=os.getpid()))
+        killer = RandomKiller(run, seed=1)  # type: ignore[arg-type]
         killer._rng = Dice()
         killer.strike()
         assert children["struck"].wait(60) < 0
@@ -56,7 +58,7 @@ def test_only_processes_of_the_run_that_live_get_a_signal() -> None:
 @pytest.mark.parametrize(("given", "kills"), [((), 60), (("--kills", "0"), 0)])
 def test_no_kills_are_none(given: tuple[str, ...], kills: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[int] = []
-    monkeypatch.setattr(random_kills, "run", lambda game, kills, seed, root, learn: ran.append(kills) or {})
+    monkeypatch.setattr(random_kills, "run", lambda game, kills, seed, root, learn, say: ran.append(kills) or {})
     monkeypatch.setattr(sys, "argv", ["random_kills", "pokemon", *given])
     assert random_kills.main() == 0
     assert ran == [kills]

@@ -2,10 +2,10 @@
 
     python -m tests.support.random_kills cartpole --kills 200 --seed 1
 
-SIGKILL, SIGTERM, and SIGSTOP with a SIGCONT up to 5 s later, to learner, server, workers and simulator hosts, also
-while they start. Ten deaths of a role in two minutes, or five in a row before it is ready, end a run: the killer stays
-below. No process and no file but the run's own may be left. `chaos` has two servers and two ranks of the learner, and
-must still learn CartPole.
+SIGKILL, SIGTERM, and SIGSTOP with a SIGCONT up to 5 s later, to learner, server and its proxy, workers and simulator
+hosts, also while they start; the supervisor is stopped for a while, too. Ten deaths of a role in two minutes, or five
+in a row before it is ready, end a run: the killer stays below. No process and no file but the run's own may be left.
+`chaos` has two servers and two ranks of the learner, and must still learn CartPole.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import random
 import signal
 import subprocess
@@ -20,8 +21,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import psutil
 
@@ -30,6 +33,7 @@ from simul.common.launch.processes.run_lock import SAME_START_SEC
 from simul.common.runtime.installation import ROOT
 from tests.support.command import Simul
 
+SAY_EVERY = 20  # signals
 MOST_DEATHS, WINDOW_SEC = 8, 121.0
 LONGEST_STOP_SEC = 5.0
 PATIENCE_SEC = 120.0
@@ -51,6 +55,8 @@ KILLS = {"cartpole": 200, "two-servers": 200, "chaos": 200, "pokemon": 60}
 LEARNED, MEAN_RETURN = 200_000, 475.0  # of `chaos`: decisions to learn from, and what the greedy policy then reaches
 LEARN_SEC = 3600.0
 CHAOS_PATIENCE_SEC = 900.0  # four processes import torch, and all ranks each time that one dies
+SUPERVISOR = "simul up"
+CHILDREN = {"host": "host.mjs", "proxy": "simul.inference_server.proxy"}  # of roles, by what their command line has
 SIGNALS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGSTOP")
 
 
@@ -70,7 +76,7 @@ class RandomKiller:
             while not (victims := self._victims()):
                 time.sleep(0.2)
             name, process, ready = self._rng.choice(victims)
-            kind = self._rng.choice(SIGNALS)
+            kind = "SIGSTOP" if name == SUPERVISOR else self._rng.choice(SIGNALS)
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(getattr(signal, kind))
                 break
@@ -80,8 +86,8 @@ class RandomKiller:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGCONT)
         else:
-            self._deaths.setdefault(name, []).append(time.monotonic())
-            (self._spared.discard if ready else self._spared.add)(name)
+            self._deaths.setdefault(_counted_as(name), []).append(time.monotonic())
+            (self._spared.discard if ready else self._spared.add)(_counted_as(name))
         time.sleep(self._rng.uniform(0.0, 3.0))
 
     def _victims(self) -> list[tuple[str, psutil.Process, bool]]:
@@ -91,14 +97,20 @@ class RandomKiller:
             if (process := _living(listed["pid"], listed["create_time"])) is None:
                 continue
             found.append((listed["name"], process, listed["state"] == "ready"))
-            if "worker" in listed["name"]:
-                found += [(f"host of {listed['name']}", host, True) for host in _hosts(process)]
+            for kind, program in CHILDREN.items():
+                found += [(f"{kind} of {listed['name']}", child, True) for child in _children(process, program)]
+        found.append((SUPERVISOR, psutil.Process(self._simul.process.pid), True))
         return [victim for victim in found if self._may_die(victim[0], ready=victim[2])]
 
     def _may_die(self, name: str, *, ready: bool) -> bool:
-        recent = [at for at in self._deaths.get(name, ()) if time.monotonic() - at < WINDOW_SEC]
+        recent = [at for at in self._deaths.get(_counted_as(name), ()) if time.monotonic() - at < WINDOW_SEC]
         limit = 2 if name.startswith("host") else MOST_DEATHS  # five deaths of a host in a minute end its worker
-        return len(recent) < limit and (ready or name not in self._spared)
+        return len(recent) < limit and (ready or _counted_as(name) not in self._spared)
+
+
+def _counted_as(name: str) -> str:
+    """A rank of the learner that is asked to stop ends the others, too: each has died then."""
+    return "learner" if "learner" in name else name
 
 
 def _living(pid: int, create_time: float) -> psutil.Process | None:
@@ -111,45 +123,52 @@ def _living(pid: int, create_time: float) -> psutil.Process | None:
         return None
 
 
-def _hosts(worker: psutil.Process) -> list[psutil.Process]:
+def _children(role: psutil.Process, program: str) -> list[psutil.Process]:
     try:
-        return [child for child in worker.children() if "host.mjs" in " ".join(child.cmdline())]
+        return [child for child in role.children() if program in " ".join(child.cmdline())]
     except psutil.Error:
         return []
 
 
-def run(game: str, kills: int, seed: int, root: Path, *, learn: bool = False) -> dict[str, Any]:
+def run(
+    game: str, kills: int, seed: int, root: Path, *, learn: bool = False, say: Callable[[str], object] = str
+) -> dict[str, Any]:  # fmt: skip
     """A run with 2 workers that gets `kills` signals, plays and learns on, and stops. Fails where its books are wrong.
 
-    `learn`: it goes on until it has learned from LEARNED decisions, and must reach MEAN_RETURN. Returns its summary,
-    with what was done under `signals`.
+    `learn`: it goes on until it has learned from LEARNED decisions, and must reach MEAN_RETURN. `say`: gets progress.
+    Returns its summary, with what was done under `signals`.
     """
     config, *changes = GAMES[game]
     changes += ["workers.count=2", "learner.checkpoint_every_sec=1"]
-    simul = Simul(config, root, *(part for change in changes for part in ("--set", change)))
-    patience_sec = CHAOS_PATIENCE_SEC if game == "chaos" else PATIENCE_SEC
-    killer = RandomKiller(simul, seed)
-    try:
-        simul.wait_for(lambda _: simul.decisions() > 200 and simul.versions() >= 1, "it learns", patience_sec)
-        for _ in range(kills):
-            assert simul.process.poll() is None, simul.printed()
-            killer.strike()
-        simul.wait_for(_all_ready, "every process is ready again", patience_sec)
-        decisions, version = simul.decisions(), simul.versions()
-        simul.wait_for(
-            lambda _: simul.decisions() > decisions + 50 and simul.versions() > version, "it learns on", patience_sec
-        )
-        if learn:
-            simul.wait_for(lambda s: s["learner"].get("decisions_learned", 0) >= LEARNED, "it has learned", LEARN_SEC)
-        children = psutil.Process(simul.process.pid).children(recursive=True)
-        code, printed = simul.finish()
-    finally:
-        simul.end_now()
-    summary = simul.summary()
-    assert code == 0, printed
-    assert imbalances(summary) == [], printed
-    assert not psutil.wait_procs(children, PATIENCE_SEC)[1]
-    assert _left_behind(simul) == []
+    with tempfile.TemporaryDirectory(prefix="kills-") as temporary:
+        with patch.dict(os.environ, TMPDIR=temporary):
+            simul = Simul(config, root, *(part for change in changes for part in ("--set", change)))
+        patience_sec = CHAOS_PATIENCE_SEC if game == "chaos" else PATIENCE_SEC
+        killer = RandomKiller(simul, seed)
+        try:
+            simul.wait_for(lambda _: simul.decisions() > 200 and simul.versions() >= 1, "it learns", patience_sec)
+            _strike(simul, killer, kills, say)
+            simul.wait_for(_all_ready, "every process is ready again", patience_sec)
+            before = simul.decisions(), simul.versions()
+            simul.wait_for(
+                lambda _: simul.decisions() > before[0] + 50 and simul.versions() > before[1],
+                "it learns on",
+                patience_sec,
+            )
+            if learn:
+                say(f"it learns from {LEARNED:,} decisions in all")
+                simul.wait_for(
+                    lambda s: s["learner"].get("decisions_learned", 0) >= LEARNED, "it has learned", LEARN_SEC
+                )
+            children = psutil.Process(simul.process.pid).children(recursive=True)
+            code, printed = simul.finish()
+        finally:
+            simul.end_now()
+        summary = simul.summary()
+        assert code == 0, printed
+        assert imbalances(summary) == [], printed
+        assert not psutil.wait_procs(children, PATIENCE_SEC)[1]
+        assert _left_behind(simul, Path(temporary)) == []
     if learn:
         mean = _mean_return(root)
         assert mean >= MEAN_RETURN, f"mean return {mean}"
@@ -157,15 +176,28 @@ def run(game: str, kills: int, seed: int, root: Path, *, learn: bool = False) ->
     return {**summary, "signals": dict(sorted(killer.done.items()))}
 
 
-def _left_behind(simul: Simul) -> list[str]:
-    """Processes of the run, its sockets, and files that were written aside."""
+def _strike(simul: Simul, killer: RandomKiller, kills: int, say: Callable[[str], object]) -> None:
+    began = time.monotonic()
+    for number in range(1, kills + 1):
+        assert simul.process.poll() is None, simul.printed()
+        killer.strike()
+        if not number % SAY_EVERY:
+            restarts = sum(process["restarts"] for process in simul.status().get("processes", []))
+            took_sec = time.monotonic() - began
+            say(
+                f"{number} of {kills} signals in {took_sec:.0f} s, {restarts} restarts, {simul.decisions():,} decisions"
+            )
+
+
+def _left_behind(simul: Simul, temporary: Path) -> list[str]:
+    """Processes of the run, its sockets, files that were written aside, and any in its folder for temporary ones."""
     root = str(simul.run_dir.root)
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if root in process.cmdline():
                 found.append(" ".join(process.cmdline()))
-    files = [simul.run_dir.sockets, *simul.run_dir.root.rglob(".*")]
+    files = [simul.run_dir.sockets, *simul.run_dir.root.rglob(".*"), *temporary.iterdir()]
     return found + [str(path) for path in files if path.exists()]
 
 
@@ -180,6 +212,11 @@ def _all_ready(status: dict[str, Any]) -> bool:
     return all(process["state"] == "ready" for process in status["processes"])
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(f"  {line}\n")
+    sys.stdout.flush()
+
+
 def main() -> int:
     """Prints what was done and the books."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.random_kills", description=__doc__)
@@ -191,7 +228,7 @@ def main() -> int:
         kills = KILLS[game] if options.kills is None else options.kills
         sys.stdout.write(f"{game}: {kills} signals, seed {options.seed}\n")
         with tempfile.TemporaryDirectory(prefix="random-kills-") as folder:
-            summary = run(game, kills, options.seed, Path(folder) / "run", learn=game == "chaos")
+            summary = run(game, kills, options.seed, Path(folder) / "run", learn=game == "chaos", say=_say)
         for name in ("signals", "restarts", "unreported", "accounting", "mean_return"):
             if name not in summary:
                 continue

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.pokemon_layers.layer import Sample, one_after_another, spread, summarise, together
 from benchmarks.pokemon_layers.promises import cost_ratio, paired_ratio, promises
 from benchmarks.pokemon_layers.report import as_json, learning_lines, markdown, table, transport_line
-from benchmarks.pokemon_layers.training import count_parameters, facts
+from benchmarks.pokemon_layers.training import facts
 
 LEARNING_NOTES = {
     "parameters": 1_100_000, "learned_share": 0.99, "updates": 5, "policy_lag": {"mean": 1.2, "max": 3},
@@ -153,11 +153,3 @@ def test_the_learned_share_leaves_out_only_what_is_still_under_way():
     found = facts({**status, "learner": {"updates": 1}}, status)
     assert found["learned_share"] == pytest.approx(8000 / 8400, abs=1e-4)
     assert found["updates"] == 3
-
-
-def test_parameters_are_counted_from_the_header():
-    torch = pytest.importorskip("torch")
-    from safetensors.torch import save
-
-    weights = {"a": torch.zeros(3, 4), "b": torch.zeros(5, dtype=torch.bfloat16), "ids": torch.zeros(7).long()}
-    assert count_parameters(save(weights)) == 17

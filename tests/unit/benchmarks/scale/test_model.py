@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from benchmarks.scale.layouts import Fleet, fit_wake, loop_limit, simulate_fleet, simulate_stand
 from benchmarks.scale.model import US, Device, Learner, Player, Server, observe
 from benchmarks.scale.stations import Core
-from benchmarks.scale.times import ServiceTimes, Window, fit
+from benchmarks.scale.times import ServiceTimes, Window, fit, held_out, median_window
 
 TIMES = ServiceTimes(
     loop_message=100.0, loop_batch=80.0, loop_row=4.0, forward_batch=180.0, forward_row=6.0,
@@ -56,10 +56,11 @@ def test_every_wake_of_the_circle_makes_it_longer() -> None:
 def test_wake_us_is_found_again() -> None:
     true = replace(TIMES, wake_us=35.0)
     windows = []
-    for rows in (8, 32):
-        rate = simulate_stand(true, 1, 1, rows, ROW_BYTES, seconds=0.5).actions_per_sec
+    for rows in (8, 32, 512):
+        rate = simulate_stand(true, 1, 1, rows, ROW_BYTES, seconds=20.0).actions_per_sec
         windows.append(_window(rows=rows, clients=1, messages=int(1e3 * rate / rows), seconds=1e3))
-    assert fit_wake(TIMES, windows, ROW_BYTES).wake_us == pytest.approx(35.0, rel=0.1)
+    assert fit_wake(TIMES, windows, ROW_BYTES).wake_us == pytest.approx(35.0, rel=0.02)
+    assert fit_wake(TIMES, windows[2:], ROW_BYTES).wake_us == pytest.approx(35.0, rel=0.1), "few messages a second"
 
 
 def test_a_full_server_is_as_fast_as_its_busiest_station() -> None:
@@ -154,6 +155,17 @@ def _window(*, rows: int, clients: int, messages: int, seconds: float = 1.0, rec
         client_us=t.client_message * messages + t.client_row * decisions,
         client_io_us=t.client_io_message * messages + t.client_io_row * decisions, p50_us=0.0,
     )  # fmt: skip
+
+
+def test_of_several_windows_of_a_cell_the_medians_count() -> None:
+    windows = [_window(rows=8, clients=1, messages=messages) for messages in (70, 10, 30, 50)]
+    assert median_window(windows).messages == 30
+    slow, usual, fast = ([_window(rows=8, clients=2, messages=n), _window(rows=8, clients=2, messages=2 * n)]
+                         for n in (10, 40, 100))  # fmt: skip
+    usual[1] = replace(usual[1], p50_us=900.0)
+    cell = held_out("socket", [fast, slow, usual])
+    assert (cell.servers, cell.clients, cell.rows, cell.actions_per_sec) == (2, 2, 8, 8 * 120)
+    assert (cell.mean_batch, cell.p50_us) == (16.0, 0.0)
 
 
 def test_the_fit_finds_the_service_times_again() -> None:

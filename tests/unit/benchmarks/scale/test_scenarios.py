@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from benchmarks.scale import main, scenarios
-from benchmarks.scale.times import Measured
+from benchmarks.scale.layouts import simulate_stand
+from benchmarks.scale.times import HeldOut, Measured
 from simul.common.runtime.installation import ROOT
 
 
@@ -49,6 +50,18 @@ def test_service_times_are_shown_by_route(earlier: Measured) -> None:
     assert "| proxy_message | 0.0 | 0.0 | 0.0 | 81.0 | 81.0 |" in table
 
 
+def test_the_model_is_held_against_each_cell_that_was_held_out(earlier: Measured, capsys) -> None:
+    times = earlier.routes["socket"]
+    rates = [simulate_stand(times, servers, 1, 32, earlier.row_bytes).actions_per_sec for servers in (1, 2)]
+    cells = [
+        HeldOut("socket", 1, 1, 32, rates[0] * 1.1, 32.0, 1e3), HeldOut("socket", 2, 1, 32, rates[1] * 0.8, 32.0, 1e3),
+    ]  # fmt: skip
+    promises = main.validate(msgspec.structs.replace(earlier, held_out=cells))
+    assert [promise.kept for promise in promises] == [True, False]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" | ")[3] for line in lines if line.startswith("| socket")] == ["0.91", "1.25"]
+
+
 @pytest.mark.parametrize("content", [None, b"", b"# A text\n", b"\xff", b"{}", b"directory"])
 def test_without_service_times_the_command_says_what_is_missing(content, tmp_path, monkeypatch, capsys) -> None:
     path = tmp_path / "times.json"
@@ -69,7 +82,7 @@ def test_without_service_times_the_command_says_what_is_missing(content, tmp_pat
         (("--servers", "0"), "argument --servers: expected 1 to 1,000, as many as worker cores, got 0"),
         (("--servers", "-3"), "argument --servers: expected 1 to 1,000"),
         (("--servers", "8", "--servers", "1000000000"), "argument --servers: expected 1 to 1,000"),
-        (("--rows", "0"), "argument --rows: expected at least 1, got 0"),
+        (("--rounds", "0"), "argument --rounds: expected at least 1, got 0"),
         (("--seconds", "0"), "argument --seconds: expected a number above 0"),
         (("--seconds", "inf"), "argument --seconds: expected a number above 0"),
         (("--training", "-1"), "argument --training: expected 0 or a number above it"),

@@ -13,7 +13,7 @@ from benchmarks.scale.times import fit
 def test_the_threads_of_a_server_behind_its_proxy_are_measured_apart() -> None:
     with stands("proxy, CURVE") as servers:
         windows = [window for rows in (8, 64) for window in measure(servers, 1, rows, 3.0)]
-        pings = measure_pings(servers[0], 3.0)
+        pings = measure_pings(servers[0], 3.0, 1)
     for window in windows:
         assert window.decisions > 0
         assert 0 < window.forward_us < window.loop_us
