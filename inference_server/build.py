@@ -109,7 +109,7 @@ def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, lo
         link = LearnerLink(
             unrolls, weights, spec, run_dir.token(), shared_memory=reads_memory, other_ranks=others,
             keys=run_dir.keys_to_connect("unrolls"),
-            look_up=lambda: (run_dir.endpoint("unrolls"), run_dir.endpoint("weights")),
+            look_up=lambda rank: (run_dir.endpoint("unrolls", rank), "" if rank else run_dir.endpoint("weights")),
         )  # fmt: skip
     weight_updates = WeightUpdates(link, policies, statistics, log)
     if link is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from simul.common.config.run_directory import RunDir
+from simul.common.config.run_directory import RunDir, address_name
 from simul.common.config.run_sockets import bind_router
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.nets.base import RecurrentNetwork
@@ -142,8 +142,9 @@ def _learn(
     with ExitStack() as opened:
         unrolls = opened.enter_context(closing(bind_router(run_dir, "unrolls", ranks.rank)))
         weights = opened.enter_context(closing(bind_router(run_dir, "weights"))) if leads else None
-        if run_dir.addresses() is not None and weights is not None:
-            reporter.endpoints = {"unrolls": unrolls.endpoint, "weights": weights.endpoint}
+        if run_dir.addresses() is not None:
+            reporter.endpoints = {address_name("unrolls", ranks.rank): unrolls.endpoint}
+            reporter.endpoints |= {} if weights is None else {"weights": weights.endpoint}
         handshake = ServerHandshake(run_dir.token(), spec.fingerprint(), progress.version)
         receiver = _build_receiver(config, spec, network.state_size, unrolls, weights, handshake, ranks)
         if not leads:

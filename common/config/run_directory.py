@@ -39,9 +39,9 @@ class AddressBook(msgspec.Struct, frozen=True):
     endpoints: dict[str, str] = {}  # tcp endpoints of the run, by `address_name`
 
 
-def address_name(name: str, server: int = 0) -> str:
-    """The name of a socket in the address book: `unrolls`, `own-0`, `own-1`."""
-    return f"{name}-{server}" if BOUND_BY[name] == "server" else name
+def address_name(name: str, index: int = 0) -> str:
+    """The name of a socket in the address book: `weights`, `unrolls-0`, `own-1`. `index`: see `RunDir.endpoint`."""
+    return f"{name}-{index}" if name == "unrolls" or BOUND_BY[name] == "server" else name
 
 
 class RunDir:

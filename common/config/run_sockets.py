@@ -11,22 +11,22 @@ from simul.common.protocol.errors import ConfigError
 from simul.common.transport import PullSocket, RouterSocket
 
 
-def bind_router(run_dir: RunDir, name: str, server: int = 0, **options: Any) -> RouterSocket:
+def bind_router(run_dir: RunDir, name: str, index: int = 0, **options: Any) -> RouterSocket:
     """The bound socket called `name` of this process. Its `endpoint` is what `Report.endpoints` says to the others.
 
     On several machines a process that starts again takes the port that it had, if it is free: the others find it there.
 
     Args:
-        server: index of the inference server that it belongs to.
+        index: of the inference server, or rank of the learner, that it belongs to.
         options: of RouterSocket, without its keys.
 
     Raises ConfigError.
     """
     book = run_dir.addresses()
     if book is None:
-        return RouterSocket(run_dir.endpoint(name, server), **options)
+        return RouterSocket(run_dir.endpoint(name, index), **options)
     keys = run_dir.keys_to_bind(name)
-    former = book.endpoints.get(address_name(name, server), "")
+    former = book.endpoints.get(address_name(name, index), "")
     if former.startswith(f"tcp://{book.host}:"):
         try:
             return RouterSocket(former, keys=keys, **options)

@@ -173,11 +173,11 @@ class ClusterLearnerConfig(Section, frozen=True):
 class PlacementConfig(Section, frozen=True):
     """What the processes of a run on several machines (`simul up --on ray`) need there.
 
-    Processors: learner.threads, server.threads, and one for each worker.
+    Processors: learner.threads for each rank, server.threads, and one for each worker. All ranks are on one machine.
     """
 
     worker_nodes: Positive = 1  # the workers are divided into so many parts, each of them on one machine
-    learner_gpus: NonNegativeFloat = 0.0
+    learner_gpus: NonNegativeFloat = 0.0  # of all its ranks together
     server_gpus: NonNegativeFloat = 0.0  # of each server; 0.5: two of them share a GPU
     lost_after_sec: PositiveFloat = 30.0  # a machine without a sign of life is lost, and its processes start elsewhere
 

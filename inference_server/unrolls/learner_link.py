@@ -144,13 +144,13 @@ class LearnerLink:
     def __init__(
         self, unroll_endpoint: str, weights_endpoint: str, spec: GameSpec, token: str, *,
         shared_memory: bool = False, other_ranks: Sequence[str] = (),
-        keys: ClientKeys | None = None, look_up: Callable[[], tuple[str, str]] | None = None,
+        keys: ClientKeys | None = None, look_up: Callable[[int], tuple[str, str]] | None = None,
     ) -> None:  # fmt: skip
         """`token`: the run's. `shared_memory`: weights may be read where they lie in the learner's memory.
 
         `other_ranks`: the unroll endpoints of the learner's ranks but the first, which alone sends weights.
-        `look_up`: called before each reconnection to the first rank for both endpoints, for a learner that may start
-        elsewhere.
+        `look_up`: called before each reconnection to a rank, with its number, for the endpoints of its unrolls and
+        weights (""): a learner may start elsewhere.
         """
         self._lanes = [
             _Lane(unroll_endpoint, weights_endpoint, keys), *(_Lane(endpoint, "", keys) for endpoint in other_ranks)
@@ -236,11 +236,11 @@ class LearnerLink:
     def poll(self, now: float, served_version: int) -> list[Received]:
         """Take in credits and weights; reconnect where the learner is silent. Newest weights last."""
         received = [each for lane in self._lanes for each in self._receive(lane, now)]
-        for lane in self._lanes:
+        for rank, lane in enumerate(self._lanes):
             if not lane.alive(now) and now - lane.connected_at >= RECONNECT_EVERY_SEC:
                 lane.forget(self._memory)
-                if self._look_up is not None and lane is self._lanes[0]:
-                    lane.endpoints = self._look_up()
+                if self._look_up is not None:
+                    lane.endpoints = self._look_up(rank)
                 lane.connect(now, self._hello(served_version), self._memory)
         if now >= self._look_at:
             self._look_at = now + RECONNECT_EVERY_SEC

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -16,6 +17,7 @@ from tests.support.machines import AgentRun
 from tests.support.stand_ins import STAND_IN
 
 FIGURES = (("learner", "policy_version"), ("server", "decisions"))
+RANKS = ("simul-learner-0", "simul-learner-1")
 HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 
 
@@ -75,9 +77,9 @@ def _wait_for_restart(run: AgentRun, number: int) -> None:
 
 
 def _check_that_it_moves(run: AgentRun, name: str) -> None:
-    version = run.status()["learner"]["policy_version"]
+    version, restarts = run.status()["learner"]["policy_version"], run.named(name)["restarts"]
     address = _kill_machine_of(run, name)
-    run.wait_for(lambda s: run.named(name)["restarts"] == 1, f"{name} starts again")
+    run.wait_for(lambda s: run.named(name)["restarts"] == restarts + 1, f"{name} starts again")
     run.wait_for(
         lambda s: run.named(name)["state"] == "ready" and s["learner"]["policy_version"] > version + 1,
         "it learns on", timeout_sec=600.0,
@@ -97,6 +99,39 @@ def test_a_lost_server_and_a_lost_learner_start_on_other_machines_and_training_g
         for name in ("simul-inference-0", "simul-learner-0"):
             _check_that_it_moves(run, name)
         assert any("Resumed from checkpoint" in event for event in run.status()["events"])
+        code, output = run.finish()
+        assert code == 0, output
+        assert imbalances(run.summary()) == []
+    finally:
+        run.end_now()
+
+
+@pytest.mark.slow  # seven lives of processes that import torch
+@pytest.mark.timeout(1800)
+def test_the_ranks_of_a_learner_are_on_one_machine_and_start_together_on_another_where_it_is_lost(tmp_path) -> None:
+    run = AgentRun(
+        tmp_path / "run", "--set", "learner.batch_steps=512", "--set", "learner.checkpoint_every_sec=2",
+        "--set", "cluster.learner.ranks=2", machines=dict.fromkeys(HOSTS, ()), store=(tmp_path / "store").as_uri(),
+    )  # fmt: skip
+
+    def both_learn(status: dict[str, Any]) -> bool:
+        parts = [status.get("ranks", {}).get(rank, {}) for rank in RANKS]
+        return all(part.get("decisions_learned_since_start", 0) > 500 for part in parts)
+
+    try:
+        run.wait_for(both_learn, "both ranks learn", timeout_sec=900.0)
+        assert {run.named(rank)["node"] for rank in RANKS} == {HOSTS[0]}
+        psutil.Process(run.named(RANKS[1])["pid"]).send_signal(signal.SIGKILL)
+        run.wait_for(
+            lambda s: all((p := run.named(rank))["restarts"] == 1 and p["state"] == "ready" for rank in RANKS),
+            "both start again", timeout_sec=600.0,
+        )  # fmt: skip
+        assert {run.named(rank)["node"] for rank in RANKS} == {HOSTS[0]}, "by the same agent"
+        run.wait_for(both_learn, "both ranks learn again", timeout_sec=600.0)
+        _check_that_it_moves(run, RANKS[0])
+        run.wait_for(both_learn, "both ranks learn elsewhere", timeout_sec=600.0)
+        assert {run.named(rank)["node"] for rank in RANKS} == {HOSTS[1]}
+        assert any(f"rank 1 of the learner on {HOSTS[0]} died (signal 9)" in event for event in run.status()["events"])
         code, output = run.finish()
         assert code == 0, output
         assert imbalances(run.summary()) == []

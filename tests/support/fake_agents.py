@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from simul.common.launch.cluster.links import ChannelLostError
 from simul.common.launch.cluster.messages import FrameReader, ToAgent
@@ -49,6 +49,7 @@ class FakeEngine:
         self.channels: dict[int, list[FakeChannel]] = {}
         self.free = threading.Event()
         self.greeting = b""  # what each new agent says
+        self.asked: list[list[int]] = []  # bundles that were said to wait
 
     def open(self, bundle: int, stopped: Callable[[], bool]) -> FakeChannel:
         while not self.free.wait(0.01):
@@ -59,6 +60,10 @@ class FakeEngine:
         if self.greeting:
             lives[-1].said.put(self.greeting)
         return lives[-1]
+
+    def lacking(self, bundles: Sequence[int]) -> str:
+        self.asked.append(list(bundles))
+        return f"{len(bundles)} bundles."
 
     def close(self) -> None:
         pass

@@ -50,6 +50,9 @@ class ChildEngine:
             self._channels.append(AgentProcess([*self._machines[host], *line, "--node", host], host, host))
             return self._channels[-1]
 
+    def lacking(self, bundles: Sequence[int]) -> str:
+        return ""
+
     def close(self) -> None:
         for channel in self._channels:
             channel.close()

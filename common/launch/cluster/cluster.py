@@ -23,6 +23,7 @@ from simul.common.protocol.messages import Report
 from simul.common.transport import new_run_keys
 
 PLACE_LIMIT_SEC = 180.0
+LACKING_AFTER_SEC = 5.0  # a bundle without a machine for so long is a sentence
 POLL_SEC = 0.05
 KEY_NAMES = ("supervisor", "learner", "server", "client")
 # The pairs whose secret halves a role needs: its own, and that of those who connect.
@@ -56,8 +57,8 @@ class Cluster:
         new_run_keys(self._run_dir.keys, KEY_NAMES)
         self._run_dir.write_addresses(AddressBook(self._engine.host))
 
-    def open(self, stopped: Callable[[], bool]) -> list[str]:
-        """Start the agents and wait for them. Returns a sentence about where they are.
+    def open(self, stopped: Callable[[], bool], say: Callable[[str], object]) -> None:
+        """Start the agents and wait for them. `say`: gets sentences about where they are, and what has no room.
 
         Raises:
             ConfigError: versions or code differ between the machines; a sentence says which.
@@ -69,20 +70,17 @@ class Cluster:
         self._first = tuple(self._links)
         deadline = time.monotonic() + PLACE_LIMIT_SEC
         while not all(link.hello is not None for link in self._links):
-            self.poll(time.monotonic())
+            for sentence in self.poll(time.monotonic()):
+                say(sentence)
             if lost := next((link for link in self._links if link.lost), None):
                 raise RoleDied(f"There is no agent for the {lost.bundle.title}: {lost.lost}", 1)
             if stopped():
-                return []
+                return
             if time.monotonic() > deadline:
-                waiting = ", ".join(link.bundle.title for link in self._links if link.hello is None)
-                raise RoleDied(
-                    f"No machine had room for {waiting} within {PLACE_LIMIT_SEC:.0f} s. `simul up ... --on ray "
-                    "--dry-run` says what is lacking.", 1,
-                )  # fmt: skip
+                raise RoleDied(self._not_placed(), 1)
             time.sleep(POLL_SEC)
         self._check_facts()
-        return [f"placed: {by_machine({link.bundle.title: link.node for link in self._links})}"]
+        say(f"placed: {by_machine({link.bundle.title: link.node for link in self._links})}")
 
     def launch(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> RemoteRole:
         """Start a role process on the machine of its bundle; on another one where that is lost, once there is one."""
@@ -106,7 +104,7 @@ class Cluster:
                 sentences += self._on_message(link, message)
             if link.lost:
                 sentences += self._on_lost(link)
-        return sentences
+        return sentences + self._lacking(now)
 
     def note_report(self, report: Report) -> None:
         """Take the endpoints of a process into the address book, and tell all machines where they are new."""
@@ -142,6 +140,27 @@ class Cluster:
             if link.hello is not None
         ]
 
+    def _not_placed(self) -> str:
+        if lacking := self._engine.lacking([number for number, link in enumerate(self._links) if not link.node]):
+            return f"Within {PLACE_LIMIT_SEC:.0f} s no machine had room for {lacking}"
+        silent = ", ".join(link.bundle.title for link in self._links if link.hello is None)
+        return (
+            f"The agents of {silent} said nothing within {PLACE_LIMIT_SEC:.0f} s, although there is room for them. "
+            "`ray status` and the logs of Ray on those machines say why."
+        )
+
+    def _lacking(self, now: float) -> list[str]:
+        """A sentence about bundles that have waited for a machine for LACKING_AFTER_SEC, once for each wait."""
+        waiting = [number for number, link in enumerate(self._links) if not link.node and not link.lost]
+        if not any(now - self._links[number].began >= LACKING_AFTER_SEC for number in waiting):
+            return []
+        if all(self._links[number].lacking_said for number in waiting):
+            return []
+        for number in waiting:
+            self._links[number].lacking_said = True
+        lacking = self._engine.lacking(waiting)
+        return [f"the run waits for machines; none has room for {lacking}"] if lacking else []
+
     def _on_message(self, link: AgentLink, message: FromAgent) -> list[str]:
         if isinstance(message, AgentHello):
             if self._facts and (found := differences({"this machine": self._facts, link.node: message.facts})):
@@ -162,28 +181,39 @@ class Cluster:
                 child.pid, child.started_at, child.machine = pid, started_at, link.hello.machine
                 child.fetching = False
                 link.prepared = True
+                self._start_held(link, link.hello)
         for run_id, usage in news.usage.items():
             if (child := link.roles.get(run_id)) is not None:
                 child.usage = usage
         for run_id, code in news.exits.items():
-            if (child := link.roles.pop(run_id, None)) is not None:
+            if (child := link.roles.get(run_id)) is not None:
                 child.end(code)
 
     def _on_lost(self, link: AgentLink) -> list[str]:
         where = link.node or "its machine"
-        for child in link.roles.values():
+        for child in list(link.roles.values()):
             child.lose(f"{where} is lost")
-        link.roles.clear()
         link.close(0.0)
         return [f"{where} ({link.bundle.title}) is lost: {link.lost}"]
 
+    def _start_held(self, link: AgentLink, hello: AgentHello) -> None:
+        for child in link.roles.values():
+            if child.held:
+                child.held = child.fetching = False
+                self._start(child, hello)
+
     def _start(self, child: RemoteRole, hello: AgentHello) -> None:
-        """Send what the process needs, and start it. A learner fetches first, until that has succeeded once."""
+        """Send what the process needs, and start it.
+
+        A learner fetches first, until that has succeeded once. Its first rank does so for all ranks; they wait.
+        """
         root, link = Path(hello.root), child.link
         first: tuple[str, ...] = ()
         if child.role == "learner" and self._config.store and not link.prepared:
+            child.fetching, child.held = True, child.index > 0
+            if child.held:
+                return
             first = self._fetch_arguments(root, resumes=link not in self._first)
-            child.fetching = True
         messages: list[ToAgent] = [
             WriteFiles(files=self._files(child.role, link, root)),
             StartRole(
@@ -246,11 +276,6 @@ def check_config(config: Config) -> None:
         raise ConfigError(
             "server.endpoint and server.curve_keys are for runs on one machine: one on several makes its own endpoints "
             "and keys. Leave them out; for agents of others run `simul serve` with a checkpoint of the store."
-        )
-    if config.cluster.learner.ranks > 1:
-        raise ConfigError(
-            f"cluster.learner.ranks is {config.cluster.learner.ranks}: ranks are processes of one machine, and on "
-            "several machines the learner is one process. Set it to 1, or run without --on."
         )
     if config.evaluation.every_decisions:
         raise ConfigError(

@@ -67,6 +67,9 @@ class Engine(Protocol):
     def open(self, bundle: int, stopped: Callable[[], bool]) -> Channel:
         """Start an agent for a bundle; waits until a machine has room. Raises ChannelLostError."""
 
+    def lacking(self, bundles: Sequence[int]) -> str:
+        """Which of these bundles, not placed yet, no machine has room for now; empty: none. See `lacking_text`."""
+
     def close(self) -> None:
         """Give everything back."""
 
@@ -80,6 +83,8 @@ class AgentLink:
         self.lost = ""  # why
         self.roles: dict[int, RemoteRole] = {}
         self.prepared = False  # a process has started there, and what had to run before it has succeeded
+        self.began = time.monotonic()
+        self.lacking_said = False
         self._number, self._engine = number, engine
         self._channel: Channel | None = None
         self._reader: FrameReader[FromAgent] = FrameReader(FromAgent)
@@ -175,6 +180,7 @@ class RemoteRole(RoleLife):
         self.arguments = tuple(arguments)
         self.machine = "elsewhere"  # until its agent says where
         self.started_at = 0.0
+        self.held = False  # its machine is known, and starts it when another process there has fetched what it needs
         self.usage = Usage(0.0, 0.0, 0.0)
         self._exit_code: int | None = None
         self._why = ""
@@ -197,6 +203,7 @@ class RemoteRole(RoleLife):
         """Its agent has said so, or is lost, and then says nothing about it any more."""
         if self._exit_code is None:
             self._exit_code, self._why = code, why
+            self.link.roles.pop(self.run_id, None)  # an agent that comes later must not start it
 
     def lose(self, why: str) -> None:
         """Its machine is lost."""
@@ -207,17 +214,22 @@ class RemoteRole(RoleLife):
         if self._exit_code is not None:
             return
         self.stop_requested = True
-        if self.link.hello is None:
+        if not self._sent:
             self.end(0)
         self.link.send(StopRole(run_id=self.run_id))
 
     def kill(self) -> None:
         """Kill it and everything it started."""
         self.link.send(KillRole(run_id=self.run_id))
-        if self.link.hello is None:
+        if not self._sent:
             self.end(-signal.SIGKILL)
 
     def measure(self, meter: ResourceMeter) -> None:
         """The figures that its agent sent last."""
         usage = self.usage if self._exit_code is None else Usage(0.0, 0.0, 0.0)
         meter.take_over(usage.cpu_percent, usage.rss_mb, usage.children_rss_mb, usage.cpu_sec)
+
+    @property
+    def _sent(self) -> bool:
+        """The agent was told to start it, and so will say how it ends."""
+        return self.link.hello is not None and not self.held

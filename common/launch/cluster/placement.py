@@ -44,12 +44,12 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 def bundles_of(config: Config) -> list[Bundle]:
-    """The bundles of a run: the learner, each inference server, and the workers in equal parts."""
+    """The bundles of a run: the learner with all its ranks, each inference server, and the workers in equal parts."""
     placement, servers = config.cluster.placement, config.cluster.servers.count
-    nodes = min(placement.worker_nodes, config.workers.count)
+    ranks, nodes = config.cluster.learner.ranks, min(placement.worker_nodes, config.workers.count)
     parts = [range(config.workers.count * n // nodes, config.workers.count * (n + 1) // nodes) for n in range(nodes)]
     return [
-        Bundle("learner", (0,), config.learner.threads, placement.learner_gpus),
+        Bundle("learner", tuple(range(ranks)), ranks * config.learner.threads, placement.learner_gpus),
         *(Bundle("inference_server", (n,), config.server.threads, placement.server_gpus) for n in range(servers)),
         *(Bundle("env_worker", tuple(part), len(part)) for part in parts),
     ]
@@ -96,15 +96,23 @@ def placement_text(bundles: Sequence[Bundle], machines: Sequence[Machine]) -> tu
         lines.append(f"{bundle.title:24} {bundle.cpus:5g} {bundle.gpus:5g}  {name or '- (no machine has room)'}")
     lines.append("")
     lines += [f"{machine.name} has {machine.cpus:g} CPU and {machine.gpus:g} GPU free" for machine in machines]
-    lacking = [bundle for bundle, name in zip(bundles, found) if name is None]
+    lacking = lacking_text(bundles, machines)
     if lacking:
-        cpus, gpus = sum(bundle.cpus for bundle in lacking), sum(bundle.gpus for bundle in lacking)
-        lines.append(
-            f"Lacking: {', '.join(bundle.title for bundle in lacking)} ({cpus:g} CPU, {gpus:g} GPU). Add machines, or "
-            "lower workers.count, server.threads, learner.threads or cluster.placement; cluster.placement.worker_nodes "
-            "divides the workers."
-        )
+        lines.append(f"Lacking: {lacking}")
     return "\n".join(lines), not lacking
+
+
+def lacking_text(bundles: Sequence[Bundle], machines: Sequence[Machine]) -> str:
+    """Which bundles no machine has room for, what they need, and what to do; empty: all have a place."""
+    lacking = [bundle for bundle, name in zip(bundles, place(bundles, machines)) if name is None]
+    if not lacking:
+        return ""
+    cpus, gpus = sum(bundle.cpus for bundle in lacking), sum(bundle.gpus for bundle in lacking)
+    return (
+        f"{', '.join(bundle.title for bundle in lacking)} ({cpus:g} CPU, {gpus:g} GPU). Add machines, or lower "
+        "workers.count, server.threads, learner.threads, cluster.learner.ranks or cluster.placement; "
+        "cluster.placement.worker_nodes divides the workers."
+    )
 
 
 def bundle_of(bundles: Sequence[Bundle], key: RoleKey) -> int:

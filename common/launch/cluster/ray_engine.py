@@ -22,7 +22,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from simul.common.launch.cluster.agent_process import AgentProcess, agent_command
 from simul.common.launch.cluster.links import ChannelLostError
-from simul.common.launch.cluster.placement import Bundle, Machine, machines_of
+from simul.common.launch.cluster.placement import Bundle, Machine, lacking_text, machines_of
 from simul.common.protocol.errors import ConfigError
 
 PIECE_BYTES = 64 * 1024  # Ray passes on up to 100 KiB without its object store
@@ -147,6 +147,13 @@ class RayEngine:
         except RayError as error:
             raise ChannelLostError(_first_line(error)) from None
         return RayChannel(actor, node, host)
+
+    def lacking(self, bundles: Sequence[int]) -> str:
+        """See `Engine`."""
+        with contextlib.suppress(RayError):
+            if not self._group.wait(LOOK_SEC):  # else its room is taken by these bundles themselves
+                return lacking_text([self._bundles[number] for number in bundles], machines_of_cluster())
+        return ""
 
     def close(self) -> None:
         """Give the bundles back, and leave the cluster."""

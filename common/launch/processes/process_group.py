@@ -296,10 +296,9 @@ class ProcessGroup:
         blamed = [member for member in ended if not _is_bystander(member)] or ended[:1]
         for member in members:
             if member not in blamed and member.restart_at is None and member.stop_by is None:
-                starting = (
-                    self.state_of((member.child.role, member.child.index)) == "starting"
-                )  # it has counted nothing
-                member.stop_by = now if starting else now + GANG_PATIENCE_SEC
+                state = self.state_of((member.child.role, member.child.index))
+                counted = state not in ("starting", "fetching")
+                member.stop_by = now + GANG_PATIENCE_SEC * counted
         meeting = _meeting()
         for member in members:
             member.arguments = meeting

@@ -121,7 +121,7 @@ class Supervisor:
                 elsewhere=self._cluster is not None,
             )  # fmt: skip
             if self._cluster is not None:
-                self._say_all(self._cluster.open(lambda: self._signals.stop))
+                self._cluster.open(lambda: self._signals.stop, self._say)
             self._curves.serve_prometheus()
             self._start_up()
             while not self._done():

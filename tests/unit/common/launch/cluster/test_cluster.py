@@ -10,19 +10,22 @@ import pytest
 import yaml
 
 from simul.common.config.run_directory import AddressBook, RunDir
-from simul.common.config.schema import Config
-from simul.common.launch.cluster.cluster import Cluster
+from simul.common.config.schema import ClusterConfig, ClusterLearnerConfig, Config
+from simul.common.launch.cluster import cluster as cluster_module
+from simul.common.launch.cluster.cluster import LACKING_AFTER_SEC, Cluster
 from simul.common.launch.cluster.facts import machine_facts
 from simul.common.launch.cluster.links import ChannelLostError, RemoteRole
 from simul.common.launch.cluster.messages import AgentHello, News, StartRole, WriteFiles, encode_frame
+from simul.common.launch.processes.process_group import RoleDied
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
 from simul.common.store import REFUSED
 from tests.support.fake_agents import FakeEngine
 
-CONFIG = Config(store="file:///store")
+CONFIG = Config(store="file:///store", cluster=ClusterConfig(learner=ClusterLearnerConfig(2)))
 LEARNER, SERVER, WORKERS = range(3)  # bundles
+SAID: list[str] = []  # while the agents are waited for
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def engine():
 def cluster(run_dir, engine):
     made = Cluster(engine, CONFIG, run_dir)
     made.prepare()
-    made.open(lambda: False)
+    made.open(lambda: False, SAID.append)
     yield made
     for lives in engine.channels.values():
         for channel in lives:
@@ -107,6 +110,31 @@ def test_the_learner_of_a_new_agent_fetches_until_it_has_started_and_not_when_it
     assert engine.channels[LEARNER][1].heard[-1].first[-1] == "--resumes", "the servers serve on: it waits longer"
 
 
+def test_the_ranks_of_a_learner_start_when_the_first_one_has_fetched_or_end_unheard_where_it_could_not(
+    cluster, engine
+) -> None:
+    channel = engine.channels[LEARNER][0]
+    ranks = [cluster.launch("learner", rank, 1, ["--meeting", "1"]) for rank in range(2)]
+    assert [role.fetching for role in ranks] == [True, True]
+    assert [m.index for m in channel.heard if isinstance(m, StartRole)] == [0]
+    channel.said.put(encode_frame(News(exits={ranks[0].run_id: REFUSED})))
+    _poll_until(cluster, lambda: ranks[0].exit_code() == REFUSED)
+    assert ranks[1].exit_code() is None
+    ranks[1].kill()  # what the process group does then
+    assert ranks[1].exit_code() == -9, "its agent would never say so"
+
+    ranks = [cluster.launch("learner", rank, 1, ["--meeting", "2"]) for rank in (1, 0)]
+    channel.said.put(encode_frame(News(started={ranks[1].run_id: (77, 5.0)})))
+    _poll_until(cluster, lambda: ranks[1].pid == 77)
+    started = [message for message in channel.heard if isinstance(message, StartRole)][1:]
+    assert [(m.index, bool(m.first), m.arguments) for m in started] == [
+        (0, True, ("--meeting", "2")), (1, False, ("--meeting", "2")),
+    ]  # fmt: skip
+    assert not any(role.fetching for role in ranks)
+    ranks[0].kill()
+    assert ranks[0].exit_code() is None, "it was started: its agent says how it ended"
+
+
 def test_new_addresses_go_to_all_machines_and_workers_of_a_server_that_moved_are_named(
     cluster, engine, run_dir
 ) -> None:
@@ -117,7 +145,7 @@ def test_new_addresses_go_to_all_machines_and_workers_of_a_server_that_moved_are
     cluster.note_report(_report("inference_server", own_0="tcp://127.0.0.9:1"))
     assert [len(lives[0].heard) for lives in engine.channels.values()] == heard, "nothing new"
     cluster.note_report(_report("inference_server", own_0="tcp://127.0.0.9:2"))
-    cluster.note_report(_report("learner", unrolls="tcp://127.0.0.9:3"))
+    cluster.note_report(_report("learner", unrolls_0="tcp://127.0.0.9:3"))
     assert cluster.moved == {0}
     assert run_dir.endpoint("own") == run_dir.own_endpoint("") == "tcp://127.0.0.9:2"
     assert run_dir.endpoint("unrolls") == "tcp://127.0.0.9:3"
@@ -154,6 +182,39 @@ def test_a_lost_machine_ends_its_processes_and_they_start_with_another_agent(clu
     assert isinstance(engine.channels[WORKERS][1].heard[-1], StartRole)
 
 
+def test_a_bundle_that_no_machine_has_room_for_is_named_once_while_it_waits(cluster, engine) -> None:
+    first: RemoteRole = cluster.launch("env_worker", 0, 1, ())
+    engine.free.clear()
+    engine.channels[WORKERS][0].said.put(ChannelLostError("the power is gone"))
+    _poll_until(cluster, lambda: first.exit_code() is not None)
+    cluster.launch("env_worker", 0, 1, ())
+    now = time.monotonic()
+    assert cluster.poll(now) == []
+    assert cluster.poll(now + LACKING_AFTER_SEC + 0.1) == ["the run waits for machines; none has room for 1 bundles."]
+    assert cluster.poll(now + LACKING_AFTER_SEC + 60.0) == []
+    assert engine.asked == [[WORKERS]]
+    engine.free.set()
+
+
+@pytest.mark.parametrize("room", [False, True])
+def test_a_run_whose_bundles_get_no_agents_ends_and_says_why(room, run_dir, engine, monkeypatch) -> None:
+    """In the fake's time: all three wait for a machine, or for the first word of an agent that was placed."""
+    monkeypatch.setattr(cluster_module, "PLACE_LIMIT_SEC", 0.3)
+    engine.greeting = b""
+    if not room:
+        engine.free.clear()
+    cluster = Cluster(engine, CONFIG, run_dir)
+    cluster.prepare()
+    if room:
+        monkeypatch.setattr(engine, "lacking", lambda bundles: "")
+    why = "said nothing within" if room else "no machine had room for 3 bundles."
+    with pytest.raises(RoleDied, match=why):
+        cluster.open(lambda: False, SAID.append)
+    for lives in engine.channels.values():
+        lives[0].close()
+    cluster.close()
+
+
 def test_a_machine_that_is_found_later_is_not_used_where_its_versions_differ(cluster, engine) -> None:
     first: RemoteRole = cluster.launch("env_worker", 0, 1, ())
     engine.channels[WORKERS][0].said.put(ChannelLostError("the power is gone"))
@@ -170,7 +231,7 @@ def test_machines_with_other_versions_are_refused_before_anything_starts(run_dir
     cluster = Cluster(engine, CONFIG, run_dir)
     cluster.prepare()
     with pytest.raises(ConfigError, match=r"torch differs: .* on this machine, 1\.0 on fake"):
-        cluster.open(lambda: False)
+        cluster.open(lambda: False, SAID.append)
     for lives in engine.channels.values():
         lives[0].close()
     cluster.close()

@@ -46,6 +46,14 @@ def test_the_bundles_of_a_run_hold_each_process_once_and_what_it_needs() -> None
     assert bundle_of(bundles, ("inference_server", 1)) == 2
 
 
+def test_all_ranks_of_the_learner_are_on_one_machine() -> None:
+    ranked = replace(CONFIG, cluster=replace(CLUSTER, learner=ClusterLearnerConfig(2)))
+    check_config(ranked)
+    bundles = bundles_of(ranked)
+    assert (bundles[0].title, bundles[0].resources) == ("learner", {"CPU": 2, "GPU": 1})
+    assert {bundle_of(bundles, ("learner", rank)) for rank in range(2)} == {0}
+
+
 def test_there_are_no_more_parts_than_workers() -> None:
     few = replace(CONFIG, workers=WorkersConfig(count=2))
     assert [bundle.title for bundle in bundles_of(few)[3:]] == ["worker 0", "worker 1"]
@@ -129,7 +137,6 @@ def test_the_place_of_the_processes_is_no_part_of_what_is_learned() -> None:
         ({"store": ""}, "store"),
         ({"server": ServerConfig(endpoint="tcp://127.0.0.1:5555")}, "server.endpoint"),
         ({"server": ServerConfig(curve_keys="keys")}, "server.curve_keys"),
-        ({"cluster": ClusterConfig(learner=ClusterLearnerConfig(2))}, "cluster.learner.ranks is 2"),
     ],
 )
 def test_settings_that_a_cluster_does_not_have_are_refused_with_a_sentence(changed, word) -> None:
