@@ -52,7 +52,9 @@ class DistributedRanks:
                 "cpu:gloo,cuda:nccl" if self._nccl else "gloo", store=store, rank=rank, world_size=count,
                 timeout=timedelta(seconds=TIMEOUT_SEC),
             )  # fmt: skip
-            self._patient = dist.new_group(backend="gloo", timeout=timedelta(seconds=SAVE_PATIENCE_SEC))
+            # Rank 0 is the one that saves: it need not wait long for the others.
+            limit_sec = SAVE_PATIENCE_SEC if rank else TIMEOUT_SEC
+            self._patient = dist.new_group(backend="gloo", timeout=timedelta(seconds=limit_sec))
 
     def wait_for_first(self) -> None:
         """Rank 0 has loaded what it shares with the others, which may take longer than a collective."""

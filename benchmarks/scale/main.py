@@ -60,6 +60,8 @@ def main() -> int:
     sys.stdout.write(f"{in_one_line(measured.conditions)}\n\n{times_table(measured)}\n")
     promises: list[Promise] = []
     if "validate" in steps:
+        if not measured.held_out:
+            return _no_times(f"{options.file} holds no rates to compare the model with")
         promises = validate(measured)
     if "simulate" in steps:
         sys.stdout.write(f"\n{tables(measured, options.servers or SERVERS)}\n")

@@ -12,6 +12,7 @@ SERVER_HELLO follows there.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.protocol.codec import Codec, Tensors, encode, expect
-from simul.common.protocol.errors import ProtocolError
+from simul.common.protocol.errors import ConfigError, ProtocolError
 from simul.common.protocol.messages import (
     FROM_LEARNER,
     PROTOCOL,
@@ -150,7 +151,7 @@ class LearnerLink:
 
         `other_ranks`: the unroll endpoints of the learner's ranks but the first, which alone sends weights.
         `look_up`: called before each reconnection to a rank, with its number, for the endpoints of its unrolls and
-        weights (""): a learner may start elsewhere.
+        weights (""): a learner may start elsewhere. Where it raises ConfigError, the former ones are tried again.
         """
         self._lanes = [
             _Lane(unroll_endpoint, weights_endpoint, keys), *(_Lane(endpoint, "", keys) for endpoint in other_ranks)
@@ -240,7 +241,8 @@ class LearnerLink:
             if not lane.alive(now) and now - lane.connected_at >= RECONNECT_EVERY_SEC:
                 lane.forget(self._memory)
                 if self._look_up is not None:
-                    lane.endpoints = self._look_up(rank)
+                    with contextlib.suppress(ConfigError):  # the address book cannot be read now: where it was before
+                        lane.endpoints = self._look_up(rank)
                 lane.connect(now, self._hello(served_version), self._memory)
         if now >= self._look_at:
             self._look_at = now + RECONNECT_EVERY_SEC

@@ -42,6 +42,9 @@ def test_only_processes_of_the_run_that_live_get_a_signal() -> None:
             def uniform(self, a: float, b: float) -> float:
                 return 0.0
 
+            def random(self) -> float:
+                return 0.5
+
         children: dict[str, subprocess.Popen[bytes]] = {}
         listed = [process("of another program", age_sec=60.0), process("ended"), process("doomed"), process("struck")]
         children["ended"].kill()  # and not waited for: the pid is a zombie's

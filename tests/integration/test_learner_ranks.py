@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from simul.common.launch.monitoring.accounting import imbalances
+from simul.learner.distributed_ranks import TIMEOUT_SEC
 from tests.support.command import Simul
 
 RESTART_SEC = 30.0
@@ -80,6 +82,25 @@ def test_the_death_of_any_rank_starts_both_again_and_the_books_balance(start) ->
     summary = run.summary()
     assert imbalances(summary) == []
     assert {name: n for name, n in summary["restarts"].items() if n} == dict.fromkeys(RANKS, 2)
+
+
+@pytest.mark.slow  # an exchange waits for half a minute
+@pytest.mark.timeout(1800)
+def test_a_rank_that_hangs_is_killed_when_an_exchange_has_waited_for_it_and_both_start_again(start) -> None:
+    run = start("cartpole", "learner.batch_steps=256", "learner.epochs=1", "learner.checkpoint_every_sec=1")
+    run.wait_for(lambda s: min(_learned(s, rank) for rank in RANKS) > 500, "both ranks learn")
+    hung = psutil.Process(_processes(run.status())[RANKS[1]]["pid"])
+    hung.suspend()
+    began = time.monotonic()
+    run.wait_for(lambda s: all(_processes(s)[rank]["restarts"] == 1 for rank in RANKS), "both start again")
+    assert TIMEOUT_SEC - 1.0 < time.monotonic() - began < TIMEOUT_SEC + 60.0
+    assert not hung.is_running()
+    assert any("Another rank of the learner is gone or silent" in event for event in run.status()["events"])
+    version = run.versions()
+    run.wait_for(lambda s: s["server"]["policy_version"] > version, "it learns on, and is served")
+    code, output = run.finish()
+    assert code == 0, output
+    assert imbalances(run.summary()) == []
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 
 from simul.common.config.run_directory import RunDir
 from simul.common.protocol.codec import Codec, encode
+from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import RouterSocket
@@ -138,3 +139,32 @@ def test_a_rank_that_is_silent_is_asked_again_and_the_other_takes_what_comes(end
     ends.now += SILENT_AFTER_SEC
     assert not ends.link.alive(ends.now)
     assert not ends.offer(), "all are silent: the learner is dead"
+
+
+def test_a_rank_that_starts_elsewhere_is_looked_up_and_tried_where_it_was_while_nobody_knows(ends, tmp_path) -> None:
+    moved = RankSocket(f"ipc://{tmp_path}/moved.ipc")
+    known: list[str] = []
+    run_dir = RunDir(tmp_path)
+
+    def look_up(rank: int) -> tuple[str, str]:
+        if not known:
+            raise ConfigError("the address book cannot be read")
+        return (known[0], "") if rank else (run_dir.endpoint("unrolls"), run_dir.endpoint("weights"))
+
+    ends.link._look_up = look_up
+    try:
+        ends.meet(1)
+        known.append(f"ipc://{tmp_path}/moved.ipc")
+        ends.now += SILENT_AFTER_SEC + RECONNECT_EVERY_SEC
+        ends.link.poll(ends.now, 3)
+
+        def greeted() -> bool:
+            moved.read()
+            ends.ranks[0].read()
+            return bool(moved.hellos) and len(ends.ranks[0].hellos) == 2
+
+        wait_for(greeted)
+        assert moved.hellos[0].served_version == 3
+        assert len(ends.ranks[1].hellos) == 1
+    finally:
+        moved.socket.close()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +16,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.accounting import imbalances
+from simul.common.launch.processes.temporary import KEPT, NODE_KIND
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.command import OFTEN, Command
 from tests.support.stand_ins import STAND_IN
@@ -140,6 +145,51 @@ def test_cartpole_reaches_475_although_the_node_of_its_learner_is_killed(cluster
             "--checkpoint", (tmp_path / "store").as_uri()]  # fmt: skip
     result = json.loads(subprocess.run(line, capture_output=True, check=True).stdout)
     assert result["mean_return"] >= 475.0, result
+
+
+def _remove_kept() -> None:
+    """What agents keep that have lost their supervisor."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{KEPT}{NODE_KIND}*"):
+        RunDir(folder).remove()
+
+
+@pytest.mark.timeout(1800)
+def test_where_the_driver_is_killed_the_learner_saves_and_no_process_is_left_on_any_node(cluster, tmp_path) -> None:
+    line = (tmp_path / "run", cluster.address, "--set", "learner.checkpoint_every_sec=600")
+    run = RayRun(*line)
+    try:
+        learned = run.wait_for(
+            lambda s: (n := s.get("learner", {}).get("decisions_learned", 0)) > 10_000 and n, "it learns", 1200.0
+        )
+        roles = [psutil.Process(process["pid"]) for process in run.status()["processes"]]
+        agents = [role.parent() for role in roles]
+        run.process.kill()
+        assert not psutil.wait_procs([*roles, *filter(None, agents)], timeout=180)[1]
+    finally:
+        run.end_now()
+    _remove_kept()
+    killed_at, run = time.time(), RayRun(*line)
+    try:
+        run.wait_for(
+            lambda s: s.get("time", 0.0) > killed_at and s["phase"] == "training", "the same command resumes", 1200.0
+        )
+        said = re.search(r"Resumed from checkpoint \d+ \(([\d,]+) decisions learned\)", run.printed())
+        assert said is not None, run.printed()
+        assert int(said[1].replace(",", "")) >= learned, "saved when the driver was gone: none was due before"
+        code, output = run.finish()
+        assert code == 0, output
+    finally:
+        run.end_now()
+
+
+def test_a_run_that_has_no_room_says_so_while_it_waits_and_can_be_stopped(cluster, tmp_path) -> None:
+    run = RayRun(tmp_path / "run", cluster.address, "--set", "workers.count=4", stand_in=str(STAND_IN))
+    try:
+        run.wait_for(lambda _: "none has room for workers 0 to 3 (4 CPU, 0 GPU)" in run.printed(), "it says so", 120.0)
+        code, output = run.finish()
+        assert code == 0, output
+    finally:
+        run.end_now()
 
 
 def test_a_dry_run_says_where_it_would_place_the_roles_and_what_is_lacking(cluster, tmp_path) -> None:

@@ -50,6 +50,7 @@ class FakeEngine:
         self.free = threading.Event()
         self.greeting = b""  # what each new agent says
         self.asked: list[list[int]] = []  # bundles that were said to wait
+        self.room = False  # what `lacking` says
 
     def open(self, bundle: int, stopped: Callable[[], bool]) -> FakeChannel:
         while not self.free.wait(0.01):
@@ -63,7 +64,7 @@ class FakeEngine:
 
     def lacking(self, bundles: Sequence[int]) -> str:
         self.asked.append(list(bundles))
-        return f"{len(bundles)} bundles."
+        return "" if self.room else f"{len(bundles)} bundles."
 
     def close(self) -> None:
         pass

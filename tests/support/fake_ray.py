@@ -12,7 +12,8 @@ ENGINE = "simul.common.launch.cluster.ray_engine"
 PARTS = ("ray._private.state", "ray.exceptions", "ray.util.placement_group", "ray.util.scheduling_strategies")
 ERRORS = ("RayError", "ActorUnavailableError", "GetTimeoutError")
 OTHERS = (
-    "available_resources_per_node", "placement_group", "remove_placement_group", "PlacementGroupSchedulingStrategy",
+    "available_resources_per_node", "placement_group", "placement_group_table", "remove_placement_group",
+    "PlacementGroupSchedulingStrategy",
 )  # fmt: skip
 
 

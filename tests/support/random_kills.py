@@ -55,7 +55,7 @@ KILLS = {"cartpole": 200, "two-servers": 200, "chaos": 200, "pokemon": 60}
 LEARNED, MEAN_RETURN = 200_000, 475.0  # of `chaos`: decisions to learn from, and what the greedy policy then reaches
 LEARN_SEC = 3600.0
 CHAOS_PATIENCE_SEC = 900.0  # four processes import torch, and all ranks each time that one dies
-SUPERVISOR = "simul up"
+SUPERVISOR_SHARE = 0.05  # of the signals; it is stopped for a while
 CHILDREN = {"host": "host.mjs", "proxy": "simul.inference_server.proxy"}  # of roles, by what their command line has
 SIGNALS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGSTOP")
 
@@ -76,7 +76,9 @@ class RandomKiller:
             while not (victims := self._victims()):
                 time.sleep(0.2)
             name, process, ready = self._rng.choice(victims)
-            kind = "SIGSTOP" if name == SUPERVISOR else self._rng.choice(SIGNALS)
+            kind = self._rng.choice(SIGNALS)
+            if self._rng.random() < SUPERVISOR_SHARE:
+                name, process, kind = "simul up", psutil.Process(self._simul.process.pid), "SIGSTOP"
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(getattr(signal, kind))
                 break
@@ -99,7 +101,6 @@ class RandomKiller:
             found.append((listed["name"], process, listed["state"] == "ready"))
             for kind, program in CHILDREN.items():
                 found += [(f"{kind} of {listed['name']}", child, True) for child in _children(process, program)]
-        found.append((SUPERVISOR, psutil.Process(self._simul.process.pid), True))
         return [victim for victim in found if self._may_die(victim[0], ready=victim[2])]
 
     def _may_die(self, name: str, *, ready: bool) -> bool:
@@ -195,7 +196,7 @@ def _left_behind(simul: Simul, temporary: Path) -> list[str]:
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if root in process.cmdline():
+            if any(place in argument for argument in process.cmdline() for place in (root, str(temporary))):
                 found.append(" ".join(process.cmdline()))
     files = [simul.run_dir.sockets, *simul.run_dir.root.rglob(".*"), *temporary.iterdir()]
     return found + [str(path) for path in files if path.exists()]

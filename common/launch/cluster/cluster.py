@@ -23,6 +23,7 @@ from simul.common.protocol.messages import Report
 from simul.common.transport import new_run_keys
 
 PLACE_LIMIT_SEC = 180.0
+FAILED_START = 127  # exit code of a process whose files could not be sent
 LACKING_AFTER_SEC = 5.0  # a bundle without a machine for so long is a sentence
 POLL_SEC = 0.05
 KEY_NAMES = ("supervisor", "learner", "server", "client")
@@ -46,6 +47,7 @@ class Cluster:
         self._first: tuple[AgentLink, ...] = ()  # with which the run began
         self._endpoints: dict[str, str] = {}
         self._store_behind = False  # as the learner said last
+        self._ask_at = 0.0  # when to look again for what has no room
         self._facts: dict[str, str] = {}  # of this machine, once those of all others are the same
 
     def prepare(self) -> None:
@@ -86,6 +88,7 @@ class Cluster:
         """Start a role process on the machine of its bundle; on another one where that is lost, once there is one."""
         number = bundle_of(self._bundles, (role, index))
         if self._links[number].lost:
+            self._lose_roles(self._links[number])  # of one that was lost since the last `poll`
             self._links[number] = AgentLink(number, self._bundles[number], self._engine)
         link = self._links[number]
         child = RemoteRole(role, index, self._run_dir, link, threads, arguments)
@@ -151,14 +154,17 @@ class Cluster:
 
     def _lacking(self, now: float) -> list[str]:
         """A sentence about bundles that have waited for a machine for LACKING_AFTER_SEC, once for each wait."""
-        waiting = [number for number, link in enumerate(self._links) if not link.node and not link.lost]
-        if not any(now - self._links[number].began >= LACKING_AFTER_SEC for number in waiting):
+        waiting = {
+            number: link for number, link in enumerate(self._links)
+            if not link.node and not link.lost and (link.roles or not self._facts)
+        }  # fmt: skip
+        late = any(now - link.began >= LACKING_AFTER_SEC and not link.lacking_said for link in waiting.values())
+        if not late or now < self._ask_at:
             return []
-        if all(self._links[number].lacking_said for number in waiting):
-            return []
-        for number in waiting:
-            self._links[number].lacking_said = True
-        lacking = self._engine.lacking(waiting)
+        self._ask_at = now + LACKING_AFTER_SEC
+        lacking = self._engine.lacking(list(waiting))
+        for link in waiting.values():
+            link.lacking_said = link.lacking_said or bool(lacking)
         return [f"the run waits for machines; none has room for {lacking}"] if lacking else []
 
     def _on_message(self, link: AgentLink, message: FromAgent) -> list[str]:
@@ -166,9 +172,9 @@ class Cluster:
             if self._facts and (found := differences({"this machine": self._facts, link.node: message.facts})):
                 link.lost = f"{'; '.join(found)}. Install the same versions there"
                 return []
-            for child in link.roles.values():
+            for child in list(link.roles.values()):
                 child.node = link.node
-                self._start(child, message)
+                self._start_or_end(child, message)
             return [f"{link.bundle.title} placed again on {link.node}"] if link.roles else []
         self._on_news(link, message)
         return []
@@ -190,17 +196,26 @@ class Cluster:
                 child.end(code)
 
     def _on_lost(self, link: AgentLink) -> list[str]:
-        where = link.node or "its machine"
-        for child in list(link.roles.values()):
-            child.lose(f"{where} is lost")
+        self._lose_roles(link)
         link.close(0.0)
-        return [f"{where} ({link.bundle.title}) is lost: {link.lost}"]
+        return [f"{link.node or 'its machine'} ({link.bundle.title}) is lost: {link.lost}"]
+
+    def _lose_roles(self, link: AgentLink) -> None:
+        for child in list(link.roles.values()):
+            child.lose(f"{link.node or 'its machine'} is lost")
 
     def _start_held(self, link: AgentLink, hello: AgentHello) -> None:
-        for child in link.roles.values():
+        for child in list(link.roles.values()):
             if child.held:
                 child.held = child.fetching = False
-                self._start(child, hello)
+                self._start_or_end(child, hello)
+
+    def _start_or_end(self, child: RemoteRole, hello: AgentHello) -> None:
+        """`_start`; where a file of the run cannot be read, the process counts as one that could not be started."""
+        try:
+            self._start(child, hello)
+        except OSError as error:
+            child.end(FAILED_START, f"{error.filename} cannot be read: {error.strerror}")
 
     def _start(self, child: RemoteRole, hello: AgentHello) -> None:
         """Send what the process needs, and start it.

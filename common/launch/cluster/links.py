@@ -221,7 +221,7 @@ class RemoteRole(RoleLife):
     def kill(self) -> None:
         """Kill it and everything it started."""
         self.link.send(KillRole(run_id=self.run_id))
-        if not self._sent:
+        if not self._sent or self.link.lost:
             self.end(-signal.SIGKILL)
 
     def measure(self, meter: ResourceMeter) -> None:

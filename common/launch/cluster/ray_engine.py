@@ -17,7 +17,7 @@ from typing import Any
 import ray
 from ray._private.state import available_resources_per_node  # for developers; the public ones are of the whole cluster
 from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayError
-from ray.util.placement_group import placement_group, remove_placement_group
+from ray.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from simul.common.launch.cluster.agent_process import AgentProcess, agent_command
@@ -27,6 +27,7 @@ from simul.common.protocol.errors import ConfigError
 
 PIECE_BYTES = 64 * 1024  # Ray passes on up to 100 KiB without its object store
 LOOK_SEC = 0.5
+CREATED = "CREATED"  # state of a placement group whose bundles all have their machines
 ANSWER_SEC = 5.0  # beyond what a call may take by itself
 
 
@@ -151,7 +152,9 @@ class RayEngine:
     def lacking(self, bundles: Sequence[int]) -> str:
         """See `Engine`."""
         with contextlib.suppress(RayError):
-            if not self._group.wait(LOOK_SEC):  # else its room is taken by these bundles themselves
+            if (
+                placement_group_table(self._group).get("state") != CREATED
+            ):  # else these bundles themselves have the room
                 return lacking_text([self._bundles[number] for number in bundles], machines_of_cluster())
         return ""
 

@@ -214,7 +214,7 @@ class ProcessGroup:
                 idle, slow = alerts.look(now, cpu_sec)
                 waited = f"not ready after {now - began:.0f} s"
                 if idle:
-                    why = "its checkpoints are being fetched from the store" if fetching else "slow to start, or hung"
+                    why = "checkpoints are being fetched from the store" if fetching else "slow to start, or hung"
                     say(f"{self._are(role, idle)} {waited}: {why}")
                 if slow:
                     used = ", ".join(f"{cpu_sec[index]:.0f} s" for index in slow)

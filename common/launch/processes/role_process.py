@@ -58,7 +58,7 @@ class RoleLife(ABC):
         pid: 0 where it is not known yet.
         machine: where `pid` means this process; create_time: in seconds since the epoch, 0.0 where unknown.
         node: name of the machine in a run on several; empty on one.
-        fetching: its agent fetches checkpoints from the store; the process itself starts after that.
+        fetching: its agent fetches checkpoints from the store, for it or for another rank; it starts after that.
     """
 
     def __init__(self, role: str, index: int, run_dir: RunDir, run_id: int = 0) -> None:

@@ -62,6 +62,13 @@ def test_the_model_is_held_against_each_cell_that_was_held_out(earlier: Measured
     assert [line.split(" | ")[3] for line in lines if line.startswith("| socket")] == ["0.91", "1.25"]
 
 
+def test_a_file_without_rates_to_compare_the_model_with_is_no_validation(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench", "--step", "validate", "--file", "benchmarks/scale/earlier.json"])
+    monkeypatch.chdir(ROOT)
+    assert main.main() == 2
+    assert "holds no rates to compare the model with" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content", [None, b"", b"# A text\n", b"\xff", b"{}", b"directory"])
 def test_without_service_times_the_command_says_what_is_missing(content, tmp_path, monkeypatch, capsys) -> None:
     path = tmp_path / "times.json"

@@ -25,7 +25,6 @@ from tests.support.fake_agents import FakeEngine
 
 CONFIG = Config(store="file:///store", cluster=ClusterConfig(learner=ClusterLearnerConfig(2)))
 LEARNER, SERVER, WORKERS = range(3)  # bundles
-SAID: list[str] = []  # while the agents are waited for
 
 
 @pytest.fixture
@@ -49,7 +48,9 @@ def engine():
 def cluster(run_dir, engine):
     made = Cluster(engine, CONFIG, run_dir)
     made.prepare()
-    made.open(lambda: False, SAID.append)
+    said: list[str] = []
+    made.open(lambda: False, said.append)
+    assert said == ["placed: learner on fake, inference server 0 on fake, worker 0 on fake"]
     yield made
     for lives in engine.channels.values():
         for channel in lives:
@@ -190,9 +191,14 @@ def test_a_bundle_that_no_machine_has_room_for_is_named_once_while_it_waits(clus
     cluster.launch("env_worker", 0, 1, ())
     now = time.monotonic()
     assert cluster.poll(now) == []
-    assert cluster.poll(now + LACKING_AFTER_SEC + 0.1) == ["the run waits for machines; none has room for 1 bundles."]
-    assert cluster.poll(now + LACKING_AFTER_SEC + 60.0) == []
-    assert engine.asked == [[WORKERS]]
+    later = now + LACKING_AFTER_SEC + 0.1
+    engine.room = True  # as far as it knows: it has not noticed yet what was lost
+    assert cluster.poll(later) == cluster.poll(later + 1.0) == []
+    engine.room = False
+    (said,) = cluster.poll(later + LACKING_AFTER_SEC)
+    assert said == "the run waits for machines; none has room for 1 bundles."
+    assert cluster.poll(later + 60.0) == []
+    assert engine.asked == [[WORKERS]] * 2
     engine.free.set()
 
 
@@ -205,14 +211,41 @@ def test_a_run_whose_bundles_get_no_agents_ends_and_says_why(room, run_dir, engi
         engine.free.clear()
     cluster = Cluster(engine, CONFIG, run_dir)
     cluster.prepare()
-    if room:
-        monkeypatch.setattr(engine, "lacking", lambda bundles: "")
+    engine.room = room
     why = "said nothing within" if room else "no machine had room for 3 bundles."
     with pytest.raises(RoleDied, match=why):
-        cluster.open(lambda: False, SAID.append)
+        cluster.open(lambda: False, str)
     for lives in engine.channels.values():
         lives[0].close()
     cluster.close()
+
+
+def test_where_a_machine_is_lost_between_the_starts_of_two_ranks_both_start_on_the_next_one(cluster, engine) -> None:
+    """The first one was given to an agent that had ended, and nobody had heard of it yet."""
+    first: RemoteRole = cluster.launch("learner", 0, 1, ())
+    first.link.lost = "its agent has ended"
+    again = [cluster.launch("learner", rank, 1, ()) for rank in (1, 0)]
+    assert first.exit_code() == -9
+    _poll_until(cluster, lambda: all(role.fetching for role in again))
+    engine.channels[LEARNER][1].said.put(encode_frame(News(started={again[1].run_id: (77, 5.0)})))
+    _poll_until(cluster, lambda: len(engine.channels[LEARNER][1].heard) == 4)
+
+
+def test_a_process_whose_files_are_gone_when_its_machine_is_found_could_not_be_started(
+    cluster, engine, run_dir
+) -> None:
+    first: RemoteRole = cluster.launch("env_worker", 0, 1, ())
+    engine.free.clear()
+    engine.channels[WORKERS][0].said.put(ChannelLostError("the power is gone"))
+    _poll_until(cluster, lambda: first.exit_code() is not None)
+    role: RemoteRole = cluster.launch("env_worker", 0, 1, ())
+    (run_dir.root / "token").unlink()
+    engine.free.set()
+    _poll_until(cluster, lambda: role.exit_code() is not None)
+    assert (role.exit_code(), role.exit_reason()) == (
+        127,
+        f"{run_dir.root / 'token'} cannot be read: No such file or directory",
+    )
 
 
 def test_a_machine_that_is_found_later_is_not_used_where_its_versions_differ(cluster, engine) -> None:
@@ -231,7 +264,7 @@ def test_machines_with_other_versions_are_refused_before_anything_starts(run_dir
     cluster = Cluster(engine, CONFIG, run_dir)
     cluster.prepare()
     with pytest.raises(ConfigError, match=r"torch differs: .* on this machine, 1\.0 on fake"):
-        cluster.open(lambda: False, SAID.append)
+        cluster.open(lambda: False, str)
     for lives in engine.channels.values():
         lives[0].close()
     cluster.close()

@@ -164,7 +164,7 @@ def test_a_fetch_from_the_store_is_a_state_of_its_own_and_takes_as_long_as_it_do
         group.wait_until_ready("learner", meanwhile, said.append)
     assert now[0] > 3 * READY_LIMIT_SEC, "the limit begins with the process"
     assert [*dict.fromkeys(states)] == ["fetching", "starting"]
-    fetched = [sentence for sentence in said if sentence.endswith("its checkpoints are being fetched from the store")]
+    fetched = [sentence for sentence in said if sentence.endswith(": checkpoints are being fetched from the store")]
     assert 1 < len(fetched) < len(said)
     assert all("slow to start" in sentence for sentence in said[len(fetched) :])
 
