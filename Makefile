@@ -75,7 +75,7 @@ bench-ofc: setup .venv-sb3/.stamp ## Open Face Chinese beside MaskablePPO: decis
 bench-search: setup ## Blokus searched one game at a time, with a network a worker, and by the server (7 minutes)
 	$(PY) -m benchmarks search $(ARGS)
 
-bench-scale: setup ## service times of real servers, the model of them held against 1 and 2, and a fleet of 1 to 64 simulated (an hour; ARGS="--step simulate")
+bench-scale: setup ## service times of real servers, the model of them held against 1 and 2, and a fleet of 1 to 64 simulated (half an hour; ARGS="--step simulate")
 	$(PY) -m benchmarks scale $(ARGS)
 
 .venv-sb3/.stamp: benchmarks/sb3/requirements.txt constraints.txt pyproject.toml | setup

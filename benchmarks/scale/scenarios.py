@@ -114,7 +114,7 @@ def _variants(measured: Measured, route: str, costs: dict[str, float], rows: int
 def _learners(measured: Measured, route: str, costs: dict[str, float]) -> str:
     base = fleet(measured, costs, 32, 128)
     body = []
-    for ranks in (1, 16, 64, base.learner_ranks):
+    for ranks in (16, 64, base.learner_ranks):
         found = simulate_fleet(measured.routes[route], replace(base, learner_ranks=ranks))
         body.append([f"{ranks}", shown(found), f"{ranks * 1e6 / costs['learner']:,.0f}"])
     return markdown_table(("learner ranks, 32 servers", "decisions/s (s)", "learner's limit (c)"), body)

@@ -14,9 +14,13 @@ import simpy
 
 
 class Core:
-    """One processor core: n threads that compute at once get 1/n of it each (egalitarian processor sharing)."""
+    """One processor core: n threads that compute at once get 1/n of it each (egalitarian processor sharing).
 
-    def __init__(self, env: simpy.Environment) -> None:
+    `draw`: a factor of mean 1 for the time of each job; None: all are as given.
+    """
+
+    def __init__(self, env: simpy.Environment, draw: Callable[[], float] | None = None) -> None:
+        self._draw = draw
         self._busy_sec = 0.0
         self._env = env
         self._jobs: list[tuple[float, int, simpy.Event]] = []  # by the share at which each is done
@@ -29,6 +33,8 @@ class Core:
         """An event after `seconds` of processor time."""
         self._advance()
         done = self._env.event()
+        if self._draw is not None:
+            seconds *= self._draw()
         heappush(self._jobs, (self._share + seconds, next(self._numbers), done))
         self._schedule()
         return done

@@ -32,7 +32,7 @@ def _round_us(times: ServiceTimes, rows: int) -> float:
 
 
 def test_one_client_alone_takes_the_sum_of_all_stations() -> None:
-    found = simulate_stand(TIMES, 1, 1, ONE_PIECE, ROW_BYTES, seconds=0.5)
+    found = simulate_stand(TIMES, 1, 1, ONE_PIECE, ROW_BYTES, seconds=0.5, spread=0.0)
     assert found.actions_per_sec == pytest.approx(ONE_PIECE * 1e6 / _round_us(TIMES, ONE_PIECE), rel=0.01)
     assert found.p50_us == pytest.approx(_round_us(TIMES, ONE_PIECE) - 200.0 - 3.0 * ONE_PIECE, rel=0.001)
     assert found.mean_batch == ONE_PIECE
@@ -40,7 +40,7 @@ def test_one_client_alone_takes_the_sum_of_all_stations() -> None:
 
 def test_two_servers_that_use_both_cores_fully_share_them() -> None:
     """Four clients each: both cores are busy all the time, so the rate is two cores by the time of an action."""
-    found = simulate_stand(TIMES, 2, 4, ONE_PIECE, ROW_BYTES, seconds=0.5)
+    found = simulate_stand(TIMES, 2, 4, ONE_PIECE, ROW_BYTES, seconds=0.5, spread=0.0)
     assert min(found.busy.values()) > 0.98
     batches_us = (80.0 + 180.0) * (1 / found.mean_batch - 1 / ONE_PIECE)  # a batch holds several messages
     action_us = _round_us(TIMES, ONE_PIECE) / ONE_PIECE + batches_us

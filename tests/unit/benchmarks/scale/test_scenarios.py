@@ -14,12 +14,12 @@ from simul.common.runtime.installation import ROOT
 
 
 @pytest.fixture(scope="module")
-def earlier() -> Measured:
-    return msgspec.json.decode((ROOT / "benchmarks/scale/earlier.json").read_bytes(), type=Measured)
+def measured() -> Measured:
+    return msgspec.json.decode((ROOT / "benchmarks/scale/measured.json").read_bytes(), type=Measured)
 
 
-def test_the_arithmetic_multiplies_what_was_measured(earlier: Measured) -> None:
-    table = scenarios.arithmetic(earlier, scenarios.FAR, scenarios.EARLIER_US)
+def test_the_arithmetic_multiplies_what_was_measured(measured: Measured) -> None:
+    table = scenarios.arithmetic(measured, scenarios.FAR, scenarios.EARLIER_US)
     rows = dict(line.strip("| ").split(" | ") for line in table.splitlines()[2:])
     assert rows["decisions of the worker cores"] == "2,409,639/s"  # 10^9 / 415
     assert rows["STEP rows"] == "56 Gbit/s"
@@ -27,44 +27,48 @@ def test_the_arithmetic_multiplies_what_was_measured(earlier: Measured) -> None:
     assert rows["unrolls into the learner"] == "59 Gbit/s"  # 97,558 bytes for 32 decisions
     assert rows["decisions whose unrolls fill 25 Gbit/s"] == "1,025,031/s"
     assert rows["versions a second with learner.batch_steps=4096"] == "588"
-    assert rows["a connection for each of 10^6 people, one PING a second"] == "41.7 cores"
+    assert rows["a connection for each of 10^6 people, one PING a second"] == "47.8 cores"
 
 
-def test_costs_of_a_decision_are_those_measured_or_the_earlier_ones(earlier: Measured) -> None:
-    assert scenarios.training_us(earlier) == scenarios.EARLIER_US
+def test_costs_of_a_decision_are_those_measured_or_the_earlier_ones(measured: Measured) -> None:
+    without = msgspec.structs.replace(measured, training_us={})
+    assert scenarios.training_us(without) == scenarios.EARLIER_US
     by_process = {"simulator hosts": 300.0, "worker-0": 10.0, "worker-1": 12.0, "learner": 90.0, "inference": 50.0}
-    measured = msgspec.structs.replace(earlier, training_us=by_process)
-    assert scenarios.training_us(measured) == {"hosts": 300.0, "workers": 22.0, "learner": 90.0}
+    found = msgspec.structs.replace(measured, training_us=by_process)
+    assert scenarios.training_us(found) == {"hosts": 300.0, "workers": 22.0, "learner": 90.0}
 
 
-def test_a_small_fleet_is_shown_with_its_busiest_station(earlier: Measured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_fleet_is_shown_with_its_busiest_station(measured: Measured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scenarios, "WORKER_CORES", 10)
-    table = scenarios._capacity(earlier, scenarios.FAR, scenarios.EARLIER_US, servers=(2,), rows=(128,))
+    table = scenarios._capacity(measured, scenarios.FAR, scenarios.EARLIER_US, servers=(2,), rows=(128,))
     assert table.splitlines()[2].startswith("| 2 | 2")  # 24,000 of 24,096
     assert "worker cores" in table
 
 
-def test_service_times_are_shown_by_route(earlier: Measured) -> None:
-    table = main.times_table(earlier)
+def test_service_times_are_shown_by_route(measured: Measured) -> None:
+    table = main.times_table(measured)
     assert "| us | memory | socket | socket, CURVE | proxy | proxy, CURVE |" in table
-    assert "| proxy_message | 0.0 | 0.0 | 0.0 | 81.0 | 81.0 |" in table
+    assert "| proxy_message | 0.0 | 0.0 | 0.1 | 105.4 | 124.5 |" in table
 
 
-def test_the_model_is_held_against_each_cell_that_was_held_out(earlier: Measured, capsys) -> None:
-    times = earlier.routes["socket"]
-    rates = [simulate_stand(times, servers, 1, 32, earlier.row_bytes).actions_per_sec for servers in (1, 2)]
+def test_the_model_is_held_against_each_cell_that_was_held_out(measured: Measured, capsys) -> None:
+    times = measured.routes["socket"]
+    rates = [simulate_stand(times, servers, 1, 32, measured.row_bytes).actions_per_sec for servers in (1, 2)]
     cells = [
         HeldOut("socket", 1, 1, 32, rates[0] * 1.1, 32.0, 1e3), HeldOut("socket", 2, 1, 32, rates[1] * 0.8, 32.0, 1e3),
     ]  # fmt: skip
-    promises = main.validate(msgspec.structs.replace(earlier, held_out=cells))
+    promises = main.validate(msgspec.structs.replace(measured, held_out=cells))
     assert [promise.kept for promise in promises] == [True, False]
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" | ")[3] for line in lines if line.startswith("| socket")] == ["0.91", "1.25"]
 
 
-def test_a_file_without_rates_to_compare_the_model_with_is_no_validation(monkeypatch, capsys) -> None:
-    monkeypatch.setattr(sys, "argv", ["bench", "--step", "validate", "--file", "benchmarks/scale/earlier.json"])
-    monkeypatch.chdir(ROOT)
+def test_a_file_without_rates_to_compare_the_model_with_is_no_validation(
+    measured: Measured, tmp_path, monkeypatch, capsys
+) -> None:
+    path = tmp_path / "times.json"
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(measured, held_out=[])))
+    monkeypatch.setattr(sys, "argv", ["bench", "--step", "validate", "--file", str(path)])
     assert main.main() == 2
     assert "holds no rates to compare the model with" in capsys.readouterr().err
 

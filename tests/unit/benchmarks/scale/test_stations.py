@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -89,6 +90,35 @@ def test_two_threads_of_a_core_get_half_of_it_each_and_the_rest_when_the_other_i
     env.run()
     assert ends == pytest.approx({"short": 2.0, "long": 4.0})
     assert core.busy_sec() == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("spread", "round_sec"),
+    [
+        (
+            0.3,
+            1.35 * (1 + 0.3 / 1.65) + 0.3 * (1 + 1.35 / 1.65),
+        ),  # mean value analysis of a closed product-form network
+        (0.0, 1.65),
+    ],
+    ids=["some spread", "none: they fall into step, and never meet"],
+)
+def test_two_pairs_of_threads_that_cross_on_two_cores_meet_as_a_closed_network_says(spread, round_sec) -> None:
+    env, rng = simpy.Environment(), np.random.default_rng(9)
+    draw = partial(rng.gamma, 1 / spread**2, spread**2) if spread else None
+    cores = [Core(env, draw), Core(env, draw)]
+    rounds = [0, 0]
+
+    def circulate(pair: int) -> Iterator[simpy.Event]:
+        while True:
+            yield cores[pair].compute(1.35)
+            yield cores[1 - pair].compute(0.3)
+            rounds[pair] += 1
+
+    for pair in range(2):
+        env.process(circulate(pair))
+    env.run(until=20_000.0)
+    assert [20_000.0 / done for done in rounds] == pytest.approx([round_sec] * 2, rel=0.02)
 
 
 def test_an_idle_thread_wakes_late_and_a_busy_one_does_not_sleep() -> None:
