@@ -22,6 +22,7 @@ from types import FrameType
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.cluster.facts import machine_facts
 from simul.common.launch.cluster.messages import (
+    FAILED_START,
     AgentHello,
     FrameReader,
     FromAgent,
@@ -54,7 +55,6 @@ LOOK_EVERY_SEC = 0.1
 NEWS_EVERY_SEC = 0.5
 PIECE_BYTES = 256 * 1024  # of a log in one message
 DRAIN_SEC = 150.0  # after the supervisor is gone: longer than a learner may take to save
-FAILED_START = 127  # exit code of a process that could not be started
 
 
 class AgentRole:

@@ -15,7 +15,15 @@ from simul.common.config.run_directory import ADDRESSES, KEYS, AddressBook, RunD
 from simul.common.config.schema import Config
 from simul.common.launch.cluster.facts import differences, machine_facts
 from simul.common.launch.cluster.links import AgentLink, Engine, RemoteRole
-from simul.common.launch.cluster.messages import AgentHello, FromAgent, News, StartRole, ToAgent, WriteFiles
+from simul.common.launch.cluster.messages import (
+    FAILED_START,
+    AgentHello,
+    FromAgent,
+    News,
+    StartRole,
+    ToAgent,
+    WriteFiles,
+)
 from simul.common.launch.cluster.placement import bundle_of, bundles_of, by_machine
 from simul.common.launch.processes.process_group import RoleDied
 from simul.common.protocol.errors import ConfigError
@@ -23,7 +31,6 @@ from simul.common.protocol.messages import Report
 from simul.common.transport import new_run_keys
 
 PLACE_LIMIT_SEC = 180.0
-FAILED_START = 127  # exit code of a process whose files could not be sent
 LACKING_AFTER_SEC = 5.0  # a bundle without a machine for so long is a sentence
 POLL_SEC = 0.05
 KEY_NAMES = ("supervisor", "learner", "server", "client")

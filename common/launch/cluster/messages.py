@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 LENGTH_BYTES = 4
+FAILED_START = 127  # exit code in News of a process that could not be started
 MOST_BYTES = 64 * 1024 * 1024  # of a frame
 M = TypeVar("M")
 

@@ -152,10 +152,9 @@ class RayEngine:
     def lacking(self, bundles: Sequence[int]) -> str:
         """See `Engine`."""
         with contextlib.suppress(RayError):
-            if (
-                placement_group_table(self._group).get("state") != CREATED
-            ):  # else these bundles themselves have the room
-                return lacking_text([self._bundles[number] for number in bundles], machines_of_cluster())
+            if placement_group_table(self._group).get("state") == CREATED:
+                return ""  # what is not free is reserved for them
+            return lacking_text([self._bundles[number] for number in bundles], machines_of_cluster())
         return ""
 
     def close(self) -> None:
