@@ -14,9 +14,9 @@ from __future__ import annotations
 import atexit
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,6 +26,7 @@ import yaml
 
 from simul.common.config.loader import DEFAULT_MODE, config_from_tree, load_config
 from simul.common.launch.processes.child_command import ChildCommand
+from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import SimulError
 
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
@@ -55,11 +56,12 @@ def train(
     """
     changes = _flat(overrides)
     arguments = ["--plain", "--mode", mode]
-    temporary: Path | None = None
+    opened = ExitStack()
     if isinstance(config, Mapping):
         checked = config_from_tree(_plain(config), "the dict", changes, mode)
-        path = temporary = _written(config)
-        atexit.register(path.unlink, missing_ok=True)
+        path = opened.enter_context(temporary_folder("simul-config-")) / "config.yaml"
+        path.write_text(yaml.safe_dump(_plain(config)), encoding="utf-8")
+        atexit.register(opened.close)
     else:
         checked = load_config(config, changes, mode)
         path = Path(config)
@@ -69,16 +71,17 @@ def train(
     for change in changes:
         arguments += ["--set", change]
     command = ChildCommand(["up", str(path), "--run-dir", str(root), *arguments], progress)
-    return Run(command, root, temporary)
+    return Run(command, root, opened)
 
 
 class Run:
     """A training run in its own processes. A context manager: the run is stopped at the end of the block."""
 
-    def __init__(self, command: ChildCommand, run_dir: Path, temporary: Path | None = None) -> None:
+    def __init__(self, command: ChildCommand, run_dir: Path, opened: ExitStack) -> None:
+        """`opened`: closed when the run has ended."""
         self.run_dir = run_dir
         self._command = command
-        self._temporary = temporary
+        self._opened = opened
         self._started_at = time.time()
 
     def __enter__(self) -> Self:
@@ -88,7 +91,7 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._command.stop()
-        self._clean_up()
+        self._opened.close()
         if kind is None:
             self._command.check()
 
@@ -111,7 +114,7 @@ class Run:
             SimulError: the run failed.
         """
         self._command.wait()
-        self._clean_up()
+        self._opened.close()
         self._command.check()
         return self._read_json("summary.json")
 
@@ -129,10 +132,6 @@ class Run:
             return dict(json.loads(path.read_bytes()))
         except FileNotFoundError:
             return {}
-
-    def _clean_up(self) -> None:
-        if self._temporary is not None:
-            self._temporary.unlink(missing_ok=True)
 
 
 def evaluate(
@@ -239,14 +238,6 @@ class Server:
     def stop(self) -> None:
         """Answer what has arrived, then end."""
         self._command.stop()
-
-
-def _written(config: Mapping[str, Any]) -> Path:
-    """A dict as a temporary YAML file."""
-    descriptor, name = tempfile.mkstemp(prefix="simul-", suffix=".yaml")
-    with open(descriptor, "w", encoding="utf-8") as file:
-        yaml.safe_dump(_plain(config), file)
-    return Path(name)
 
 
 def _flat(tree: Mapping[str, Any], above: str = "") -> list[str]:

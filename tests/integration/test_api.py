@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import pytest
 import simul
 from simul.common import cli
 from simul.common.launch.processes import child_command
+from simul.common.launch.processes.temporary import ANY_KIND, remove_leftovers
 from simul.common.protocol.decisions import start_flags
 from simul.inference_server.ops.statistics import STAGES
 from tests.support.stand import PATIENCE_SEC
@@ -142,8 +144,11 @@ def test_a_run_ends_with_a_process_that_is_killed(python_of_stand_ins: str, tmp_
     code = OWNER.format(python=python_of_stand_ins, config=SMALL, root=str(root))
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as owner:
         supervisor = psutil.Process(int(owner.stdout.readline()))
+        line = supervisor.cmdline()
         owner.kill()
     supervisor.wait(PATIENCE_SEC)
+    remove_leftovers(ANY_KIND, Path(tempfile.gettempdir()), time.time())  # as the next command does
+    assert not Path(line[line.index("up") + 1]).parent.exists()
     assert json.loads((root / "summary.json").read_text())["decisions"] > 0
 
 
