@@ -221,7 +221,7 @@ def test_a_run_whose_bundles_get_no_agents_ends_and_says_why(room, run_dir, engi
 
 
 def test_where_a_machine_is_lost_between_the_starts_of_two_ranks_both_start_on_the_next_one(cluster, engine) -> None:
-    """The first one was given to an agent that had ended, and nobody had heard of it yet."""
+    """The first start was sent to an agent that had ended; `poll` has not seen the end yet."""
     first: RemoteRole = cluster.launch("learner", 0, 1, ())
     first.link.lost = "its agent has ended"
     again = [cluster.launch("learner", rank, 1, ()) for rank in (1, 0)]
