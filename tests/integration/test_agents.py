@@ -119,7 +119,7 @@ def test_the_ranks_of_a_learner_are_on_one_machine_and_start_together_on_another
 
     def wait_until_both_learn(timeout_sec: float) -> None:
         """More than before: the figures of a rank go on counting in its next life."""
-        before = learned(run.status()) if run.status() else [0, 0]
+        before = learned(run.status())
         run.wait_for(
             lambda s: all(now > then + 500 for now, then in zip(learned(s), before)), "both ranks learn", timeout_sec
         )

@@ -24,7 +24,7 @@ from simul.learner import distributed_ranks
 from simul.learner.algorithms import ALGORITHMS, Settings
 from simul.learner.batches import ReceivedUnroll, empty_unroll
 from simul.learner.distributed_ranks import DistributedRanks
-from simul.learner.ranks import ALONE, Ranks
+from simul.learner.ranks import ALONE, RankLostError, Ranks
 from simul.learner.sample_trainer import SampleUpdater, split_columns
 from simul.learner.update import Updater
 
@@ -164,7 +164,10 @@ SAMPLES = (9, 1)  # of the second one a rank gets nothing
 
 
 def main() -> int:
-    """Writes FOLDER/RANK-ALGORITHM.safetensors; then rank 0 writes for longer than a collective may take."""
+    """Writes FOLDER/RANK-ALGORITHM.safetensors; then rank 0 writes for longer than a collective may take.
+
+    At last rank 1 hangs where rank 0 has saved. Exit code 1: rank 0 waited for it for longer than for a collective.
+    """
     rank, folder = int(sys.argv[1]), Path(sys.argv[2])
     with closing(DistributedRanks(rank, RANKS, folder / "meeting", torch.device("cpu"), lambda: False)) as ranks:
         for algorithm in ALGORITHMS:
@@ -177,7 +180,14 @@ def main() -> int:
             time.sleep(WRITE_SEC)
         ranks.wait_for_save()
         assert ranks.gather_numbers([rank]) == [[0], [1]]
-    return 0
+    with closing(DistributedRanks(rank, RANKS, folder / "hung", torch.device("cpu"), lambda: False)) as ranks:
+        if rank == 1:
+            time.sleep(WRITE_SEC)
+        try:
+            ranks.wait_for_save()
+        except RankLostError:
+            return 0
+    return 1
 
 
 if __name__ == "__main__":
