@@ -8,7 +8,7 @@ CONFIG ?= configs/pokemon.yaml
 HOURS ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-tables bench-ofc bench-search bench-scale docs clean
+.PHONY: help up setup test test-long test-races test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-tables bench-ofc bench-search bench-scale docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -19,13 +19,17 @@ up: setup ## learn Pokémon battles (CONFIG=configs/cartpole.yaml for another ga
 setup: ## .venv and the simulator; does nothing when nothing changed
 	@PYTHON="$(PYTHON)" GOALS="$(MAKECMDGOALS)" sh common/launch/setup/setup.sh
 
-test: setup ## the tests, under 8 minutes on two cores
+test: setup ## the tests, under 6 minutes on two cores
 	@$(PY) -m tests.support.npm_packages
-	@sh tests/run.sh $(ARGS)
+	@$(PY) -m pytest -m "not slow" -n auto $(ARGS)
 
 test-long: setup ## all tests, with the full counts
 	@$(PY) -m tests.support.npm_packages
 	$(PY) -m pytest $(ARGS)
+
+test-races: setup ## each test file with processes again and again on busy cores: what ever failed (hours; goes on where it stopped)
+	@$(PY) -m tests.support.npm_packages
+	@$(PY) -m tests.support.races $(ARGS)
 
 test-chaos: setup ## random signals to the processes of real runs, whose books must balance (40 minutes; ARGS="chaos --kills 20")
 	$(PY) -m tests.support.random_kills $(ARGS)
@@ -105,7 +109,7 @@ docs: setup .venv-docs/.stamp ## the documentation as a site, in site/; broken l
 	touch $@
 
 # Their runs send no notices to the person who starts them.
-test test-long test-chaos learn-check bench-pokemon bench-serving bench-sb3 bench-ofc bench-search bench-scale: export SIMUL_NOTIFY :=
+test test-long test-races test-chaos learn-check bench-pokemon bench-serving bench-sb3 bench-ofc bench-search bench-scale: export SIMUL_NOTIFY :=
 
 clean: ## remove .venv, the simulator's packages and caches; runs/ stays
 	rm -rf .venv .venv-peers .venv-sb3 .venv-docs site env_worker/games/pokemon/sim_host/node_modules *.egg-info

@@ -9,6 +9,11 @@ import torch
 from hypothesis import HealthCheck, settings
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Processes of `-n auto`: two a core, because most tests wait for processes and clocks."""
+    return min(2 * (os.cpu_count() or 1), 16)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Hypothesis looks at no clock. `make test` has the same examples every time, `make test-long` looks for others.
 

@@ -70,6 +70,7 @@ class _BoundedServer(ThreadingMixIn, WSGIServer):
     """A thread for each request, for `MOST_REQUESTS` of them, each `REQUEST_SEC` long at most."""
 
     daemon_threads = True
+    request_queue_size = 128  # with 5, the default, a scrape behind many new connections waits for TCP's retries
 
     def __init__(self, address: tuple[str, int], handler: type[WSGIRequestHandler]) -> None:
         self._open: dict[socket.socket, float] = {}  # since when, the oldest first

@@ -11,7 +11,8 @@ from simul.common.client.client import InferenceClient
 from simul.common.protocol.messages import Close
 from tests.support.faults import Neighbour, unharmed
 from tests.support.raw_client import RawClient
-from tests.support.stand import PATIENCE_SEC, Stand, wait_for_the_silent
+from tests.support.stand import Stand, wait_for_the_silent
+from tests.support.waiting import PATIENCE_SEC
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,9 +13,10 @@ import pytest
 from simul.common.client.pending import pack_step
 from simul.common.protocol.errors import ERR_INTERNAL, ERR_NO_SESSION
 from simul.common.protocol.messages import Error, Evaluate, Ping, Step
-from tests.support.faults import count, unharmed, wait_for
+from tests.support.faults import count, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand
+from tests.support.waiting import wait_for
 
 ROWS = 3
 

@@ -16,8 +16,9 @@ import psutil
 
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from tests.support.faults import count, unharmed, wait_for
-from tests.support.stand import PATIENCE_SEC, Stand
+from tests.support.faults import count, unharmed
+from tests.support.stand import Stand
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 _CROWD = """
 import select, socket, sys

@@ -15,10 +15,11 @@ import pytest
 
 from simul.common.protocol.errors import ERR_NO_SESSION
 from simul.inference_server.ops import reaper
-from tests.support.faults import count, unharmed, wait_for
+from tests.support.faults import count, unharmed
 from tests.support.ledger import Book, assert_own_answers
 from tests.support.player import ENTRY, ENVS, play
-from tests.support.stand import PATIENCE_SEC, Stand
+from tests.support.stand import Stand
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 PLAYERS = 4
 _processes = multiprocessing.get_context("forkserver")  # imports once, then a player starts in milliseconds

@@ -31,8 +31,9 @@ from simul.common.protocol.messages import (
 from simul.common.protocol.messages.serving import SharedMemory
 from simul.common.transport import DealerSocket
 from simul.learner.checkpoints import CheckpointStore, RunFacts, write_folder
-from tests.support.faults import unharmed, wait_for
+from tests.support.faults import unharmed
 from tests.support.learner_stand import LearnerStand
+from tests.support.waiting import wait_for
 
 HUGE = 9223372036854775800
 

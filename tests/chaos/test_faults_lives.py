@@ -18,10 +18,11 @@ from simul.common.protocol.errors import ERR_NOT_READY, ConfigError
 from simul.common.protocol.messages import Weights
 from simul.common.transport import Poller, RouterSocket
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from tests.support.faults import FREE, count, dial, unharmed, wait_for
+from tests.support.faults import FREE, count, dial, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 def test_fault_29_after_the_server_died_clients_learn_that_their_sessions_are_gone() -> None:

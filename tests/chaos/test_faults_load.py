@@ -11,10 +11,11 @@ import pytest
 from simul.common.client.pending import pack_step
 from simul.common.protocol.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT
 from simul.common.protocol.messages import Actions, Error, Evaluate
-from tests.support.faults import FREE, count, unharmed, wait_for
+from tests.support.faults import FREE, count, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stall import let_deadlines_pass, stalled
-from tests.support.stand import PATIENCE_SEC, Stand, exchange, gather
+from tests.support.stand import Stand, exchange, gather
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 TRIES = 20
 

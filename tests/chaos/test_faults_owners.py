@@ -15,9 +15,10 @@ from simul.common.protocol.errors import ERR_DENIED, ERR_NO_SESSION, ERR_SPEC, E
 from simul.common.protocol.messages import ABORTED, PROTOCOL, Actions, Close, Evaluate, Hello
 from simul.common.transport import sockets
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from tests.support.faults import FREE, count, dial, unharmed, wait_for
+from tests.support.faults import FREE, count, dial, unharmed
 from tests.support.raw_client import RawClient
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 @pytest.mark.counts("rows_errored.ERR_NO_SESSION", by=2)

@@ -15,10 +15,11 @@ from simul.common.protocol.messages import PROTOCOL, Hello
 from simul.common.transport import DealerSocket, RouterSocket, client_keys, new_keys, server_keys, sockets
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.inference_server.proxy.framing import Limits
-from tests.support.faults import count, dial, wait_for
+from tests.support.faults import count, dial
 from tests.support.raw_client import RawClient
 from tests.support.sockets import receive
-from tests.support.stand import PATIENCE_SEC, SPEC, Stand
+from tests.support.stand import SPEC, Stand
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 @pytest.fixture

@@ -20,7 +20,8 @@ from simul.common.protocol.messages import Error
 from tests.support.faults import FREE, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stall import slowed
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC
 
 TRIES = 100
 MILLISECOND = 0.001

@@ -24,10 +24,11 @@ from simul.common.transport import DealerSocket, client_keys, new_keys
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.proxy.process import ProxyProcess
-from tests.support.faults import FREE, count, unharmed, wait_for
+from tests.support.faults import FREE, count, unharmed
 from tests.support.hostile import HostilePeer, frame, open_line
 from tests.support.stall import stalled
-from tests.support.stand import PATIENCE_SEC, SPEC, Stand, exchange
+from tests.support.stand import SPEC, Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 BUDGET = 8 << 20
 SMALL = Limits(

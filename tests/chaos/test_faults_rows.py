@@ -27,10 +27,11 @@ from simul.common.protocol.messages import (
 from simul.common.runtime.lifecycle import REPORT_EVERY_SEC
 from simul.common.transport import PullSocket
 from simul.inference_server.engine.engine import DeviceLost
-from tests.support.faults import FREE, unharmed, wait_for
+from tests.support.faults import FREE, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stall import poisoned
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 WRONG_SHAPES = {
     "dtype": {"observation": np.zeros((2, 12), np.float64)},

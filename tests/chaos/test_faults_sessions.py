@@ -28,10 +28,11 @@ from simul.common.protocol.messages import (
 from simul.common.transport import PullSocket
 from simul.inference_server.ops import reaper
 from simul.inference_server.sessions.table import Session
-from tests.support.faults import FREE, count, let_idle, unharmed, wait_for
+from tests.support.faults import FREE, count, let_idle, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
-from tests.support.stand import PATIENCE_SEC, SPEC, Stand, exchange
+from tests.support.stand import SPEC, Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 @pytest.mark.counts("rows_errored.ERR_NO_SESSION", by=1)

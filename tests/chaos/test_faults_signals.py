@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from simul.common.client.client import InferenceClient, Replies
-from tests.support.faults import wait_for
 from tests.support.server_process import ServerProcess
-from tests.support.stand import PATIENCE_SEC, Stand
+from tests.support.stand import Stand
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 pytestmark = pytest.mark.timeout(600)  # of which two servers need most to start on a loaded machine
 LOAD = {"max_batch": 1, "max_sessions": 16_384}

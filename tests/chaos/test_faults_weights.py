@@ -18,8 +18,9 @@ from simul.common.protocol.decisions import start_flags
 from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.policies import weight_updates
 from tests.support.fake_learner import FakeLearner
-from tests.support.faults import assert_balanced, wait_for
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.faults import assert_balanced
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 FREE = start_flags(record=False, greedy=False)
 STORM, ENVS = 60, 8

@@ -14,8 +14,9 @@ from simul.common.protocol.messages import FROM_LEARNER, Weights
 from simul.common.runtime.installation import ROOT
 from simul.inference_server.policies import weight_updates as module
 from tests.support.fake_learner import FakeLearner
-from tests.support.faults import assert_balanced, wait_for
+from tests.support.faults import assert_balanced
 from tests.support.stand import Stand, exchange
+from tests.support.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on Linux only")
 

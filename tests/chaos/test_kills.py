@@ -14,7 +14,7 @@ import pytest
 
 from simul.common.launch.monitoring.accounting import imbalances
 from tests.support.command import Simul
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 RECOVERY_SEC = 10.0
 PACE_SEC = 4.7
@@ -108,7 +108,7 @@ def test_a_run_survives_the_death_of_every_role(run: Simul) -> None:
 @pytest.mark.parametrize(
     "kills",
     [
-        pytest.param(9, marks=pytest.mark.timeout(900)),
+        pytest.param(9, marks=[pytest.mark.slow, pytest.mark.timeout(900)]),  # the others here kill each role once
         pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from simul.common.launch.monitoring.accounting import imbalances
 from tests.chaos.test_kills import SMALL
 from tests.support.command import Simul
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from tests.support import random_kills
-from tests.support.faults import wait_for
 from tests.support.random_kills import RandomKiller, run
+from tests.support.waiting import wait_for
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")

@@ -17,9 +17,10 @@ from simul.common.protocol.messages import Close, Error, Step
 from simul.common.protocol.shared_memory import ALIGNMENT
 from simul.common.protocol.specs import GameSpec
 from tests.support.anonymous import anonymous_files
-from tests.support.faults import FREE, wait_for
+from tests.support.faults import FREE
 from tests.support.raw_client import RawClient
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 

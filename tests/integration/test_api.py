@@ -23,8 +23,8 @@ from simul.common.launch.processes import child_command
 from simul.common.launch.processes.temporary import ANY_KIND, remove_leftovers
 from simul.common.protocol.decisions import start_flags
 from simul.inference_server.ops.statistics import STAGES
-from tests.support.stand import PATIENCE_SEC
 from tests.support.stand_ins import PROGRAM, STAND_IN
+from tests.support.waiting import PATIENCE_SEC
 
 START_SEC = 250.0  # three processes, one after the other
 SMALL = {

@@ -13,10 +13,11 @@ from simul.common.protocol.decisions import start_flags
 from simul.common.protocol.errors import ERR_BUSY, ERR_DEADLINE
 from simul.common.protocol.messages import Figures, StatusRequest
 from simul.inference_server.ops import reaper
-from tests.support.faults import let_idle, wait_for
+from tests.support.faults import let_idle
 from tests.support.raw_client import RawClient
 from tests.support.stall import let_deadlines_pass, stalled
-from tests.support.stand import PATIENCE_SEC, Stand, exchange, gather
+from tests.support.stand import Stand, exchange, gather
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 pytestmark = pytest.mark.usefixtures("patience")
 

@@ -8,9 +8,9 @@ import pytest
 
 from simul.common.protocol.errors import ERR_CAPACITY, InferenceError
 from simul.common.protocol.messages import START, Close
-from tests.support.faults import wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand, exchange
+from tests.support.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("patience")
 

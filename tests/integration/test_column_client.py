@@ -11,7 +11,8 @@ from simul.common.client.columns import Answer, ColumnClient, Columns
 from simul.common.protocol.errors import ERR_NO_SESSION, ERR_SPEC, InferenceError
 from simul.common.protocol.messages import START
 from simul.common.protocol.specs import GameSpec
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC
 
 pytestmark = pytest.mark.usefixtures("patience")
 

@@ -25,7 +25,8 @@ from simul.common.transport import RouterSocket, new_keys, server_keys
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.inference_server.mock_server import MockServer
 from tests.support.raw_client import RawClient
-from tests.support.stand import PATIENCE_SEC, SPEC, Stand, exchange
+from tests.support.stand import SPEC, Stand, exchange
+from tests.support.waiting import PATIENCE_SEC
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,8 @@ from simul.common.protocol.errors import ERR_DENIED, ERR_POLICY, ConfigError
 from simul.common.protocol.messages import ABORTED
 from simul.inference_server.policies import table
 from simul.learner.checkpoints import RunFacts, write_folder
-from tests.support.faults import wait_for
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 pytestmark = pytest.mark.usefixtures("patience")
 

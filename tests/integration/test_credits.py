@@ -16,7 +16,7 @@ from simul.inference_server.unrolls.learner_link import LearnerLink
 from simul.learner.batches import UnrollChecker
 from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
 from simul.learner.weight_publisher import ServerHandshake
-from tests.support.faults import wait_for
+from tests.support.waiting import wait_for
 
 SPEC = GameSpec("test", observation_size=2, num_actions=2)
 CAPACITY = 64  # steps; an unroll here has one

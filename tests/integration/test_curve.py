@@ -28,8 +28,8 @@ from simul.common.transport import (
     server_keys,
 )
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from tests.support.faults import wait_for
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 REFUSED_SEC = 0.4
 

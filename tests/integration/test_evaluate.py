@@ -15,7 +15,8 @@ from simul.common.nets.io import bytes_to_state
 from simul.common.protocol.errors import ERR_LIMIT, ERR_MASK, ERR_NO_SESSION, ERR_POLICY, ERR_VALUE
 from simul.common.protocol.messages import ABORTED, Error, Evaluate
 from tests.support.raw_client import RawClient
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC
 
 pytestmark = pytest.mark.usefixtures("patience")
 

@@ -23,8 +23,8 @@ from simul.env_worker.games.loading import game_spec
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.env_worker.games.pokemon.simulator.node import find_node
 from simul.env_worker.games.pokemon.simulator.setup_node import install_packages
-from tests.support.faults import wait_for
 from tests.support.stand import Stand
+from tests.support.waiting import wait_for
 
 PYTHON_AGENT, NODE_AGENT = ROOT / "examples" / "external_agent.py", ROOT / "examples" / "external_agent.mjs"
 VECTORS = json.loads((ROOT / "tests" / "golden" / "protocol" / "vectors.json").read_text())["vectors"]

@@ -14,7 +14,7 @@ import pytest
 
 from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.runtime.installation import ROOT
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ from simul.common.protocol.decisions import start_flags
 from simul.common.protocol.messages import TO_SUPERVISOR, Ping, Pong, Report
 from simul.common.transport import Poller, PullSocket
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from tests.support.faults import wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
-from tests.support.stand import PATIENCE_SEC, Stand, gather
+from tests.support.stand import Stand, gather
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 FREE = start_flags(record=False, greedy=False)
 TRIES = 20  # a busy machine may look late now and then; a server that is not watched never looks in time

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.faults import wait_for
 from tests.support.stand import exchange
 from tests.support.unroll_receiver_stand import UnrollReceiverStand
+from tests.support.waiting import wait_for
 
 
 @pytest.fixture(params=[True, False], ids=["memory", "socket"])

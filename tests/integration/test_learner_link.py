@@ -19,8 +19,7 @@ from simul.common.protocol.unroll_layout import UnrollLayout, unroll_at
 from simul.common.transport import RouterSocket
 from simul.inference_server.unrolls.buffer import UnrollMemory
 from simul.inference_server.unrolls.learner_link import SILENT_AFTER_SEC, LearnerLink
-from tests.support.faults import wait_for
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 

@@ -18,7 +18,7 @@ from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
 from simul.learner.weight_publisher import ServerHandshake
 from tests.integration.test_credits import SPEC, one_step
 from tests.support.cut_tcp import CutTcp
-from tests.support.faults import wait_for
+from tests.support.waiting import wait_for
 
 
 class Ends:

@@ -15,7 +15,7 @@ from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unro
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import RouterSocket
 from simul.inference_server.unrolls.learner_link import RECONNECT_EVERY_SEC, SILENT_AFTER_SEC, LearnerLink
-from tests.support.faults import wait_for
+from tests.support.waiting import wait_for
 
 SPEC = GameSpec("test", observation_size=2, num_actions=2)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from tests.support.faults import wait_for
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 def test_a_reply_does_not_wait_for_the_batch_of_another_policy() -> None:

@@ -19,9 +19,10 @@ from simul.common.runtime.prometheus import MOST_REQUESTS
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.inference_server.ops.prometheus import Exporter
 from simul.inference_server.ops.statistics import STAGES
-from tests.support.faults import dial, wait_for
+from tests.support.faults import dial
 from tests.support.raw_client import RawClient
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 def scrape(port: int) -> dict[tuple[str, ...], float]:

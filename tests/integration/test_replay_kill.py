@@ -16,7 +16,7 @@ from simul.common.runtime.installation import ROOT
 from simul.learner.replay.batches import ReceivedSamples, SampleLayout
 from simul.learner.replay.files import ReplayFiles
 from tests.support.samples import SampleDraw
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 SPEC = GameSpec("test", observation_size=300, num_actions=2000)
 ROWS = 40

@@ -24,11 +24,11 @@ from simul.common.protocol.messages import TO_SUPERVISOR, Report
 from simul.common.protocol.samples import Sample
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import PullSocket
-from tests.support.faults import wait_for
 from tests.support.learner_stand import RunningLearner
 from tests.support.sample_stand import SampleStand, evaluate, sample_config, settle
 from tests.support.samples import SampleDraw
-from tests.support.stand import PATIENCE_SEC, SPEC, Stand
+from tests.support.stand import SPEC, Stand
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +165,7 @@ def test_without_a_learner_samples_drop_and_are_counted() -> None:
         client, draw = stand.client("search"), SampleDraw(SPEC)
         client.submit_samples([draw.sample()])
         settle(client)
+        wait_for(lambda: len(stand.learner.samples) == 1)  # one that is still on its way would be sent again
         stand.learner.stop()
         wait_for(lambda: not stand.server.metrics()["learner_alive"])
         client.submit_samples([draw.sample(), draw.sample()])

@@ -9,8 +9,8 @@ import numpy as np
 from simul.common.client.client import Replies
 from simul.common.protocol.errors import ERR_NO_SESSION, ERR_ORDER, ERR_VALUE
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
-from tests.support.faults import wait_for
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 def test_last_rewards_reach_the_learner_and_aborted_games_teach_nothing() -> None:

@@ -24,10 +24,10 @@ from simul.common.protocol.errors import (
 )
 from simul.common.protocol.messages import PROTOCOL, Actions, Hello, Welcome
 from simul.learner.checkpoints import RunFacts, write_folder
-from tests.support.faults import wait_for
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 STEPS = 12
 

@@ -17,7 +17,7 @@ from simul.common.transport import DealerSocket, RouterSocket
 from simul.learner.batches import UnrollChecker
 from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
 from simul.learner.weight_publisher import ServerHandshake
-from tests.support.faults import wait_for
+from tests.support.waiting import wait_for
 
 SPEC = GameSpec("test", observation_size=2, num_actions=2)
 BYTES = 4 * 2**20

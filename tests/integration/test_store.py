@@ -22,10 +22,10 @@ from simul.common.store.remote import Store
 from simul.learner import learner as learner_module
 from simul.learner.checkpoints import CheckpointStore
 from tests.support.command import Simul
-from tests.support.faults import wait_for
 from tests.support.learner_process import CONFIG, SPEC, FakeServer, LearnerProcess
 from tests.support.learner_stand import LearnerStand
 from tests.support.stores import ScriptedFileSystem, make_mirror, new_run, new_url, save_checkpoint, stored
+from tests.support.waiting import wait_for
 
 STAND_IN_SPEC = GameSpec("test/stand-in", 4, 2)
 

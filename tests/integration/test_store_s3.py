@@ -16,6 +16,7 @@ from simul.common.store.remote import Store
 from simul.learner.store_mirror import OK, STORING, UNREACHABLE
 from tests.support.s3 import BUCKET, S3Server, rclone
 from tests.support.stores import EVERY, SPEC, make_mirror, new_run, save_checkpoint, stored
+from tests.support.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("s3fs") is None or rclone() is None,
@@ -37,13 +38,6 @@ def server(tmp_path, monkeypatch):
 @pytest.fixture
 def run(tmp_path):
     return new_run(tmp_path / "run")
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + PATIENCE_SEC
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_what_one_machine_uploads_another_one_gets(server, run, tmp_path):

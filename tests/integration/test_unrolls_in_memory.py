@@ -11,9 +11,9 @@ import torch
 from simul.common.protocol.messages import TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
 from simul.learner.batches import Minibatch, make_minibatch
-from tests.support.faults import wait_for
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
 from tests.support.unroll_receiver_stand import UnrollReceiverStand
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 

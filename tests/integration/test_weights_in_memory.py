@@ -8,9 +8,9 @@ import pytest
 
 from simul.inference_server.policies import weight_updates as module
 from tests.support.anonymous import anonymous_files
-from tests.support.faults import wait_for
 from tests.support.stand import exchange
 from tests.support.unroll_receiver_stand import UnrollReceiverStand
+from tests.support.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import socket as plain_socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,8 @@ import torch
 from simul.common.nets.build import build_network
 from simul.common.protocol.decisions import start_flags
 from simul.common.protocol.messages import ABORTED
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 FREE = start_flags(record=False, greedy=False)
 ENVS = range(3)
@@ -146,14 +147,6 @@ class _Alone:
         legal = torch.from_numpy(np.stack(mask)) > 0
         logits, value, self._state = self._network(torch.from_numpy(observation), legal, self._state)
         return torch.log_softmax(logits.masked_fill(~legal, -torch.inf), dim=1).numpy(), value.numpy()
-
-
-def wait_for(condition: Callable[[], object], timeout_sec: float = PATIENCE_SEC) -> None:
-    """Fails where `condition()` does not come true."""
-    deadline = time.monotonic() + timeout_sec
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 def dial(port: int) -> plain_socket.socket:

@@ -7,7 +7,7 @@ import socket
 from types import TracebackType
 from typing import Self
 
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 SIGNATURE = b"\xff" + bytes(8) + b"\x7f"
 GREETING = SIGNATURE + b"\x03\x00" + b"NULL".ljust(52, b"\0")

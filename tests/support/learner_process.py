@@ -32,7 +32,7 @@ from simul.common.protocol.messages import (
 from simul.common.protocol.shared_memory import open_sealed
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import DealerSocket, PullSocket
-from tests.support.faults import wait_for
+from tests.support.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 SPEC = GameSpec("cartpole", 4, 2)

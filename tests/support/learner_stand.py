@@ -13,8 +13,8 @@ from simul.common.config.schema import LearnerConfig
 from simul.common.protocol.messages import TERMINATED
 from simul.common.runtime.lifecycle import RoleArguments, StopFlag
 from simul.learner.__main__ import _run
-from tests.support.faults import wait_for
-from tests.support.stand import PATIENCE_SEC, Stand, exchange
+from tests.support.stand import Stand, exchange
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 class RunningLearner:

@@ -9,7 +9,7 @@ from simul.common.protocol.codec import Codec, Frame, encode
 from simul.common.protocol.messages import PROTOCOL, TO_CLIENT, Error, Hello, Message, Ping, Welcome
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import DealerSocket, Poller
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 
 class RawClient:

@@ -12,10 +12,10 @@ from simul.common.client.client import InferenceClient
 from simul.common.client.evaluation import Evaluation
 from simul.common.config.schema import Config, LearnerConfig, NetworkConfig, ReplayConfig
 from simul.common.protocol.samples import Sample
-from tests.support.faults import wait_for
 from tests.support.learner_stand import RunningLearner
 from tests.support.samples import SampleDraw
 from tests.support.stand import Stand
+from tests.support.waiting import wait_for
 
 
 def sample_config(config: Config, learner: dict[str, Any], replay: dict[str, Any]) -> Config:

@@ -17,7 +17,7 @@ from poke_env.player import Player
 from simul.env_worker.games.pokemon.showdown.client import SILENT
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, copy_package
 from simul.env_worker.games.pokemon.simulator.node import find_node
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 
 class Showdown:

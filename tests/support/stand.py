@@ -27,9 +27,9 @@ from simul.inference_server.build import build_server
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.server import Server
 from tests.support.fake_learner import FakeLearner
+from tests.support.waiting import PATIENCE_SEC
 
 SPEC = GameSpec(name="test/numbers", observation_size=12, num_actions=5)
-PATIENCE_SEC = 100.0  # for what nobody has promised a time: only a test that fails waits so long
 
 
 def wait_for_the_silent(patch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -27,18 +28,24 @@ def checkpoint(path: Path, version: int, spec: GameSpec | None = None) -> Path:
     return write_checkpoint(path, spec or pokemon_spec(PokemonConfig(format=FORMAT)), version)
 
 
-def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
+@pytest.fixture
+def temporary():
+    """The temporary folder of the evaluations. Its path is short: a socket's may have 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="eval-") as folder:
+        yield Path(folder)
+
+
+def start(temporary: Path, *arguments: str) -> subprocess.Popen[str]:
     line = [sys.executable, "-m", "simul.common.cli", "eval", *arguments]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "TMPDIR": str(tmp_path / "tmp")}
-    (tmp_path / "tmp").mkdir(exist_ok=True)
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "TMPDIR": str(temporary)}
     return subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 @pytest.mark.timeout(600)
-def test_everybody_plays_everybody_else_and_every_battle_is_written_down(tmp_path):
+def test_everybody_plays_everybody_else_and_every_battle_is_written_down(tmp_path, temporary):
     one, two = checkpoint(tmp_path / "a" / "one", 3), checkpoint(tmp_path / "b" / "two", 4)
     running = start(
-        tmp_path, "--checkpoint", str(one), "--checkpoint", str(two), "--opponent", "random", "--opponent",
+        temporary, "--checkpoint", str(one), "--checkpoint", str(two), "--opponent", "random", "--opponent",
         "heuristics", "--battles", "3", "--workers", "2", "--json", "--replays", str(tmp_path / "replays"),
     )  # fmt: skip
     output, errors = running.communicate(timeout=500)
@@ -55,7 +62,7 @@ def test_everybody_plays_everybody_else_and_every_battle_is_written_down(tmp_pat
     bots = matrix["pairs"][-1]
     assert bots["losses"] >= 1, "SimpleHeuristics hardly ever loses to one who moves at random"
     _check_replays(tmp_path / "replays", matrix)
-    assert list((tmp_path / "tmp").glob("simul-*")) == []
+    assert list(temporary.glob("simul-*")) == []
 
 
 def _check_replays(folder: Path, matrix: dict) -> None:
@@ -78,23 +85,23 @@ def _check_replays(folder: Path, matrix: dict) -> None:
 
 
 @pytest.mark.slow  # test_play_command.py has the same sentence of the same server
-def test_a_checkpoint_of_another_layout_is_one_sentence(tmp_path):
+def test_a_checkpoint_of_another_layout_is_one_sentence(tmp_path, temporary):
     one = checkpoint(tmp_path / "one", 3)
     other = checkpoint(tmp_path / "other", 4, pokemon_spec(PokemonConfig(format="gen3randombattle")))
-    running = start(tmp_path, "--checkpoint", str(one), "--checkpoint", str(other), "--battles", "5")
+    running = start(temporary, "--checkpoint", str(one), "--checkpoint", str(other), "--battles", "5")
     _, errors = running.communicate(timeout=200)
     assert running.returncode == 2
     assert "belongs to another encoder" in errors
     assert "--run-dir" not in errors, "there is none to choose"
     assert "Traceback" not in errors
-    assert list((tmp_path / "tmp").glob("simul-*")) == []
+    assert list(temporary.glob("simul-*")) == []
 
 
 @pytest.mark.parametrize("begun_sec", [1.5, pytest.param(5.0, marks=pytest.mark.slow)])
-def test_a_terminated_evaluation_leaves_nothing(tmp_path, begun_sec):
+def test_a_terminated_evaluation_leaves_nothing(tmp_path, temporary, begun_sec):
     one = checkpoint(tmp_path / "one", 3)
-    running = start(tmp_path, "--checkpoint", str(one), "--opponent", "random", "--battles", "100000")
-    while not list((tmp_path / "tmp").glob("simul-eval-*")):
+    running = start(temporary, "--checkpoint", str(one), "--opponent", "random", "--battles", "100000")
+    while not list(temporary.glob("simul-eval-*")):
         assert running.poll() is None
         time.sleep(0.05)
     time.sleep(begun_sec)
@@ -102,6 +109,6 @@ def test_a_terminated_evaluation_leaves_nothing(tmp_path, begun_sec):
     running.send_signal(signal.SIGTERM)
     _, errors = running.communicate(timeout=200)
     assert running.returncode == 130, errors
-    assert list((tmp_path / "tmp").glob("simul-*")) == []
+    assert list(temporary.glob("simul-*")) == []
     _, alive = psutil.wait_procs(below, timeout=100)
     assert alive == []

@@ -23,7 +23,7 @@ from simul.env_worker.games.pokemon.simulator.node import find_node
 from simul.env_worker.games.pokemon.source.source import PokemonSource
 from tests.support.battles import Table, check_accounts
 from tests.support.processes import alive
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 BUSY_OWNER = """
 import os, sys, time

@@ -21,7 +21,8 @@ from simul.env_worker.games.pokemon.showdown.play import report
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop
-from tests.support.stand import PATIENCE_SEC, Stand
+from tests.support.stand import Stand
+from tests.support.waiting import PATIENCE_SEC
 
 DOUBLES, VGC = "gen9randomdoublesbattle", "gen9championsvgc2026regmb"
 

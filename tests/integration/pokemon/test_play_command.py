@@ -25,7 +25,7 @@ from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from tests.support.checkpoints import write_checkpoint
 from tests.support.showdown import on_loop, showdown
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 SPEC = pokemon_spec(PokemonConfig())
 

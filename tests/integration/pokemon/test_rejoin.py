@@ -18,7 +18,7 @@ from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.replays import log_of
 from tests.support.showdown import on_loop, showdown
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 
 class Mishap(StopFlag):

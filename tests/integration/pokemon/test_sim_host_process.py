@@ -16,7 +16,7 @@ from simul.env_worker.games.pokemon.simulator.host import HostDied, SimHost
 from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.support.processes import alive
 from tests.support.sim_hosts import GEN9, wait
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 
 def start_one(host, battle, battle_format=GEN9, **keywords):

@@ -15,7 +15,7 @@ from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.messages import ABORTED, GREEDY, RECORD, START, TERMINATED, TRUNCATED
 from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
 from tests.support.battles import Table, check_accounts, make_source, played, seated
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 
 def test_self_play_to_the_end():

@@ -24,7 +24,7 @@ from simul.env_worker.games.pokemon.simulator.node import find_node
 from simul.env_worker.games.pokemon.source.source import PokemonSource
 from tests.support.battles import Table, check_accounts, make_source
 from tests.support.showdown import showdown
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 WEBSOCKET = PokemonConfig(transport="websocket", host_timeout_sec=100.0)
 

@@ -22,7 +22,7 @@ from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.base.replays import Replay, actions_of, read_replay
 from simul.env_worker.games.loading import game_spec, turn_game
 from tests.support.checkpoints import write_checkpoint
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 ENGINE = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'gtp_engine.py'}"
 

@@ -18,7 +18,7 @@ from simul.common.launch.monitoring.accounting import imbalances
 from simul.common.launch.processes.run_lock import read_json
 from simul.common.nets.io import load_policy
 from simul.common.runtime.installation import ROOT
-from tests.support.faults import wait_for
+from tests.support.waiting import wait_for
 
 CONFIG = """
 game: tests.support.small_games:TicTacToe

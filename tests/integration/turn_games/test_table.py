@@ -29,7 +29,7 @@ from simul.env_worker.terminal.game_loop import GameLoop
 from simul.env_worker.terminal.players import ScriptedPlayer
 from simul.env_worker.terminal.screen import Screen
 from tests.support.checkpoints import write_checkpoint
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 COMMAND = [sys.executable, "-m", "simul.common.cli"]
 TIC_TAC_TOE = "openspiel:tic_tac_toe"

@@ -18,6 +18,7 @@ from simul.common.store.remote import Store
 from simul.learner import store_mirror
 from simul.learner.store_mirror import OK, TAKEN_OVER, UNKNOWN, UNREACHABLE
 from tests.support.stores import EVERY, SPEC, ScriptedFileSystem, make_mirror, new_run, new_url, save_checkpoint, stored
+from tests.support.waiting import wait_for
 
 PATIENCE_SEC = 60.0
 
@@ -37,13 +38,6 @@ def files():
 @pytest.fixture
 def run(tmp_path):
     return new_run(tmp_path / "run")
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + PATIENCE_SEC
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def copy(url, run, run_id=1):

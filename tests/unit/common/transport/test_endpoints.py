@@ -21,8 +21,8 @@ from simul.common.transport import (
     check_endpoint,
 )
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from tests.support.faults import wait_for
 from tests.support.sockets import receive
+from tests.support.waiting import wait_for
 
 
 def test_a_bound_ipc_endpoint_is_not_stolen(endpoint):

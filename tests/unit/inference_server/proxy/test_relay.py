@@ -14,7 +14,7 @@ import pytest
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.proxy.relay import ACCEPTS, FRAMES, Relay
 from tests.support.hostile import GREETING, READY, frame
-from tests.support.stand import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the proxy needs Unix sockets")
 NEVER = float("inf")

@@ -17,7 +17,7 @@ from simul.common.launch.cluster.messages import (
 )
 from simul.common.launch.cluster.placement import Bundle
 from tests.support.fake_agents import FakeEngine
-from tests.support.faults import wait_for
+from tests.support.waiting import wait_for
 
 HELLO = AgentHello(root="/somewhere", machine="other", facts={})
 

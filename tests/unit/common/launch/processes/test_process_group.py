@@ -35,7 +35,7 @@ from simul.common.launch.processes.role_reports import RoleReports
 from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.lifecycle import EXIT_RANK_LOST, SAVE_PATIENCE_SEC
-from tests.support.faults import wait_for
+from tests.support.waiting import wait_for
 
 
 def test_restarts_are_quick_and_back_off_below_a_second():

@@ -10,7 +10,7 @@ from simul.common.protocol.codec import encode
 from simul.common.protocol.messages import Report
 from simul.common.runtime.lifecycle import Reporter, RoleArguments
 from simul.common.transport import PushSocket
-from tests.support.faults import wait_for
+from tests.support.waiting import wait_for
 
 
 @pytest.fixture
