@@ -27,6 +27,8 @@ from simul.common.runtime.installation import CONFIGS
 # YAML 1.1 reads 3e-4 as a string; YAML 1.2 reads the number, as here.
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+
 DEFAULT_MODE = "default"  # the file without its modes
 MAX_LEVELS = 20
 MAX_SHOWN = 100  # characters of an override in an error
@@ -227,7 +229,7 @@ def _read(path: Path, problems: Problems) -> Tree:
         raise ConfigError(
             f"The configuration {path} cannot be read: {reason}{hint} Shipped by name: {', '.join(shipped)}."
         ) from None
-    loader = _Loader(text)
+    loader = _Loader(text, inspect.type_info(Config))
     try:
         tree = loader.get_single_data()
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a number of too many digits
@@ -250,11 +252,21 @@ def _read(path: Path, problems: Problems) -> Tree:
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that reads 3e-4 as a number and reports duplicate keys and keys without a space after the colon."""
+    """SafeLoader that reads 3e-4 as a number and reports duplicate keys and keys without a space after the colon.
 
-    def __init__(self, text: str) -> None:
+    Where `kind`, the type of the whole document, has text, a number is the text that was written.
+    """
+
+    def __init__(self, text: str, kind: inspect.Type) -> None:
         super().__init__(text)
         self.faults: dict[int, str] = {}  # sentence by line
+        self._kind = kind
+
+    def get_single_node(self) -> yaml.Node | None:
+        node = super().get_single_node()
+        if node is not None:
+            _keep_text(node, self._kind)
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -273,6 +285,32 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def _keep_text(node: yaml.Node, kind: inspect.Type) -> None:
+    """Numbers below `node` become text where `kind` is text: `name: 2048`."""
+    if isinstance(node, yaml.MappingNode) and isinstance(kind, inspect.StructType):
+        fields = {field.name: field.type for field in kind.fields}
+        for key, value in node.value:
+            if key.value == "modes" and isinstance(value, yaml.MappingNode):
+                for _, settings in value.value:
+                    _keep_text(settings, kind)
+            elif key.value in fields:
+                _keep_text(value, fields[key.value])
+    elif isinstance(node, yaml.SequenceNode) and isinstance(kind, inspect.VarTupleType):
+        for item in node.value:
+            _keep_text(item, kind.item_type)
+    elif isinstance(node, yaml.ScalarNode) and isinstance(kind, inspect.StrType) and node.tag in _NUMBERS:
+        node.tag = "tag:yaml.org,2002:str"
+
+
+def _type_at(path: str) -> inspect.Type:
+    """The type of the value at a dotted key; that of any value for a key that does not exist."""
+    kind: inspect.Type = inspect.type_info(Config)
+    for name in path.split("."):
+        fields = {field.name: field.type for field in kind.fields} if isinstance(kind, inspect.StructType) else {}
+        kind = fields.get(name, inspect.AnyType())
+    return kind
+
+
 _Loader.yaml_implicit_resolvers = {  # no key takes a date: run_dir: 2026-11-22 is text
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -285,7 +323,7 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
     if not equals or not path:
         problems[_shown(override)] = "expected KEY=VALUE, for example learner.clip=0.1"
         return
-    loader = _Loader(text)
+    loader = _Loader(text, _type_at(path))
     try:
         value = loader.get_single_data()
     except (yaml.YAMLError, ValueError) as error:

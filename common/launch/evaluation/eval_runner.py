@@ -52,9 +52,6 @@ def evaluate(
         raise ConfigError("--games and --workers must be at least 1.")
     bots = [opponent_kind(name, SCRIPTED) for name in opponents]
     folders = [newest_checkpoint(checkpoint) for checkpoint in checkpoints]
-    for named, option in ((bots, "--opponent"), (folders, "--checkpoint")):
-        if len(set(named)) < len(named):
-            raise ConfigError(f"{option} names the same one twice.")
     config = config_of(folders[0], overrides) if folders else _config_of_bots(game, bots, overrides)
     _check_game(config, len(folders), bots, game)
     each = ["--greedy"]
@@ -63,7 +60,7 @@ def evaluate(
     served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
     contestants = [
         *(Contestant(label, policy=policy) for label, policy in zip(checkpoint_labels(folders), served)),
-        *(Contestant(bot, bot=bot) for bot in bots),
+        *(Contestant(label, bot=bot) for label, bot in zip(numbered_labels(bots), bots)),
     ]
     signals = Signals()
     signals.install()
@@ -179,9 +176,15 @@ class EvalRunner:
             complain(f"{sentence}\n")
 
 
+def numbered_labels(names: Sequence[str]) -> list[str]:
+    """`random`, `random#2`: labels that differ."""
+    times = [names[: index + 1].count(name) for index, name in enumerate(names)]
+    return [f"{name}#{time}" if time > 1 else name for name, time in zip(names, times)]
+
+
 def _with_opponents(config: Config, bots: Sequence[str]) -> Config:
     """As the game is asked for its spec: it refuses opponents that it cannot have."""
-    evaluation = msgspec.structs.replace(config.evaluation, every_decisions=0, opponents=tuple(bots))
+    evaluation = msgspec.structs.replace(config.evaluation, every_decisions=0, opponents=tuple(dict.fromkeys(bots)))
     return msgspec.structs.replace(config, evaluation=evaluation)
 
 

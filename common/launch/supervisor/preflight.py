@@ -10,8 +10,9 @@ from contextlib import ExitStack
 
 import msgspec
 
+from simul.common.config.game_description import POLICIES
 from simul.common.config.run_directory import RunDir
-from simul.common.config.schema import Config
+from simul.common.config.schema import Config, OpponentsConfig
 from simul.common.config.validation import workers_words
 from simul.common.launch.processes import run_lock
 from simul.common.launch.processes.process_group import Command
@@ -103,8 +104,10 @@ def prepare_run(
     stopped: Callable[[], bool],
     *,
     elsewhere: bool = False,
-) -> None:
+) -> Config:
     """Check, write the resolved configuration and the game spec, and fetch or copy the checkpoint that it begins with.
+
+    Returns the configuration of the run: that of a game of one seat has no opponents.
 
     `elsewhere`: the roles run on other machines, where devices are and the learner fetches its checkpoints itself.
 
@@ -122,6 +125,7 @@ def prepare_run(
             say(sentence)
         config = msgspec.structs.replace(config, run_dir=str(run_dir.root))
         spec = ask_for_spec(config, command, stopped)
+        config = without_opponents(config, say) if spec.seats == 1 else config
         check_sessions(config, spec)
         try:
             if config.store and not elsewhere:
@@ -135,3 +139,19 @@ def prepare_run(
             if origin is not None:
                 origin.undo()
             raise
+    return config
+
+
+def without_opponents(config: Config, say: Callable[[str], None]) -> Config:
+    """`config` for a game of one seat. `say` gets a sentence with the opponents that are left out."""
+    shares = msgspec.structs.asdict(config.opponents)
+    others = {f"opponents.{kind}": share for kind, share in shares.items() if share and kind != POLICIES[0]}
+    given = [f"{key} {share:g}" for key, share in others.items()]
+    given += [f"evaluation.opponents {', '.join(config.evaluation.opponents)}"] * bool(config.evaluation.opponents)
+    if given:
+        say(f"the game has one seat and no opponents; left out: {'; '.join(given)}")
+    return msgspec.structs.replace(
+        config,
+        opponents=OpponentsConfig(self_play=1.0),
+        evaluation=msgspec.structs.replace(config.evaluation, opponents=()),
+    )

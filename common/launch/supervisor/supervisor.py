@@ -72,6 +72,7 @@ class Supervisor:
         self._polled_at = time.monotonic()
         self._phase = "starting"
         self._trained = False
+        self._evaluations: Evaluations | None = None  # once the run's configuration is known
         self._status_file = StatusFile(run_dir, self._say)
 
     def run(self) -> int:
@@ -114,12 +115,13 @@ class Supervisor:
         with run_lock.config_error_on_write_failure(self._run_dir):
             before, status_before = self._run_dir.read_start_files(), self._status_file.read()
         self._curves = RunCurves(self._run_dir, self._config)
-        self._evaluations = Evaluations(self._config, self._run_dir, self._curves.position.decisions, self._say)
         try:
-            prepare_run(
+            self._config = prepare_run(
                 self._config, self._run_dir, self._command, self._origin, self._say, self._poll_while_starting,
                 elsewhere=self._cluster is not None,
             )  # fmt: skip
+            decisions = self._curves.position.decisions
+            evaluations = self._evaluations = Evaluations(self._config, self._run_dir, decisions, self._say)
             if self._cluster is not None:
                 self._cluster.open(lambda: self._signals.stop, self._say)
             self._curves.serve_prometheus()
@@ -128,7 +130,7 @@ class Supervisor:
                 self._poll()
                 self._say_all(self._group.restart_dead(time.monotonic()))
                 self._move_workers(time.monotonic())
-                if result := self._evaluations.poll(self._curves.position.decisions):
+                if result := evaluations.poll(self._curves.position.decisions):
                     self._curves.add_evaluation(result)
         except StartStopped:
             pass
@@ -260,7 +262,8 @@ class Supervisor:
 
     def _shut_down(self, quiet: bool) -> bool:
         """Stop the roles in order; `quiet`: a failed start has its own sentence. True: all exited cleanly."""
-        self._evaluations.close()
+        if self._evaluations is not None:
+            self._evaluations.close()
         if not quiet:
             self._say(STOPPING if self._trained else STOPPING_EARLY)
         self._phase = "stopping"

@@ -38,7 +38,11 @@ def turn_game_source(
         make_game: builds one game, with the configured settings.
         players: the game's scripted players, by the names that its description lists; `random` is added.
     """
-    check_turn_game(make_game, config)
+    spec = check_turn_game(make_game, config)
+    shares, evaluation = msgspec.structs.asdict(config.opponents), config.evaluation
+    others = [name for name, share in shares.items() if share and name != SELF_PLAY]
+    if spec.seats == 1 and (others := [*others, *evaluation.opponents]):
+        raise ConfigError(f"The game {spec.name} has one seat and no opponents; leave {', '.join(others)} out.")
     build: Callable[..., TurnGameSource] = TurnGameSource
     if config.learner.algorithm == "alphazero":
         search = importlib.import_module("simul.env_worker.search.source")  # compiles; other games do without
@@ -64,7 +68,7 @@ def check_turn_game(make_game: Callable[[], TurnGame], config: Config) -> GameSp
     """Build a game and play to its first decision; its spec.
 
     Raises:
-        ConfigError: the game does not work, or opponents are configured that it cannot have.
+        ConfigError: the game does not work, or hides what a search would see.
     """
     try:
         game = make_game()
@@ -77,11 +81,12 @@ def check_turn_game(make_game: Callable[[], TurnGame], config: Config) -> GameSp
         raise
     except Exception as error:
         raise ConfigError(f"The game {config.game} does not work: {describe_error(error, CALLERS)}.") from error
-    shares, evaluation = msgspec.structs.asdict(config.opponents), config.evaluation
-    others = [name for name, share in shares.items() if share and name != SELF_PLAY]
-    if spec.seats == 1 and (others := [*others, *evaluation.opponents]):
-        raise ConfigError(f"The game {spec.name} has one seat and no opponents; leave {', '.join(others)} out.")
-    if spec.seats > 1 and evaluation.every_decisions and not evaluation.opponents:
+    if game.hidden_information and config.learner.algorithm == "alphazero":
+        raise ConfigError(
+            f"The game {spec.name} has hidden information, which a search would see; expected a game of perfect "
+            "information. Use the algorithm ppo, vtrace or reinforce."
+        )
+    if spec.seats > 1 and config.evaluation.every_decisions and not config.evaluation.opponents:
         raise ConfigError(
             f"The game {spec.name} has {spec.seats} seats: it is evaluated against opponents. Name some in "
             "evaluation.opponents, such as random."

@@ -33,11 +33,14 @@ class TurnGame(ABC):
 
     Attributes:
         spec: observation layout, number of actions and seats; the same for every episode.
+        hidden_information: True where a seat does not see all of the game. Search refuses such a game: it would look
+            into what is hidden.
         symmetries: ways to turn an observation, numbered from 0, the identity.
         styles: for people at a terminal: regular expressions of parts of `render` -> their style, in rich's words.
     """
 
     spec: GameSpec
+    hidden_information: bool = False
     symmetries: int = 1
     styles: ClassVar[Mapping[str, str]] = {}
 

@@ -27,7 +27,7 @@ from simul.env_worker.games.ofc.observation import encode, ofc_spec
 from simul.env_worker.games.ofc.random_draws import draw_below, draws_of
 from simul.env_worker.games.ofc.rules import Rules
 from simul.env_worker.games.ofc.scoring import HandResult, score_hand
-from simul.env_worker.games.ofc.text import STYLES, board_lines
+from simul.env_worker.games.ofc.text import STYLES, board_lines, foul_mark
 
 LONGEST_CHAIN = 20  # Fantasyland hands in a row; an episode that would go on is truncated
 _BUTTON = 0  # stream of random numbers; hand n draws from stream n, from 1
@@ -248,6 +248,7 @@ class OfcGame(TurnGame):
         for other in range(self.rules.players):
             hidden = bool(self._hidden[other]) and seat is not None and seat != other
             marks = ["button"] * (other == self._button) + ["Fantasyland"] * bool(hand.fantasy[other])
+            marks += foul_mark(hand.board[other], hidden)
             points = f"{self.points[other]:+g} points"
             lines.append(", ".join([f"seat {other}: {points}", *marks]))
             lines += board_lines(hand.board[other], hidden)
@@ -265,6 +266,7 @@ class OfcGame(TurnGame):
         for other in range(self.rules.players):
             hidden = bool(self._hidden[other]) and seat is not None and seat != other
             marks = ["button"] * (other == self._button) + ["Fantasyland"] * bool(hand.fantasy[other])
+            marks += foul_mark(hand.board[other], hidden)
             title = ", ".join([f"seat {other}: {self.points[other]:+g} points", *marks])
             discards = hand.discards[other][hand.discards[other] >= 0] if seat in (None, other) else hand.held[:0]
             holds = not self._over and other == self._seat and seat in (None, other)
@@ -275,5 +277,10 @@ class OfcGame(TurnGame):
     def _headline(self) -> str:
         if self._over:
             return "the last hand is over"
-        last = "" if self.last is None else f"; the hand before: {', '.join(f'{p:+g}' for p in self.last.points)}"
+        last = "" if self.last is None else f"; the hand before: {', '.join(_hand_results(self.last))}"
         return f"hand {self._number}, street {self.street + 1}, seat {self._seat} to act{last}"
+
+
+def _hand_results(result: HandResult) -> list[str]:
+    """Each seat's points of a hand, and whether it fouled."""
+    return [f"{points:+g}{'' if legal else ' (fouled)'}" for points, legal in zip(result.points, result.legal)]

@@ -28,7 +28,7 @@ class OpenSpielGame(TurnGame):
         self._game = game
         self._state = game.new_initial_state()
         self._informed = kind.provides_information_state_tensor
-        self._hidden = kind.information != pyspiel.GameType.Information.PERFECT_INFORMATION
+        self.hidden_information = kind.information != pyspiel.GameType.Information.PERFECT_INFORMATION
         self._sampled = kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
         shape = game.information_state_tensor_shape() if self._informed else game.observation_tensor_shape()
         image = len(shape) == 3
@@ -96,12 +96,12 @@ class OpenSpielGame(TurnGame):
 
     def shown_action(self, seat: int, action: int) -> str:
         """Nothing in a game of hidden information: OpenSpiel does not say who sees which part of an action."""
-        return "" if self._hidden else self.action_name(seat, action)
+        return "" if self.hidden_information else self.action_name(seat, action)
 
     def render(self, seat: int | None = None) -> str:
         """The game's own text; of a game without text for one seat, the whole position."""
         kind = self._game.get_type()
-        seat = seat if self._hidden else None  # the text for one seat may be the list of moves
+        seat = seat if self.hidden_information else None  # the text for one seat may be the list of moves
         if seat is not None and kind.provides_information_state_string:
             return str(self._state.information_state_string(seat))
         if seat is not None and kind.provides_observation_string:

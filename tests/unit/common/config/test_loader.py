@@ -125,7 +125,7 @@ def test_learner_defaults_depend_on_the_kind_of_game_and_every_key_that_is_set_w
         "total_decisions 1000000"
     ]
     assert config_from_tree({"game": game}, "here").learner.epochs == preset["epochs"]
-    for broken, problem in (("learner: 3", "learner: expected a section"), ("game: 3", "game: expected text")):
+    for broken, problem in (("learner: 3", "learner: expected a section"), ("game: [3]", "game: expected text")):
         path.write_text(broken)
         with pytest.raises(ConfigError, match=problem):
             load_config(path)
@@ -208,7 +208,7 @@ def test_all_problems_at_once_with_the_nearest_name(load):
         "learner: {clp: 0.2, epochs: yes, batch_steps: 2.5, clip: -1, learning_rate: .nan}\nunroll_length: 3\n",
         "workers.cout=2",
         "server.device=gpu",
-        "run_dir=3",
+        "run_dir=[3]",
         "pokemon=3",
     )
     assert problems == {
@@ -220,7 +220,7 @@ def test_all_problems_at_once_with_the_nearest_name(load):
         "unroll_length": "there is no such key; did you mean learner.unroll_length?",
         "--set workers.cout=2": "there is no such key; did you mean workers.count?",
         "--set server.device=gpu": "expected one of auto, cpu, cuda, mps, got 'gpu'",
-        "--set run_dir=3": "expected text, got 3",
+        "--set run_dir=[3]": "expected text, got [3]",
         "--set pokemon=3": "expected a section with keys such as format, teams, max_turns, got 3",
     }
 
@@ -508,6 +508,14 @@ def test_curves_evaluations_and_stores_are_checked(load, text, path, sentence):
     (line,) = str(error.value).splitlines()[1:]
     assert line.strip().startswith(f"{path}: ")
     assert sentence in line
+
+
+def test_a_number_is_the_text_that_was_written_where_text_is_expected(load):
+    settings = "game: openspiel\nopenspiel: {name: 2048}\nmodes: {other: {openspiel: {name: 1e3}}}"
+    assert load(settings).openspiel.name == "2048"
+    assert load_config("openspiel", ["openspiel.name=007"]).openspiel.name == "007"
+    with pytest.raises(ConfigError, match="expected text, got True"):
+        load_config("openspiel", ["openspiel.name=yes"])
 
 
 def test_curves_may_go_nowhere_or_everywhere(load):

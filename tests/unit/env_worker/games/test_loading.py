@@ -11,17 +11,31 @@ import pytest
 
 from simul.common.config.game_description import Game
 from simul.common.config.games.gymnasium import GymnasiumConfig
-from simul.common.config.schema import Config, WorkersConfig
+from simul.common.config.schema import Config, LearnerConfig, WorkersConfig
 from simul.common.protocol.decisions import Action
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.games.loading import SOURCE_METHODS, build_source, game_spec, worker_seed
 from simul.env_worker.games.pokemon.simulator import folder
+from tests.support.small_games import TicTacToe
 
 ROOT = Path(__file__).parents[4]
 MEMORY = "simul.env_worker.games.gymnasium.memory:MemoryEnv"
 ENVS = WorkersConfig(envs=3)
+
+
+class Cards(TicTacToe):
+    """A game that hides something."""
+
+    hidden_information = True
+
+
+def test_search_refuses_a_game_of_ones_own_that_hides_something():
+    config = Config(game=f"{__name__}:Cards", learner=LearnerConfig(algorithm="alphazero"))
+    with pytest.raises(ConfigError, match="has hidden information, which a search would see"):
+        game_spec(config)
+    assert game_spec(Config(game=config.game)).seats == 2
 
 
 class OwnSource:

@@ -10,7 +10,7 @@ from simul.common.config.game_description import Game
 from simul.common.config.games import GAMES
 from simul.common.config.opponents import SCRIPTED
 from simul.common.launch.evaluation import eval_runner
-from simul.common.launch.evaluation.eval_runner import evaluate
+from simul.common.launch.evaluation.eval_runner import evaluate, numbered_labels
 from simul.common.launch.supervisor.checkpoint_files import checkpoint_labels
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -27,13 +27,16 @@ def test_labels_of_checkpoints_are_short_and_distinct():
     [
         (["heuristic"], "no opponent 'heuristic'. Did you mean heuristics"),
         (["self"], "no opponent 'self'"),
-        (["max", "max_base_power"], "--opponent names the same one twice"),
         (["max"], "Bots play without one, two of them or more: pokemon: --opponent random --opponent "),
     ],
 )
 def test_opponents_that_cannot_play(opponents, sentence, tmp_path):
     with pytest.raises(ConfigError, match=sentence):
         evaluate([], opponents=opponents, episodes=5)
+
+
+def test_the_same_bot_twice_has_two_labels():
+    assert numbered_labels(["random", "max_base_power", "random"]) == ["random", "max_base_power", "random#2"]
 
 
 @pytest.mark.parametrize("opponents", [[], ["random", "mcts"]])

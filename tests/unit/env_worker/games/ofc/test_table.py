@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -329,6 +330,17 @@ def test_render_hides_what_a_seat_does_not_know():
     assert "seat 1 holds" in of_one
     assert "seat 1 holds" not in game.render(2)
     assert "Fantasyland" in of_one
+
+
+def test_a_fouled_board_is_marked_in_text_picture_and_the_line_of_the_next_hand():
+    game = OfcGame(Rules(players=2, hands=2, button="last", fantasyland=False))
+    game.reset(4)
+    fill(game, {0: FOULED_QUEENS, 1: PLAIN})
+    assert re.search(r"the hand before: -\d+ \(fouled\), \+\d+$", game.render().splitlines()[0])
+    game.hand.board[0], game.hand.board[1] = parse_cards(FOULED_QUEENS), parse_cards(PLAIN)
+    for shown in (game.render(), game.svg()):
+        assert re.search(r"seat 0: [^\n<]*, fouled", shown)
+        assert not re.search(r"seat 1: [^\n<]*fouled", shown)
 
 
 def test_a_picture_hides_the_same_and_shows_every_other_card():

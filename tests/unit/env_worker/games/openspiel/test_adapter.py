@@ -99,7 +99,10 @@ def test_what_cannot_be_hosted_is_one_sentence(name, parameters, says):
 
 def test_one_seat_has_no_opponents_and_several_are_evaluated_against_some():
     with pytest.raises(ConfigError, match=r"openspiel/catch has one seat and no opponents; leave random out"):
-        game_spec(config("catch", opponents=OpponentsConfig(self_play=0.5, random=0.5)))
+        build_source(
+            config("catch", opponents=OpponentsConfig(self_play=0.5, random=0.5)),
+            index=0, episodes=5, greedy=False, record=True,
+        )  # fmt: skip
     with pytest.raises(ConfigError, match=r"has 2 seats: it is evaluated against opponents"):
         game_spec(config("tic_tac_toe", evaluation=EvaluationConfig(every_decisions=10)))
     source = build_source(config("catch"), index=0, episodes=5, greedy=False, record=True)
