@@ -24,6 +24,7 @@ from safetensors.numpy import load, save
 from torch import Tensor
 
 from simul.common.runtime.lifecycle import SAVE_PATIENCE_SEC
+from simul.common.runtime.private_files import make_private_folder
 from simul.learner.ranks import Arrays, RankLostError
 
 TIMEOUT_SEC = 30.0  # of one collective: longer, and the rank that is missing counts as lost
@@ -41,7 +42,7 @@ class DistributedRanks:
         # Assigned: a cluster's scheduler may have named the interface to other machines.
         os.environ["GLOO_SOCKET_IFNAME"] = interface = loopback_interface()
         os.environ["NCCL_SOCKET_IFNAME"] = f"={interface}"  # =: of exactly this name
-        meeting_point.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(meeting_point.parent)
         store = self._store = dist.FileStore(str(meeting_point), count)
         store.add("here", 1)
         self._wait_until(lambda: store.add("here", 0) >= count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +12,12 @@ import msgspec
 from simul.common.config.schema import NetworkConfig
 from simul.common.protocol.errors import CheckpointError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.private_files import open_regular, read_regular
 
 WEIGHTS_FILE = "weights.safetensors"
 OPTIMIZER_FILE = "optimizer.safetensors"
 META_FILE = "meta.json"
+META_BYTES = 16 << 20
 
 
 class CheckpointMeta(msgspec.Struct, frozen=True):
@@ -50,13 +53,13 @@ def checkpoint_folders(folder: Path) -> list[Path]:
 
 def file_hash(file: Path) -> str:
     """SHA-256 of a file, read in pieces. Raises OSError."""
-    with file.open("rb") as opened:
+    with os.fdopen(open_regular(file), "rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def decode_meta(folder: Path) -> CheckpointMeta:
     """meta.json of a checkpoint. Raises OSError, msgspec.DecodeError, UnicodeDecodeError."""
-    return msgspec.json.decode((folder / META_FILE).read_bytes(), type=CheckpointMeta)
+    return msgspec.json.decode(read_regular(folder / META_FILE, META_BYTES), type=CheckpointMeta)
 
 
 def read_meta(folder: Path) -> CheckpointMeta:

@@ -18,14 +18,23 @@ import yaml
 from simul.common.config.schema import Config
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.private_files import (
+    check_private_folder,
+    is_private_folder,
+    make_private_folder,
+    read_regular,
+)
 from simul.common.transport import ClientKeys, ServerKeys, client_keys, connectable, server_keys
 
 IPC_PATH_LIMIT = 90  # libzmq takes 107 bytes; leave room for the socket's name
 STORE_CLAIM = "store.json"  # which start of the run writes to its store
+SOCKETS_FILE = "sockets-folder"  # path of the sockets that lie elsewhere
 FILES = (
     "config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "curves.csv", "origin",
-    STORE_CLAIM,
+    STORE_CLAIM, SOCKETS_FILE,
 )  # fmt: skip
+SOCKETS = "sockets"
+MAX_PATH_BYTES = 4096
 TCP_BASE_PORT = 17650  # where ipc does not exist (Windows)
 ADDRESSES = "addresses.json"
 KEYS = "keys"
@@ -69,8 +78,8 @@ class RunDir:
         self._check_kinds()
         try:
             for folder in (self.root, self.checkpoints, self.logs):
-                folder.mkdir(parents=True, exist_ok=True)
-            self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._make_sockets()
             if not (self.root / "token").exists():
                 self._make_token()
         except OSError as error:
@@ -81,7 +90,7 @@ class RunDir:
 
     def _check_kinds(self) -> None:
         """Raises ConfigError for a folder at the path of a file, or a file at the path of a folder."""
-        for folder in (self.root, self.checkpoints, self.logs, self.sockets):
+        for folder in (self.root, self.checkpoints, self.logs, self.root / SOCKETS):
             if os.path.exists(folder) and not os.path.isdir(folder):
                 raise ConfigError(f"{folder} is a file; expected a folder. Move it away, or choose another --run-dir.")
         for name in FILES:
@@ -92,12 +101,16 @@ class RunDir:
 
     def remove(self) -> None:
         """Remove the directory; what cannot be removed stays."""
-        shutil.rmtree(self.sockets, ignore_errors=True)
+        self.remove_sockets()
         shutil.rmtree(self.root, ignore_errors=True)
 
     def remove_sockets(self) -> None:
         """Remove the sockets and their locks, after all roles have stopped."""
-        shutil.rmtree(self.sockets, ignore_errors=True)
+        with contextlib.suppress(OSError, ConfigError):  # none, or not of this user
+            sockets = self.sockets
+            check_private_folder(sockets)
+            shutil.rmtree(sockets, ignore_errors=True)
+            (self.root / SOCKETS_FILE).unlink(missing_ok=True)
 
     def endpoint(self, name: str, index: int = 0) -> str:
         """ZeroMQ endpoint at which to reach the socket called `name`: data, own, unrolls, weights, status or control.
@@ -256,12 +269,44 @@ class RunDir:
 
     @property
     def sockets(self) -> Path:
-        """Directory of the sockets: inside, or in the temporary folder where the path would be too long for ipc."""
-        inside = self.root / "sockets"
-        if len(str(inside)) <= IPC_PATH_LIMIT:
-            return inside
-        name = hashlib.sha256(str(self.root).encode()).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"simul-{os.getuid()}-{name}"
+        """Directory of the sockets: inside, or in the temporary folder where the path would be too long for ipc.
+
+        Raises ConfigError where the one in the temporary folder was not made yet, or others may enter it.
+        """
+        if self._holds_sockets:
+            return self.root / SOCKETS
+        folder = self._recorded_sockets()
+        if folder is None:
+            raise ConfigError(f"{self.root} has no folder for sockets: no run was started there.")
+        if folder.exists():
+            check_private_folder(folder)
+        return folder
+
+    @property
+    def _holds_sockets(self) -> bool:
+        return len(str(self.root / SOCKETS)) <= IPC_PATH_LIMIT
+
+    def _make_sockets(self) -> None:
+        """Make the directory of the sockets, or take the one of the last start. Raises ConfigError, OSError."""
+        if self._holds_sockets:
+            make_private_folder(self.root / SOCKETS)
+            return
+        folder = self._recorded_sockets()
+        if folder is None or not folder.exists() or not is_private_folder(folder):
+            folder = Path(tempfile.mkdtemp(prefix=self._sockets_prefix))
+            self.write(SOCKETS_FILE, str(folder).encode(), mode=0o600)
+
+    def _recorded_sockets(self) -> Path | None:
+        """The folder in the temporary folder. Its name has this directory's hash: the file may be anybody's."""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            folder = Path(read_regular(self.root / SOCKETS_FILE, MAX_PATH_BYTES).decode())
+            if folder.is_absolute() and ".." not in folder.parts and folder.name.startswith(self._sockets_prefix):
+                return folder
+        return None
+
+    @property
+    def _sockets_prefix(self) -> str:
+        return f"simul-sockets-{hashlib.sha256(str(self.root).encode()).hexdigest()[:16]}-"
 
 
 def is_run_token(shown: str, token: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import stat
 import sys
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
@@ -67,11 +68,26 @@ def endpoint_files(endpoint: str) -> tuple[str, ...]:
 
 
 def make_endpoint_folder(endpoint: str) -> None:
-    """Create the folder of an ipc path with mode 0700. Raises ConfigError."""
+    """Create the folder of an ipc path with mode 0700. Raises ConfigError, also where others may exchange its files."""
+    folder = Path(endpoint.removeprefix("ipc://")).parent
     try:
-        Path(endpoint.removeprefix("ipc://")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _refuse_writable(folder)
     except OSError as error:
         raise ConfigError(f"The endpoint {endpoint} cannot be made: {error.strerror}.") from None
+
+
+def _refuse_writable(folder: Path) -> None:
+    """Raises ConfigError for a folder of another user, or one where everybody may exchange the sockets."""
+    if sys.platform == "win32":
+        return
+    found = folder.stat()
+    writable = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
+    if writable or found.st_uid not in (0, os.geteuid()):
+        raise ConfigError(
+            f"The folder {folder} is another user's, or everybody may write to it: somebody else may take its sockets. "
+            "Choose another endpoint, or make it yours with mode 0700."
+        )
 
 
 def lock_ipc(endpoint: str) -> int:

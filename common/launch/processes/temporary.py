@@ -15,10 +15,12 @@ import psutil
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes import run_lock
 from simul.common.launch.processes.run_lock import ProcessIdentity
+from simul.common.runtime.private_files import is_own_folder, read_regular
 
 ANY_KIND = "simul-"
 NODE_KIND = "simul-node-"  # of agents: their processes may outlive them, and save
 KEPT = "kept-"  # prefix of a run directory whose checkpoints the store may lack; no later process removes it
+OWNER_BYTES = 4096
 OWNERLESS_SEC = 600.0  # a younger folder without an owner file is being set up
 
 
@@ -41,7 +43,7 @@ def make_folder(prefix: str) -> Path:
 
 
 def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
-    """Remove the folders whose owners are dead; those that cannot be removed (another user's) stay.
+    """Remove this user's folders whose owners are dead. Nothing of another user is read, and no link is followed.
 
     So do those of another machine, or of another container that shares the folder for temporary files.
 
@@ -58,10 +60,14 @@ def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
     removed = []
     for folder in parent.glob(f"{ANY_KIND}*"):
         try:
-            owner = msgspec.json.decode((folder / run_lock.OWNER_FILE).read_bytes(), type=ProcessIdentity)
+            if not is_own_folder(folder):
+                continue
+            owner = msgspec.json.decode(
+                read_regular(folder / run_lock.OWNER_FILE, OWNER_BYTES, own=True), type=ProcessIdentity
+            )
             dead = owner.here and not owner.alive()
         except FileNotFoundError:
-            dead = folder.name.startswith(prefix) and folder.is_dir() and now - folder.stat().st_mtime > OWNERLESS_SEC
+            dead = folder.name.startswith(prefix) and now - folder.stat().st_mtime > OWNERLESS_SEC
         except (OSError, msgspec.DecodeError):
             continue
         if not dead or (folder.name.startswith(NODE_KIND) and _in_use(folder)):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +84,75 @@ def test_a_file_in_the_place_of_a_folder_is_named(tmp_path, name):
         pytest.skip("the temporary directory is too deep for sockets in it")
     with pytest.raises(Exception, match=rf"run/{name} is a file; expected a folder\."):
         run_dir.create()
+
+
+@pytest.fixture
+def shared():
+    """A folder that everybody may write to, as the temporary folder is."""
+    with tempfile.TemporaryDirectory(prefix="shared-") as folder:
+        os.chmod(folder, 0o1777)
+        yield Path(folder)
+
+
+@pytest.fixture
+def deep(shared, monkeypatch):
+    """A run directory whose path is too long for sockets; they lie in `shared`."""
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    with tempfile.TemporaryDirectory(prefix="deep-" + "x" * 80, dir="/tmp") as folder:
+        yield RunDir(Path(folder) / "run")
+
+
+def test_sockets_elsewhere_lie_in_a_folder_that_nobody_could_have_made_before(deep, shared):
+    deep.create()
+    sockets = deep.sockets
+    assert (sockets.parent, stat.S_IMODE(sockets.stat().st_mode)) == (shared, 0o700)
+    assert RunDir(deep.root).sockets == sockets, "roles find it"
+    deep.create()
+    assert deep.sockets == sockets
+    deep.remove_sockets()
+    deep.create()
+    assert deep.sockets != sockets
+    deep.remove()
+    assert list(shared.iterdir()) == []
+
+
+def test_a_folder_of_sockets_that_others_may_enter_is_refused_and_a_start_makes_another(deep, shared):
+    deep.create()
+    open_to_all = deep.sockets
+    open_to_all.chmod(0o777)
+    with pytest.raises(ConfigError, match="somebody else may listen there"):
+        deep.endpoint("own")
+    deep.create()
+    assert deep.sockets != open_to_all
+
+
+@pytest.mark.parametrize("folder", ["mine", "simul-sockets-0-1", "../mine"])
+def test_a_run_directory_of_somebody_else_names_no_folder_of_mine(deep, shared, folder):
+    mine = shared / "mine"
+    mine.mkdir(mode=0o700)
+    (mine / "file").touch()
+    deep.create()
+    (deep.root / "sockets-folder").write_text(str(shared / folder))
+    deep.remove_sockets()
+    assert (mine / "file").exists()
+    with pytest.raises(ConfigError, match="no folder for sockets"):
+        deep.endpoint("own")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes there")
+def test_sockets_inside_that_others_may_enter_are_refused(tmp_path):
+    run_dir = RunDir(tmp_path)
+    (tmp_path / "sockets").mkdir(mode=0o777)
+    (tmp_path / "sockets").chmod(0o777)
+    with pytest.raises(ConfigError, match="only this user may enter"):
+        run_dir.create()
+
+
+def test_a_new_run_directory_is_its_owners_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        RunDir(tmp_path / "run").create()
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "run", *(tmp_path / "run").iterdir())}
+    assert modes == {"run": 0o700, "checkpoints": 0o700, "logs": 0o700, "sockets": 0o700, "token": 0o600}

@@ -104,3 +104,23 @@ def test_of_a_killed_agent_the_directory_stays_while_a_process_has_it_and_its_ch
     assert [path.name for path in tmp_path.iterdir()] == [f"{KEPT}{learner.name}"]
     assert (tmp_path / f"{KEPT}{learner.name}" / "checkpoints" / "000000007").is_dir()
     assert not RunDir(learner).sockets.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no FIFOs and links there")
+def test_what_others_put_into_the_temporary_folder_is_neither_read_nor_removed(temporary):
+    """A FIFO as supervisor.pid stopped every command for good; a link led to a dead run's sockets."""
+    (temporary / "simul-fifo").mkdir(mode=0o700)
+    os.mkfifo(temporary / "simul-fifo" / run_lock.OWNER_FILE)
+    dead = RunDir(temporary / "dead")
+    dead.create()
+    run_lock.write_atomically(dead, run_lock.OWNER_FILE, ProcessIdentity(2**22 + 1, 1.0, run_lock.this_machine()))
+    (temporary / "simul-link").symlink_to(dead.root)
+    assert remove_leftovers(KIND, temporary, time.time()) == []
+    assert dead.sockets.exists()
+    if os.geteuid() == 0:
+        (temporary / "simul-other").mkdir(mode=0o755)
+        run_lock.write_atomically(
+            RunDir(temporary / "simul-other"), run_lock.OWNER_FILE, ProcessIdentity(2**22 + 1, 1.0)
+        )
+        os.chown(temporary / "simul-other", 65534, 65534)
+        assert remove_leftovers(KIND, temporary, time.time()) == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
@@ -43,12 +45,15 @@ def test_a_refused_start_leaves_no_run_directory_that_it_made(tmp_path, there_be
     run_dir = RunDir(tmp_path / ("a-path-too-long-for-sockets" * 3) / "run")
     if there_before:
         run_dir.root.mkdir(parents=True)
-    assert run_dir.sockets.parent != run_dir.root
+    if there_before:
+        run_dir.create()
+        assert run_dir.sockets.parent != run_dir.root
+        run_dir.remove_sockets()
     refuse = [sys.executable, "-c", "import sys; sys.stderr.write('No.'); sys.exit(2)"]
     with pytest.raises(SimulError, match=r"No\."):
         Supervisor(Config(), run_dir, make_display(True), lambda role: refuse).run()
     assert run_dir.root.exists() is there_before
-    assert not run_dir.sockets.exists()
+    assert list(Path(tempfile.gettempdir()).glob(f"{run_dir._sockets_prefix}*")) == []
 
 
 @pytest.mark.parametrize("status_before", [b"", b'{"phase": "stopped"}'])

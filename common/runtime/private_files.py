@@ -1,0 +1,75 @@
+"""Files and folders where other users may have been: opened without waiting, checked before they are used."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from pathlib import Path
+
+from simul.common.protocol.errors import ConfigError
+
+OTHERS = 0o077  # permissions of group and everybody
+
+
+def open_regular(path: Path, *, own: bool = False) -> int:
+    """A descriptor to read a regular file; never waits, as a FIFO would. Links are followed unless `own`.
+
+    Args:
+        own: the file must be of this user and no link, as in a folder that everybody may write to.
+
+    Raises OSError.
+    """
+    windows = sys.platform == "win32"
+    flags = 0 if windows else os.O_NONBLOCK | os.O_CLOEXEC | (os.O_NOFOLLOW if own else 0)
+    descriptor = os.open(path, os.O_RDONLY | flags)
+    found = os.fstat(descriptor)
+    fault = 0, ""
+    if stat.S_ISDIR(found.st_mode):
+        fault = errno.EISDIR, os.strerror(errno.EISDIR)
+    elif not stat.S_ISREG(found.st_mode):
+        fault = errno.EINVAL, "not a regular file"
+    elif own and not windows and found.st_uid != os.geteuid():
+        fault = errno.EPERM, "a file of another user"
+    if fault[0]:
+        os.close(descriptor)
+        raise OSError(*fault, str(path))
+    return descriptor
+
+
+def read_regular(path: Path, most_bytes: int, *, own: bool = False) -> bytes:
+    """The content of a regular file of at most `most_bytes`; see `open_regular`. Raises OSError."""
+    with os.fdopen(open_regular(path, own=own), "rb") as file:
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise OSError(errno.EFBIG, f"larger than {most_bytes} bytes", str(path))
+    return data
+
+
+def is_own_folder(path: Path) -> bool:
+    """Whether `path` is a folder of this user, and no link. Raises OSError where it is missing."""
+    found = path.lstat()
+    return stat.S_ISDIR(found.st_mode) and (sys.platform == "win32" or found.st_uid == os.geteuid())
+
+
+def is_private_folder(path: Path) -> bool:
+    """Whether `path` is a folder of this user, no link, that nobody else may enter. Raises OSError: it is missing."""
+    return is_own_folder(path) and (sys.platform == "win32" or not path.lstat().st_mode & OTHERS)
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder with mode 0700, or take the one that is there. Raises ConfigError for another user's, OSError."""
+    try:
+        path.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        check_private_folder(path)
+
+
+def check_private_folder(path: Path) -> None:
+    """Raises ConfigError where others own the folder or may enter it, OSError where it is missing."""
+    if not is_private_folder(path):
+        raise ConfigError(
+            f"{path} is not a folder that only this user may enter (mode 0700): somebody else may listen there. "
+            "Remove it, or choose another --run-dir."
+        )

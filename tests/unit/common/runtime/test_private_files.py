@@ -1,0 +1,45 @@
+"""What other users may have put in the place of a file is neither waited for nor read."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from simul.common.runtime.private_files import is_private_folder, read_regular
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no FIFOs, links and modes there")
+
+
+def test_a_fifo_is_no_file_and_nobody_waits_for_its_writer(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(OSError, match="not a regular file"):
+        read_regular(tmp_path / "fifo", 10)
+
+
+def test_a_file_is_read_up_to_a_bound(tmp_path):
+    (tmp_path / "file").write_bytes(b"12345")
+    assert read_regular(tmp_path / "file", 5, own=True) == b"12345"
+    with pytest.raises(OSError, match="larger than 4 bytes"):
+        read_regular(tmp_path / "file", 4)
+
+
+def test_links_are_followed_unless_the_file_must_be_ones_own(tmp_path):
+    (tmp_path / "file").write_bytes(b"1")
+    (tmp_path / "link").symlink_to("file")
+    assert read_regular(tmp_path / "link", 5) == b"1"
+    with pytest.raises(OSError, match="symbolic links"):
+        read_regular(tmp_path / "link", 5, own=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can make another user's file")
+def test_a_file_and_a_folder_of_another_user_are_not_ones_own(tmp_path):
+    (tmp_path / "file").write_bytes(b"1")
+    (tmp_path / "folder").mkdir(mode=0o700)
+    assert is_private_folder(tmp_path / "folder")
+    for name in ("file", "folder"):
+        os.chown(tmp_path / name, 65534, 65534)
+    with pytest.raises(OSError, match="another user"):
+        read_regular(tmp_path / "file", 5, own=True)
+    assert not is_private_folder(tmp_path / "folder")
