@@ -21,6 +21,7 @@ MOST_OPPONENTS = 4
 MOST_EVENTS = 3
 MOST_SHOWN = 4  # servers, or ranks of the learner
 TEXT_WIDTH = 67  # of 80 columns, beside the labels
+DECISIONS_WIDTH = 24  # of 80 columns
 USUAL_RESULTS = 2  # lines that results take beside MOST_EVENTS and MOST_PROCESSES
 LOSSES = ("policy_loss", "value_loss", "entropy")
 BARS = "▁▂▃▄▅▆▇█"
@@ -29,8 +30,7 @@ WORKER_WORDS = {"wait": "waiting", "envs": "envs", "messages": "messages", "othe
 
 def run_panel(snapshot: Snapshot) -> RenderableType:
     """The live panel of `simul up`; fits 80 x 24."""
-    minutes, seconds = divmod(int(snapshot.elapsed_sec), 60)
-    title = Text(f"Simul  {snapshot.phase} {minutes // 60}:{minutes % 60:02}:{seconds:02}", style="bold")
+    title = Text(f"Simul  {snapshot.phase} {format_clock(snapshot)}", style="bold")
     title.append(f"  {Path(snapshot.run_dir).name}", style="dim")
     if evaluation := format_evaluation(snapshot.figures):
         title.append(f"  evaluation {evaluation}")
@@ -65,7 +65,7 @@ def _figures(snapshot: Snapshot) -> Table:
         "learning rate",
         format_number(number(learner, "learning_rate"), 6),
     )
-    grid.add_row("latency", format_latency(server), "decisions", format_number(decisions_of(server)))
+    grid.add_row("latency", format_latency(server), "decisions", format_decisions(snapshot, DECISIONS_WIDTH))
     rows = [
         ("loss", format_losses(learner)),
         ("batches", format_histogram(counts(server, "batch_histogram"))),
@@ -168,7 +168,8 @@ def _name(process: ProcessFigures) -> str:
 def run_line(snapshot: Snapshot) -> str:
     """The figures in one line, for logs and pipes."""
     parts = [
-        f"{snapshot.phase} {snapshot.elapsed_sec:.0f} s",
+        f"{snapshot.phase} {clock_sec(snapshot):.0f} s",
+        f"decisions {format_decisions(snapshot)}",
         f"decisions/s {format_rate(snapshot, snapshot.decisions_per_sec)}",
         f"{episodes_of(snapshot.game)}/s {format_rate(snapshot, snapshot.battles_per_sec, 2)}",
         f"batch {format_number(mean_batch(snapshot.server), 1)}",
@@ -209,6 +210,30 @@ def format_rate(snapshot: Snapshot, rate: float | None, digits: int = 0) -> str:
     seconds = snapshot.rates_over_sec
     over = f"last {seconds:.{int(seconds < 1)}f} s" if snapshot.phase in ("training", "serving") else "this start"
     return f"{format_number(rate, digits)} ({over})"
+
+
+def clock_sec(snapshot: Snapshot) -> float:
+    """Seconds since readiness of this start; before it, since the command began."""
+    return snapshot.elapsed_sec if snapshot.phase == "starting" else snapshot.ready_sec
+
+
+def format_clock(snapshot: Snapshot) -> str:
+    """`1:06:40`, of `clock_sec`."""
+    minutes, seconds = divmod(int(clock_sec(snapshot)), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+
+
+def format_decisions(snapshot: Snapshot, width: int = 80) -> str:
+    """`193,129 (6,343 this start)`: those of the whole run, and of this start where an earlier one answered some.
+
+    `width`: where the text is longer, that of this start is shortened to `(+6,343)`, then left out.
+    """
+    started = decisions_of(snapshot.server)
+    total = format_number(max(snapshot.run_decisions, started))
+    if snapshot.run_decisions <= started:
+        return total
+    texts = (f"{total} ({started:,.0f} this start)", f"{total} (+{started:,.0f})")
+    return next((text for text in texts if len(text) <= width), total)
 
 
 def mean_batch(server: Mapping[str, Any]) -> float | None:

@@ -12,6 +12,7 @@ from rich.text import Text
 from simul.common.config.schema import ServerConfig
 from simul.common.launch.monitoring.panel import (
     format_causes,
+    format_clock,
     format_histogram,
     format_latency,
     format_number,
@@ -44,8 +45,7 @@ class ServedCheckpoint:
 
 def serve_panel(snapshot: Snapshot) -> RenderableType:
     """The live panel of `simul serve`; fits 80 x 24."""
-    minutes, seconds = divmod(int(snapshot.elapsed_sec), 60)
-    title = Text(f"Simul  {snapshot.phase} {minutes // 60}:{minutes % 60:02}:{seconds:02}", style="bold")
+    title = Text(f"Simul  {snapshot.phase} {format_clock(snapshot)}", style="bold")
     title.append(f"  {snapshot.run_dir}", style="dim")
     figures = Table.grid(padding=(0, 2))
     figures.add_column(style="cyan", no_wrap=True, width=11)

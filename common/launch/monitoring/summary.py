@@ -57,6 +57,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
     return {
         "game": config.game,
         "decisions": decisions,
+        "run_decisions": max(snapshot.run_decisions, decisions),
         "decisions_learned": number(learner, "decisions_learned_since_start"),
         "lifetime_decisions_learned": number(learner, "decisions_learned"),
         "seconds": snapshot.ready_sec,
@@ -119,6 +120,7 @@ def summary_text(summary: Mapping[str, Any]) -> str:
         f"{summary['decisions']:,.0f} decisions in {summary['seconds']:,.0f} s since this start was ready "
         f"({format_number(summary['decisions_per_sec'])}/s), mean batch {format_number(summary['mean_batch'], 1)}, "
         f"latency {format_number(latency.get('p50'))} us p50, {format_number(latency.get('p99'))} us p99",
+        *_whole_run_text(summary),
         f"{episodes_of(summary['game'])}: {battles['started']:,.0f} started, {battles['finished']:,.0f} finished, "
         f"{battles['aborted']:,.0f} aborted ({format_causes(battles['aborted_by_cause']) or 'none'})",
         f"learned: policy_version {format_number(summary['policy_version'])}, "
@@ -135,6 +137,12 @@ def summary_text(summary: Mapping[str, Any]) -> str:
         lines.append(f"search: {summary['search']}")
     lines += imbalances(summary)
     return "\n".join(lines)
+
+
+def _whole_run_text(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Of a resumed run."""
+    if summary["run_decisions"] > summary["decisions"]:
+        yield f"the whole run: {summary['run_decisions']:,.0f} decisions over all its starts"
 
 
 def _results_text(workers: Mapping[str, Any]) -> Iterator[str]:

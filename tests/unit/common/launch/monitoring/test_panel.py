@@ -150,6 +150,25 @@ def test_after_a_fault_long_values_wrap_and_labels_stay_whole():
         assert cause in text
 
 
+def test_a_resumed_run_shows_the_decisions_of_all_its_starts_and_of_this_one():
+    resumed = snapshot(server={"decisions": 6343}, run_decisions=193129.0)
+    assert "decisions       193,129 (+6,343)" in "\n".join(drawn(resumed))
+    assert "decisions 193,129 (6,343 this start)" in run_line(resumed)
+    text = summary_text(summarise(Config(), resumed))
+    assert "6,343 decisions in" in text
+    assert "the whole run: 193,129 decisions" in text
+    first = snapshot(server={"decisions": 6343}, run_decisions=6343.0)
+    assert "decisions 6,343 |" in run_line(first)
+    assert "the whole run" not in summary_text(summarise(Config(), first))
+
+
+def test_the_clock_of_training_starts_at_readiness():
+    ready = snapshot(elapsed_sec=16.2, ready_sec=0.4)
+    assert run_line(ready).startswith("training 0 s")
+    assert drawn(ready)[0].startswith("Simul  training 0:00:00")
+    assert drawn(snapshot(phase="starting", elapsed_sec=16.2, ready_sec=0.0))[0].startswith("Simul  starting 0:00:16")
+
+
 def test_a_panel_without_any_figure():
     nothing = snapshot(server={}, learner={}, workers={}, processes=[], events=[], decisions_per_sec=None)
     assert any("decisions/s  -" in line for line in drawn(nothing))
