@@ -16,19 +16,29 @@ import numpy as np
 import yaml
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, PercentFormatter
 from numpy.typing import NDArray
 
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.curve_writers import BASE_COLUMNS, CSV_NAME, read_header
+from simul.common.launch.monitoring.curves import CURVES
 from simul.common.protocol.errors import ConfigError
 
 matplotlib.use("Agg")
 
 # What is drawn where no figure is named: of these, what the runs have.
-DEFAULTS = ("evaluation/score", "episodes/return_mean", "win_rate/max_base_power", "win_rate/random",
-            "episodes/length_mean", "learner/entropy", "run/decisions_per_sec")  # fmt: skip
+DEFAULTS = ("win_rate", "evaluation/win_rate", "evaluation/score", "episodes/return_mean", "episodes/length_mean",
+            "learner/entropy", "run/decisions_per_sec")  # fmt: skip
+# Names that stand for a figure of each opponent, or the like: all of them are one panel.
+FAMILIES = frozenset(curve.rpartition("/<")[0] for curve in CURVES if curve.count("<") == 1 and curve.endswith(">"))
+TITLES = {
+    "win_rate": "win rate against each opponent, recent games",
+    "evaluation/win_rate": "evaluation: win rate against each opponent",
+}
+SELF_PLAY = "self_play"  # half of its games are won, whatever was learned
+STYLES = ("-", "--", ":", "-.")
 AXES = {"decisions": ("decisions", "decisions"), "time": ("training_sec", "training time (s)")}
+INTERVAL = "95% interval"  # of the games of one run
 BANDS = {"minmax": "min to max", "sem": "standard error"}
 FORMATS = (".png", ".svg")
 POINTS = 400  # of the mean of several runs
@@ -52,10 +62,26 @@ class Curves:
         known = np.isfinite(across) & np.isfinite(up)
         return across[known], up[known]
 
+    def interval(self, figure: str) -> tuple[Values, Values]:
+        """(low, high) of the same rows as `points`: the 95% interval of a win rate, else the figure itself."""
+        known = self.columns[figure][np.isfinite(self.columns[figure])]
+        family, _, opponent = figure.rpartition("/")
+        found = []
+        for bound in ("low", "high"):
+            values = self.columns.get(f"{family}_{bound}/{opponent}")
+            if values is None:
+                return known, known
+            rows = values[np.isfinite(self.columns[figure])]
+            found.append(np.where(np.isfinite(rows), rows, known))
+        return found[0], found[1]
+
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a picture: the mean of `runs` runs, with a band where there are several of them."""
+    """One line of a picture: a run with the interval of its figure, or the mean of `runs` runs with a band.
+
+    `colour`, `style`: numbers, the same for the lines of one opponent, and of one run; -1: of its own.
+    """
 
     label: str
     x: Values
@@ -63,6 +89,13 @@ class Line:
     low: Values
     high: Values
     runs: int
+    colour: int = -1
+    style: int = 0
+
+    @property
+    def banded(self) -> bool:
+        """Whether there is a band to draw."""
+        return bool((self.low < self.high).any())
 
 
 def plot(
@@ -70,6 +103,8 @@ def plot(
     x: str = "decisions", band: str = "minmax", say: Callable[[str], object] = lambda sentence: None,
 ) -> list[str]:  # fmt: skip
     """Draw the named figures, or the usual ones, into `out`. Returns the names that were drawn.
+
+    `win_rate` is one panel of the win rates against all opponents, likewise the other FAMILIES.
 
     Args:
         x: `decisions` or `time`.
@@ -82,18 +117,17 @@ def plot(
     if out.suffix.lower() not in FORMATS:
         raise ConfigError(f"--out {out}: expected a name that ends in {' or '.join(FORMATS)}.")
     runs = [read_curves(folder) for folder in dict.fromkeys(folder.resolve() for folder in folders)]
-    names = list(dict.fromkeys(figures)) or [name for name in DEFAULTS if _known(runs, name)]
+    names = list(dict.fromkeys(figures)) or _usual(runs)
     for name in names:
-        _check_figure(runs, name)
+        if name not in FAMILIES or not _members(runs, name):
+            _check_figure(runs, name)
         if left_out := [str(run.folder) for run in runs if not _known([run], name)]:
             say(f"{name}: left out {', '.join(left_out)}, without that figure.")
     if not names:
         raise ConfigError(f"The runs have none of the figures that are drawn by default ({', '.join(DEFAULTS)}).")
-    columns = min(len(names), 2)
-    rows = -(-len(names) // columns)
-    picture = Figure(figsize=(WIDTH * columns, HEIGHT * rows), layout="constrained")
-    for place, name in enumerate(names, 1):
-        _draw(picture.add_subplot(rows, columns, place), name, lines_of(runs, name, x, band), AXES[x][1], band)
+    picture = Figure(layout="constrained")
+    for name, axes in zip(names, _places(picture, len(names), wide_first=names[0] in TITLES)):
+        _draw(axes, name, panel_lines(runs, name, x, band), AXES[x][1], band)
     try:
         picture.savefig(out, dpi=150)
     except OSError as error:
@@ -140,8 +174,63 @@ def _configuration(folder: Path) -> str:
     return msgspec.structs.replace(config, seed=0).fingerprint()
 
 
+def _usual(runs: Sequence[Curves]) -> list[str]:
+    """DEFAULTS that the runs have. In a game of several seats self-play holds the mean return at zero: it comes last.
+
+    The score of an evaluation against opponents is the mean of win rates that are drawn.
+    """
+    names = [name for name in DEFAULTS if _known(runs, name)]
+    if "evaluation/win_rate" in names:
+        names.remove("evaluation/score")
+    if any(name.startswith("win_rate/") for run in runs for name in run.columns):
+        names.sort(key=lambda name: name == "episodes/return_mean")
+    return names
+
+
+def _members(runs: Sequence[Curves], family: str) -> list[str]:
+    """The figures `family/<name>` that the runs have, in the order of their columns; without self-play."""
+    names = dict.fromkeys(name for run in runs for name in run.columns if name.rpartition("/")[0] == family)
+    return [name for name in names if not name.endswith(f"win_rate/{SELF_PLAY}") and _has(runs, name)]
+
+
 def _known(runs: Sequence[Curves], figure: str) -> bool:
+    """Whether one of the runs has the figure, or one of its family."""
+    return _has(runs, figure) or (figure in FAMILIES and bool(_members(runs, figure)))
+
+
+def _has(runs: Sequence[Curves], figure: str) -> bool:
     return any(run.points(figure, "decisions")[0].size for run in runs)
+
+
+def _places(picture: Figure, panels: int, *, wide_first: bool) -> list[Axes]:
+    """Axes in two columns, one for a single panel. `wide_first`: the first one has a row of its own."""
+    wide = wide_first and panels > 2
+    columns = min(panels, 2)
+    cells = panels + wide
+    rows = -(-cells // columns)
+    picture.set_size_inches(WIDTH * columns, HEIGHT * rows)
+    grid = picture.add_gridspec(rows, columns)
+    first = [picture.add_subplot(grid[0, :])] if wide else []
+    rest = [picture.add_subplot(grid[cell // columns, cell % columns]) for cell in range(2 * wide, cells)]
+    return first + rest
+
+
+def panel_lines(runs: Sequence[Curves], name: str, x: str, band: str) -> list[Line]:
+    """The lines of a figure, or of all figures of its family: a colour for each, a style for each run."""
+    members = _members(runs, name) if name in FAMILIES else []
+    found = [lines_of(runs, member, x, band) for member in members]
+    if not members:
+        return lines_of(runs, name, x, band)
+    labels = list(dict.fromkeys(line.label for lines in found for line in lines))
+    return [
+        replace(
+            line, label=part if len(labels) == 1 else f"{part}, {line.label}", colour=colour,
+            style=labels.index(line.label) % len(STYLES),
+        )
+        for colour, (member, lines) in enumerate(zip(members, found))
+        for part in [member.rpartition("/")[2]]
+        for line in lines
+    ]  # fmt: skip
 
 
 def _check_figure(runs: Sequence[Curves], figure: str) -> None:
@@ -191,8 +280,7 @@ def _overlapping(group: list[Curves], figure: str, x: str) -> list[list[Curves]]
 def _line(group: Sequence[Curves], names: Sequence[str], figure: str, x: str, band: str) -> Line:
     points = [run.points(figure, x) for run in group]
     if len(group) == 1:
-        across, up = points[0]
-        return Line(names[0], across, up, up, up, 1)
+        return Line(names[0], *points[0], *group[0].interval(figure), 1)
     first, last = max(across[0] for across, _ in points), min(across[-1] for across, _ in points)
     grid = np.linspace(first, last, POINTS if last > first else 1)  # where all of them are known
     values = np.stack([np.interp(grid, across, up) for across, up in points])  # [runs, POINTS]
@@ -208,14 +296,21 @@ def _line(group: Sequence[Curves], names: Sequence[str], figure: str, x: str, ba
 
 
 def _draw(axes: Axes, figure: str, lines: Sequence[Line], x_label: str, band: str) -> None:
-    for line in lines:
+    several = any(line.runs > 1 for line in lines)
+    for number, line in enumerate(lines):
         label = f"{line.label}: mean of {line.runs} runs, band: {BANDS[band]}" if line.runs > 1 else line.label
+        label += f", band: {INTERVAL}" if line.runs == 1 and several and line.banded else ""
         marks = {"marker": "o", "markersize": 3.0} if line.x.size < 40 else {}
-        drawn = axes.plot(line.x, line.mean, label=label, linewidth=1.2, **marks)  # type: ignore[arg-type]
-        if line.runs > 1:
-            axes.fill_between(line.x, line.low, line.high, alpha=0.2, color=drawn[0].get_color(), linewidth=0)
-    axes.set_title(figure, fontsize=10)
+        colour = f"C{number if line.colour < 0 else line.colour}"
+        axes.plot(line.x, line.mean, STYLES[line.style], label=label, linewidth=1.2, color=colour, **marks)  # type: ignore[arg-type]
+        if line.banded:
+            axes.fill_between(line.x, line.low, line.high, alpha=0.2, color=colour, linewidth=0)
+    bands = f" (bands: {INTERVAL}s)" if not several and any(line.banded for line in lines) else ""
+    axes.set_title(f"{TITLES.get(figure, figure)}{bands}", fontsize=10)
     axes.set_xlabel(x_label)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    if "win_rate" in figure:
+        axes.set_ylim(0, 1)
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=7, frameon=False)
+    axes.legend(fontsize=7, edgecolor="none", framealpha=0.7)

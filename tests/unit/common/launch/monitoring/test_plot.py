@@ -10,7 +10,7 @@ from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.launch.monitoring.curve_writers import CsvWriter
 from simul.common.launch.monitoring.curves import CurveReport
-from simul.common.launch.monitoring.plot import lines_of, plot, read_curves
+from simul.common.launch.monitoring.plot import lines_of, panel_lines, plot, read_curves
 from simul.common.protocol.errors import ConfigError
 
 RETURN = "episodes/return_mean"
@@ -130,3 +130,42 @@ def test_a_row_that_is_being_written_is_not_drawn(runs):
 def test_a_configuration_that_is_no_text_makes_a_line_of_its_own(runs):
     (runs[0] / "config.yaml").write_bytes(b"seed: \xff\n")
     assert labels(runs) == ["base-1", "base-2", "fast"]
+
+
+def win_rates(rate, **others):
+    """Figures of a game of several seats, with an interval of 0.1 to both sides."""
+    rates = {"random": rate, "simple_heuristics": rate / 2, "self_play": 0.5, **others}
+    sides = (("win_rate", 0.0), ("win_rate_low", -0.1), ("win_rate_high", 0.1))
+    return {f"{family}/{name}": value + side for name, value in rates.items() for family, side in sides}
+
+
+def test_the_first_panel_has_the_win_rates_against_every_opponent_with_their_recorded_intervals(tmp_path):
+    folder = tmp_path / "two-seats"
+    folder.mkdir()
+    RunDir(folder).write_config(Config())
+    writer = CsvWriter(folder)
+    for number, rate in enumerate((0.2, 0.6)):
+        figures = {RETURN: 0.0, "learner/entropy": 1.0, "evaluation/score": 0.5, "evaluation/win_rate/random": 0.5}
+        writer.write(CurveReport(100 * number, 1.0, 1e9, figures | win_rates(rate)), 0.0)
+    writer.close()
+    names = plot([folder], [], tmp_path / "curves.svg")
+    assert names == ["win_rate", "evaluation/win_rate", "learner/entropy", RETURN], "self-play holds the return at 0"
+    lines = panel_lines([read_curves(folder)], "win_rate", "decisions", "minmax")
+    assert [line.label for line in lines] == ["random", "simple_heuristics"]
+    assert (lines[0].low.tolist(), lines[0].mean.tolist()) == ([0.1, 0.5], [0.2, 0.6])
+    assert lines[1].high.tolist() == [0.2, 0.4]
+
+
+def test_the_opponents_of_several_runs_have_a_colour_each_and_the_runs_a_style(tmp_path):
+    folders = []
+    for seed, (name, learner) in enumerate([("slow", LearnerConfig()), ("fast", LearnerConfig(learning_rate=1e-2))]):
+        folder = make_run(tmp_path, name, Config(seed=seed, learner=learner), [])
+        writer = CsvWriter(folder)
+        writer.write(CurveReport(100, 1.0, 1e9, win_rates(0.5)), 0.0)
+        writer.close()
+        folders.append(folder)
+    lines = panel_lines([read_curves(folder) for folder in folders], "win_rate", "decisions", "minmax")
+    assert [(line.label, line.colour, line.style) for line in lines] == [
+        ("random, slow", 0, 0), ("random, fast", 0, 1),
+        ("simple_heuristics, slow", 1, 0), ("simple_heuristics, fast", 1, 1),
+    ]  # fmt: skip
