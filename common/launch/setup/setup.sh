@@ -8,12 +8,20 @@ LOCK=env_worker/games/pokemon/sim_host/package-lock.json
 FALLBACK=.venv/.simul-node-fallback # present while an older Node is used because the pinned one could not be fetched
 AGAIN_MINUTES=60 # between two tries to fetch it; `make setup` itself always tries
 SIMULATOR=env_worker/games/pokemon/sim_host/node_modules/.simul-stamp
+EVERY_SEC=5 # between two lines of progress where the output is no terminal
 
 say() { printf '[setup] %s\n' "$*"; }
 fail() { printf '[setup] %s\n' "$*" >&2; exit 2; }
 
 # It includes the folder: an editable install breaks when it is moved.
 fingerprint() { { pwd; cat pyproject.toml constraints.txt "$LOCK"; } | cksum; }
+
+# step NUMBER NAME LABEL COMMAND...: one of the 3, with its progress; its output is in .venv/setup-NAME.log.
+step() {
+    number=$1 name=$2 label=$3
+    shift 3
+    sh "$(dirname "$0")/progress.sh" "$EVERY_SEC" ".venv/setup-$name.log" "step $number of 3: $label" "$@"
+}
 
 # True for `make setup` itself, false for a target that depends on it.
 asked_for() { case " ${GOALS:-setup} " in *" setup "*) ;; *) return 1 ;; esac }
@@ -58,19 +66,21 @@ make_venv() {
         >/dev/null 2>&1; then
         return
     fi
+    [ -n "${PYTHON:-}" ] || say "looking for the fastest Python"
     python=$(find_python) || exit 2
     "$python" -c 'import venv, ensurepip' >/dev/null 2>&1 || fail \
         "$python has no venv module. On Debian and Ubuntu: sudo apt-get install python3-venv; then run this again."
-    say "making the virtual environment .venv with $("$python" --version) ($python)"
     rm -rf .venv
-    "$python" -m venv .venv || fail "The virtual environment could not be made in $(pwd)/.venv (see above)."
+    mkdir .venv || fail "The folder $(pwd)/.venv cannot be made (see above)."
+    step 1 venv "making the virtual environment .venv with $("$python" --version) ($python)" \
+        "$python" -m venv .venv || fail "The virtual environment could not be made in $(pwd)/.venv (see above)."
 }
 
 install_packages() {
-    say "installing the Python packages (several minutes and 1.5 GB, or 5 where pip takes the CUDA build, the first time)"
-    quiet=
-    [ -t 1 ] || quiet=-q # on a terminal pip shows its progress
-    .venv/bin/python -m pip install --disable-pip-version-check $quiet -c constraints.txt -e '.[dev]' --config-settings editable_mode=compat || fail \
+    step 2 packages \
+        "installing the Python packages (several minutes and 1.5 GB, or 5 where pip takes the CUDA build, the first time)" \
+        .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[dev]' \
+        --config-settings editable_mode=compat || fail \
         "pip could not install the packages (see above). It needs the package index:" \
         "check the network or the proxy, then run make setup again."
 }
@@ -85,6 +95,7 @@ fi
 [ -w . ] || fail "The folder $(pwd) cannot be written. Clone Simul into a folder of yours."
 make_venv
 install_packages
-.venv/bin/python -m simul.env_worker.games.pokemon.simulator.setup_node || exit 2
+step 3 simulator "installing the simulator" .venv/bin/python -m simul.env_worker.games.pokemon.simulator.setup_node || exit 2
+cat .venv/setup-simulator.log
 fingerprint >"$STAMP"
 say "done in $(($(date +%s) - started)) s"

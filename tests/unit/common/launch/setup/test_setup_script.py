@@ -1,8 +1,9 @@
-"""`setup.sh` where everything is in place but the Node that could not be fetched."""
+"""`setup.sh` where everything is in place but the Node that could not be fetched, and the progress of its steps."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 
@@ -55,3 +56,30 @@ def setup(tmp_path):
 )  # fmt: skip
 def test_the_fetch_is_tried_again_once_an_hour_or_when_setup_is_asked_for(setup, minutes_ago, goals, tried):
     assert setup(minutes_ago, goals) is tried
+
+
+def progress(log, *command):
+    """A step that runs `command`; its lines of progress come every second."""
+    line = ["sh", str(SCRIPT.with_name("progress.sh")), "1", str(log), "step 2 of 3: packages", *command]
+    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_step_that_takes_long_says_what_it_does_and_for_how_long(tmp_path):
+    log, go = tmp_path / "log", tmp_path / "go"
+    wait = f"printf '\\033[31mCollecting torch\\n'; while [ ! -e {go} ]; do sleep 0.05; done"
+    with progress(log, "sh", "-c", wait) as step:
+        assert step.stdout.readline() == "[setup] step 2 of 3: packages\n"
+        assert re.fullmatch(r"\[setup\] step 2 of 3, \d+ s: \[31mCollecting torch\n", step.stdout.readline())
+        go.touch()
+        rest, errors = step.communicate()
+    assert (step.returncode, errors) == (0, "")
+    assert re.fullmatch(r"\[setup\] step 2 of 3: done in \d+ s", rest.splitlines()[-1])
+    assert log.read_text() == "\x1b[31mCollecting torch\n"
+
+
+def test_a_step_that_fails_shows_its_error_and_passes_its_exit_code_on(tmp_path):
+    step = progress(tmp_path / "log", "sh", "-c", "echo 'no network' >&2; exit 7")
+    _, errors = step.communicate()
+    assert step.returncode == 7
+    assert errors.startswith("no network\n[setup] step 2 of 3: failed after ")
+    assert str(tmp_path / "log") in errors
