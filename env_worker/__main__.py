@@ -26,6 +26,7 @@ from simul.common.runtime.lifecycle import (
     role_arguments,
 )
 from simul.common.transport import ClientKeys, client_keys
+from simul.env_worker.game_watch import watch_spec, watch_worker
 from simul.env_worker.games.loading import build_source, game_spec
 from simul.env_worker.source import EnvSource
 from simul.env_worker.worker import Worker
@@ -44,6 +45,7 @@ def main() -> int:
         config = arguments.run_dir.read_config()
         stop = StopFlag(arguments.parent).install()
         if options.print_spec:
+            watch_spec().start()
             with stop.interrupting():
                 spec = game_spec(config)
             sys.stdout.write(msgspec.json.encode(spec).decode() + "\n")
@@ -76,6 +78,8 @@ def _options() -> argparse.Namespace:
 def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config, stop: StopFlag, log: Logger) -> None:
     """Run one worker. Raises Stopped where a stop comes before it plays."""
     reporter = Reporter(arguments, "env_worker")
+    watch = watch_worker(arguments, reporter)
+    watch.start()
     with stop.interrupting():
         source = _source(options, arguments, config)
     server = config.server_settings(options.server)
@@ -92,13 +96,14 @@ def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config,
             client.connect(timeout_sec=60.0)
     gc.freeze()
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
-    worker = Worker(source, client, reporter, log)
+    worker = Worker(source, client, reporter, log, watch)
     try:
         worker.run(stop)
     except SimulError as error:
         reporter.send(worker.metrics(), state="failed", event=f"worker {arguments.index}: {error}")
         raise
     finally:
+        watch.stop()
         client.close()
         reporter.close()
 

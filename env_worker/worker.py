@@ -11,6 +11,7 @@ from simul.common.client.client import InferenceClient, Replies
 from simul.common.protocol.decisions import Failure
 from simul.common.runtime.lifecycle import Reporter, StopFlag, Stopped
 from simul.common.runtime.metrics import Stages
+from simul.env_worker.game_watch import GameWatch
 from simul.env_worker.source import EnvSource, SearchingSource
 
 WAIT_SEC = 0.05
@@ -22,11 +23,16 @@ STAGES = ("wait", "step", "submit", "receive", "report")
 class Worker:
     """Steps the envs of one source: one STEP message for all decisions that are ready."""
 
-    def __init__(self, source: EnvSource, client: InferenceClient, reporter: Reporter, log: Logger) -> None:
+    def __init__(
+        self, source: EnvSource, client: InferenceClient, reporter: Reporter, log: Logger,
+        watch: GameWatch | None = None,
+    ) -> None:  # fmt: skip
+        """`watch`: is told that the loop turns."""
         self._source = source
         self._client = client
         self._reporter = reporter
         self._log = log
+        self._watch = watch
         self._decisions = 0
         self._refused: dict[str, int] = {}
         self._event = ""
@@ -81,6 +87,8 @@ class Worker:
         }
 
     def _run_once(self, wait_sec: float) -> None:
+        if self._watch is not None:
+            self._watch.beat()
         stages = self._stages
         decisions = self._source.poll()
         stages.lap("step")

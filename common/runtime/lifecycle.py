@@ -33,6 +33,7 @@ STOP_SIGNAL = getattr(signal, "SIGUSR1", signal.SIGTERM)
 EXIT_ENDS_RUN = 78
 # Exit code of a learner's rank that lost another one: EX_TEMPFAIL of sysexits.h. All ranks start again together.
 EXIT_RANK_LOST = 75
+NOTICE = "simul-notice: "  # begins a sentence for the view, on stderr of a worker that is asked for the game's spec
 SAVE_PATIENCE_SEC = 600.0  # while rank 0 of a learner writes to disk, the other ranks and the supervisor wait so long
 
 
@@ -176,6 +177,11 @@ class Reporter:
         self._token = _token(arguments.run_dir)
         self._next = 0.0
         self._state = "starting"
+
+    @property
+    def state(self) -> str:
+        """Of the last report."""
+        return self._state
 
     def due(self, now: float) -> bool:
         """True when the next report is due; `now` from time.monotonic()."""

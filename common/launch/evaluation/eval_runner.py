@@ -65,7 +65,8 @@ def evaluate(
     signals = Signals()
     signals.install()
     try:
-        spec = ask_for_spec(_with_opponents(config, bots), command, lambda: signals.stop)
+        asked = _with_opponents(config, bots)
+        spec = ask_for_spec(asked, command, lambda: signals.stop, lambda line: complain(f"{line}\n"))
         seats = config.game_section.seats() or spec.seats
         if seats == 1 and len(contestants) > 1:
             raise ConfigError(f"The game {spec.name} has one seat and no opponents; name one --checkpoint.")

@@ -75,12 +75,14 @@ class RoleReports:
         """Keep a report whose figures were counted `age_sec` ago. Returns its sentences for the view, each once."""
         key = (report.role, report.index)
         before = self.last_report(key, report.run_id)
-        if before is not None and not report.metrics:  # it carries only a sentence
+        only_sentence = before is not None and not report.metrics  # of a thread beside the loop, perhaps
+        if before is not None and only_sentence:
             report = msgspec.structs.replace(report, metrics=before.metrics)
         else:
             self._counted_at[key] = now - min(max(age_sec, 0.0), OLDEST_SEC)  # bounded: another machine's clock differs
         self._lives.setdefault(key, {})[report.run_id] = report
-        self._seen_at[key, report.run_id] = now
+        if not only_sentence:
+            self._seen_at[key, report.run_id] = now
         if report.state == "ready":
             self._were_ready.add((key, report.run_id))
         listed = new_events(_events(before) if before else [], _events(report))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -23,17 +22,24 @@ from simul.common.launch.processes.role_process import kill_session, role_enviro
 from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.lifecycle import NOTICE
 
 LIMIT_SEC = 120.0
 POLL_SEC = 0.2
+MOST_NOTICE = 1000  # characters
 
 
 class StartStopped(SimulError):
     """A stop signal came before the game spec. Caught by the supervisor: a clean end."""
 
 
-def ask_for_spec(config: Config, command: Command, stopped: Callable[[], bool] = lambda: False) -> GameSpec:
+def ask_for_spec(
+    config: Config, command: Command, stopped: Callable[[], bool] = lambda: False,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> GameSpec:  # fmt: skip
     """Run `python -m simul.env_worker --print-spec` in a temporary run directory.
+
+    `say`: gets a sentence where a call of the game's code does not return.
 
     Raises:
         ConfigError, RoleDied: a sentence says what is wrong.
@@ -41,7 +47,7 @@ def ask_for_spec(config: Config, command: Command, stopped: Callable[[], bool] =
     """
     with temporary_folder("simul-spec-") as folder:
         RunDir(folder).write_config(config)
-        return _ask(folder, command, stopped)
+        return _ask(folder, command, stopped, say)
 
 
 def check_same_encoder(run_dir: RunDir, spec: GameSpec, config: Config) -> None:
@@ -78,17 +84,17 @@ def _game(config: Config) -> dict[str, Any]:
     return {"game": plain["game"], **inner}
 
 
-def _ask(folder: Path, command: Command, stopped: Callable[[], bool]) -> GameSpec:
+def _ask(folder: Path, command: Command, stopped: Callable[[], bool], say: Callable[[str], None]) -> GameSpec:
     line = [*command("env_worker"), "--run-dir", str(folder), "--parent", str(os.getpid()), "--print-spec"]
     with subprocess.Popen(
         line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=role_environment(1),
         start_new_session=sys.platform != "win32",
     ) as probe:  # fmt: skip
         try:
-            printed, errors = _communicate(probe, stopped)
+            printed, errors = _communicate(probe, stopped, say)
         finally:
             kill_session(probe)
-    words = errors.decode(errors="replace").strip()
+    words = "\n".join(line for line in _lines(errors) if not line.startswith(NOTICE)).strip()
     if probe.returncode == 2:
         raise ConfigError(words)
     if probe.returncode != 0:
@@ -100,12 +106,31 @@ def _ask(folder: Path, command: Command, stopped: Callable[[], bool]) -> GameSpe
         raise RoleDied(f"The game did not print its spec as JSON but {printed[-200:]!r}.", 1) from None
 
 
-def _communicate(probe: subprocess.Popen[bytes], stopped: Callable[[], bool]) -> tuple[bytes, bytes]:
+def _communicate(
+    probe: subprocess.Popen[bytes], stopped: Callable[[], bool], say: Callable[[str], None]
+) -> tuple[bytes, bytes]:
     """(stdout, stderr) of the finished process. Raises RoleDied, StartStopped."""
     deadline = time.monotonic() + LIMIT_SEC
+    said: list[str] = []
     while time.monotonic() < deadline:
         if stopped():
             raise StartStopped("stopped before there was a game spec")
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             return probe.communicate(timeout=POLL_SEC)
-    raise RoleDied(f"The game did not print its spec within {LIMIT_SEC:.0f} s.", 1)
+        except subprocess.TimeoutExpired as waiting:
+            notices = _notices(waiting.stderr or b"")
+            for sentence in notices[len(said) :]:
+                say(sentence)
+            said = notices
+    last = f" Its last notice: {said[-1]}." if said else ""
+    raise RoleDied(f"The game did not print its spec within {LIMIT_SEC:.0f} s.{last}", 1)
+
+
+def _lines(errors: bytes) -> list[str]:
+    return errors.decode(errors="replace").split("\n")
+
+
+def _notices(errors: bytes) -> list[str]:
+    """Whole lines that begin with NOTICE, without it and without characters that a terminal would obey."""
+    lines = [line.removeprefix(NOTICE) for line in _lines(errors)[:-1] if line.startswith(NOTICE)]
+    return ["".join(letter for letter in line if letter.isprintable())[:MOST_NOTICE] for line in lines]

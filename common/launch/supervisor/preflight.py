@@ -124,7 +124,7 @@ def prepare_run(
         for sentence in run_dir.repair():
             say(sentence)
         config = msgspec.structs.replace(config, run_dir=str(run_dir.root))
-        spec = ask_for_spec(config, command, stopped)
+        spec = ask_for_spec(config, command, stopped, say)
         config = without_opponents(config, say) if spec.seats == 1 else config
         check_sessions(config, spec)
         try:

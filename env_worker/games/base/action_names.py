@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 MOST_LISTED = 60
@@ -39,6 +40,14 @@ def listed_names(names: Mapping[int, str], about: str) -> str:
     if len(found) > MOST_LISTED:
         lines.append(f"... {len(found) - MOST_LISTED} more of {len(found)}; `list TEXT` shows those with TEXT in them")
     return "\n".join(lines)
+
+
+def help_of_names(names: Mapping[int, str]) -> str:
+    """How an action is written, in a line, with some that can be written as they stand."""
+    times = Counter(_plain(name) for name in names.values())
+    known = [name for name in names.values() if times[_plain(name)] == 1 and len(name) <= _LONGEST]
+    such_as = f", such as {_some(known)}" if known else ""
+    return f"Write an action by its name, or a part of it{such_as}; `list` shows the legal ones, {len(names)} now."
 
 
 def shortened(text: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.base.action_names import action_of_name, listed_names
+from simul.env_worker.games.base.action_names import action_of_name, help_of_names, listed_names
 
 CHANCE = -1  # acts where the next event is drawn
 
@@ -133,7 +133,7 @@ class TurnGame(ABC):
 
     def action_help(self, seat: int) -> str:
         """How a person writes an action of `seat` now, in a line."""
-        return "Write an action by its name, or a part of it; `list` shows the legal ones."
+        return help_of_names(self._action_names(seat))
 
     def list_actions(self, seat: int, about: str = "") -> str:
         """The legal actions as lines of text, of those that `about` is a part of; what `list ABOUT` prints."""

@@ -10,8 +10,10 @@ import pyspiel
 from numpy.typing import NDArray
 
 from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.base.board_text import numbered_board
 from simul.env_worker.games.base.turn_game import CHANCE, IllegalActionError, TurnGame
 
+BARE_BOARD = frozenset(".xo\n")  # of a text without coordinates
 SEED_PARAMETERS = ("rng_seed", "seed")  # of games that draw their chance events themselves
 
 
@@ -99,11 +101,17 @@ class OpenSpielGame(TurnGame):
         return "" if self.hidden_information else self.action_name(seat, action)
 
     def render(self, seat: int | None = None) -> str:
-        """The game's own text; of a game without text for one seat, the whole position."""
+        """The game's own text; of a game without text for one seat, the whole position.
+
+        A bare board, such as that of tic-tac-toe, gets the numbers of its rows and columns.
+        """
         kind = self._game.get_type()
         seat = seat if self.hidden_information else None  # the text for one seat may be the list of moves
         if seat is not None and kind.provides_information_state_string:
             return str(self._state.information_state_string(seat))
         if seat is not None and kind.provides_observation_string:
             return str(self._state.observation_string(seat))
-        return str(self._state)
+        text = str(self._state)
+        rows = text.splitlines()
+        bare = set(text) <= BARE_BOARD and len(rows) > 1 and len({len(row) for row in rows}) == 1
+        return numbered_board(rows) if bare else text

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from simul.common.protocol.errors import ConfigError, EnvError
 from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.base.board_text import numbered_board
 from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
 
 MOST_PLANES = 9  # of an observation that is shown as a board
@@ -99,7 +100,7 @@ class PettingZooGame(TurnGame):
         if array.ndim != 3 or array.shape[-1] > MOST_PLANES or not np.isin(array, (0, 1)).all():
             return np.array2string(array, threshold=LONGEST_TEXT)
         marks = np.where(array.any(-1), array.argmax(-1) + 1, 0)
-        return "\n".join(" ".join(str(mark) if mark else "." for mark in line) for line in marks.tolist())
+        return numbered_board([[str(mark) if mark else "." for mark in line] for line in marks.tolist()])
 
     def close(self) -> None:
         """Close the environment."""

@@ -137,6 +137,16 @@ def test_a_pause_of_the_supervisor_does_not_count_as_silence():
     assert state.silent_sec(("inference_server", 0), 1, 41.0) == 1.0
 
 
+def test_a_sentence_of_a_thread_beside_the_loop_does_not_end_its_silence():
+    state = RoleReports()
+    state.add_report(report(role="env_worker", decisions=5), 10.0)
+    assert state.add_report(report(role="env_worker", event="the game has not returned"), 25.0) == [
+        "the game has not returned"
+    ]
+    assert state.silent_sec(("env_worker", 0), 1, 26.0) == 16.0
+    assert state.totals("env_worker")["decisions"] == 5
+
+
 def test_the_time_that_no_figure_covers_ends_with_the_life_however_late_the_run_stops():
     state = RoleReports()
     state.add_report(report(), 10.0)

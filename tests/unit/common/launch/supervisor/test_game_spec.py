@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.supervisor.game_spec import check_same_encoder
+from simul.common.launch.supervisor.game_spec import StartStopped, ask_for_spec, check_same_encoder
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from tests.support.checkpoints import write_small_checkpoint
@@ -42,3 +43,18 @@ def test_what_was_set_otherwise_is_named(tmp_path) -> None:
     (run_dir.root / "config.yaml").write_text("game: {torn")
     with pytest.raises(ConfigError, match=r"\(test\). Choose"):
         check_same_encoder(run_dir, SPEC, Config(game="pokemon"))
+
+
+HANGS = """
+import sys, time
+print("simul-notice: the game has not returned from Mine.reset\\033[31m for 15 s: mine.py:7", file=sys.stderr)
+print("other words", file=sys.stderr, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_sentence_of_the_worker_that_is_asked_is_said_while_it_is_waited_for():
+    said: list[str] = []
+    with pytest.raises(StartStopped):
+        ask_for_spec(Config(), lambda role: [sys.executable, "-c", HANGS], stopped=lambda: bool(said), say=said.append)
+    assert said == ["the game has not returned from Mine.reset[31m for 15 s: mine.py:7"]

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from simul.env_worker.games.base.action_names import MOST_LISTED, action_of_name, listed_names, shortened
+from simul.env_worker.games.base.action_names import (
+    MOST_LISTED,
+    action_of_name,
+    help_of_names,
+    listed_names,
+    shortened,
+)
 
 NAMES = {3: "x(0,0)", 4: "x(0,1)", 10: "Bet 10", 11: "Bet 1", 12: "Fold"}
 
@@ -44,3 +50,15 @@ def test_lists_are_cut_and_say_so():
     assert len(many) == MOST_LISTED + 1
     assert many[-1].startswith(f"... {100 - MOST_LISTED} more of 100")
     assert shortened("  a ") == "'a'"
+
+
+def test_the_help_names_actions_that_can_be_written_as_they_stand():
+    names = {1: "Deal", 2: "deal", **NAMES}
+    text = help_of_names(names)
+    assert text == (
+        "Write an action by its name, or a part of it, such as x(0,0), x(0,1), Bet 10, ...; `list` shows the legal "
+        "ones, 7 now."
+    )
+    for example in text.partition("such as ")[2].partition(", ...")[0].split(", "):
+        assert names[action_of_name(names, example)] == example
+    assert "such as" not in help_of_names({1: "same", 2: "same"})

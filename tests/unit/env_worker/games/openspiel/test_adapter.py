@@ -143,7 +143,7 @@ def test_a_game_that_draws_its_own_chance_events_follows_the_seed():
 def test_people_see_the_board_and_nothing_that_is_hidden_from_their_seat():
     game = make("tic_tac_toe")
     game.apply({0: 4})
-    assert game.render(1) == game.render() == "...\n.x.\n..."
+    assert game.render(1) == game.render() == "  0 1 2\n0 . . .\n1 . x .\n2 . . ."
     assert game.shown_action(1, 0) == "o(0,0)"
     assert game.parse_action(1, "0,0") == 0
     dice = make("backgammon")

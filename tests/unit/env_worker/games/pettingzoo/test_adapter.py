@@ -165,8 +165,9 @@ def test_people_see_planes_of_zeros_and_ones_as_a_board_and_other_observations_a
         game.apply({seat: action})
     lines = game.render(1).splitlines()
     assert lines[0] == "pettingzoo/classic.connect_four_v3, player_1 observes:"
-    assert lines[-2:] == [". . . 1 . . .", ". . 2 2 . . ."]
-    assert game.render(0).splitlines()[-1] == ". . 1 1 . . ."
+    assert lines[1] == "  0 1 2 3 4 5 6"
+    assert lines[-2:] == ["4 . . . 1 . . .", "5 . . 2 2 . . ."]
+    assert game.render(0).splitlines()[-1] == "5 . . 1 1 . . ."
     hanabi = builder("classic.hanabi_v5")()
     hanabi.reset(0)
     assert "observes:\n[" in hanabi.render()
