@@ -28,6 +28,7 @@ from typing import Any, Protocol
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 
+from simul.common.launch.monitoring.callback_figures import CallbackFigures
 from simul.common.launch.monitoring.curves import CURVES, CurveReport, Position
 
 CSV_NAME = "curves.csv"
@@ -367,6 +368,10 @@ class BackgroundWriter:
         late = [f"{self._name} did not finish in time: its last reports may be missing."]
         return [*self._said(), *(late if self._thread.is_alive() else [])]
 
+    def say(self, sentence: str) -> None:
+        """A sentence of `write`, for the next call of `write` or `close` to return."""
+        self._sentences.put(sentence)
+
     def _said(self) -> list[str]:
         sentences = []
         while not self._sentences.empty():
@@ -423,13 +428,17 @@ def _what_was_raised(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error)[:500]}{where}"
 
 
-def callback_writer(name: str, function: Callable[[dict[str, Any]], object]) -> BackgroundWriter:
-    """`metrics_callback`: called with `CurveReport.as_dict`."""
+def callback_writer(
+    name: str, function: Callable[[dict[str, Any]], object], figures: CallbackFigures
+) -> BackgroundWriter:
+    """`metrics_callback`: called with `CurveReport.as_dict`; `figures` gets what it returns."""
 
     def write(report: CurveReport) -> None:
-        function(report.as_dict())
+        for words in figures.add(function(report.as_dict())):
+            writer.say(f"metrics_callback {name} {words}")
 
-    return BackgroundWriter(f"metrics_callback {name}", lambda: (write, lambda: None))
+    writer = BackgroundWriter(f"metrics_callback {name}", lambda: (write, lambda: None))
+    return writer
 
 
 def wandb_writer(root: Path, run_key: str, config: Mapping[str, Any]) -> BackgroundWriter:

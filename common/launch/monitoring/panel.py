@@ -37,7 +37,8 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     title.no_wrap, title.overflow = True, "ellipsis"
     # Rows that take the place of events; the last event stays, and processes make room.
     results = sum(len(wrap(text, TEXT_WIDTH)) for _, text in format_results(snapshot.workers))
-    more = sum(map(bool, (format_store(snapshot.learner), format_search(snapshot), snapshot.servers, snapshot.ranks)))
+    own = (format_store(snapshot.learner), format_search(snapshot), snapshot.callback_figures)
+    more = sum(map(bool, (*own, snapshot.servers, snapshot.ranks)))
     more += max(results - USUAL_RESULTS, 0)
     shown = max(MOST_EVENTS - more, 1)
     processes = max(MOST_PROCESSES - max(more - (MOST_EVENTS - 1), 0), 0)
@@ -70,6 +71,7 @@ def _figures(snapshot: Snapshot) -> Table:
         ("loss", format_losses(learner)),
         ("batches", format_histogram(counts(server, "batch_histogram"))),
         *format_results(snapshot.workers),
+        *([("callback", own)] if (own := format_callback(snapshot, TEXT_WIDTH)) else []),
         *([("search", search)] if (search := format_search(snapshot)) else []),
         *([("servers", format_servers(snapshot))] if snapshot.servers else []),
         *([("ranks", format_ranks(snapshot))] if snapshot.ranks else []),
@@ -112,6 +114,17 @@ def format_facts(workers: Mapping[str, Any], group: str = ALL_EPISODES) -> str:
     recent = counts(workers, "recent", group)
     names = [name for name in recent if name.startswith(OWN_FIGURE)]
     return ", ".join(f"{name.removeprefix(OWN_FIGURE)} {recent[name]:.3g}" for name in names)
+
+
+def format_callback(snapshot: Snapshot, width: int = 500) -> str:
+    """`mine/x 1.5, mine/y 0.2`: what `metrics_callback` returned, as many as fit into `width`; "" without."""
+    texts = [f"{name} {value:.4g}" for name, value in sorted(snapshot.callback_figures.items())]
+    shown = len(texts)
+    while len(text := ", ".join(texts[:shown]) + f", {len(texts) - shown} more" * (shown < len(texts))) > width:
+        if shown <= 1:
+            return text[:width]
+        shown -= 1
+    return text
 
 
 def format_evaluation(figures: Mapping[str, float]) -> str:
@@ -180,6 +193,7 @@ def run_line(snapshot: Snapshot) -> str:
         f"dropped {format_causes(dropped_by_cause(snapshot)) or 'nothing'}",
         *(f"{label} {text}".strip() for label, text in format_results(snapshot.workers)),
         *([f"evaluation {evaluation}"] if (evaluation := format_evaluation(snapshot.figures)) else []),
+        *([f"callback {own}"] if (own := format_callback(snapshot)) else []),
         *([f"search {search}"] if (search := format_search(snapshot)) else []),
         *([f"servers {format_servers(snapshot)}"] if snapshot.servers else []),
         *([f"ranks {format_ranks(snapshot)}"] if snapshot.ranks else []),

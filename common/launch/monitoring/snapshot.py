@@ -74,6 +74,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     counted_sec: dict[str, float] = {}  # by role: the moment of its figures, in seconds since readiness
     servers: dict[str, Metrics] = {}  # by process name, where there are several: SERVER_FIGURES of each
     ranks: dict[str, Metrics] = {}  # of the learner, likewise: RANK_FIGURES of each
+    callback_figures: dict[str, float] = {}  # the newest numbers that `metrics_callback` returned
 
 
 class RunMonitor:

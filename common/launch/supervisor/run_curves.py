@@ -10,6 +10,7 @@ import msgspec
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.launch.monitoring.callback_figures import CallbackFigures
 from simul.common.launch.monitoring.curve_writers import (
     CsvWriter,
     CurveLog,
@@ -57,6 +58,8 @@ class RunCurves:
         self._config = config
         self._recorder = CurveRecorder(read_position(run_dir))
         self._log: CurveLog | None = None
+        self._callback: CurveLog | None = None
+        self._returned = CallbackFigures()
         self._exporter: RunExporter | None = None
         self._evaluation: list[Figure] = []  # of the last one
         self._new_evaluation: list[Figure] = []  # not reported yet
@@ -88,11 +91,13 @@ class RunCurves:
         report = self._recorder.record(snapshot, self._new_evaluation, last=last)
         if report is not None:
             self._new_evaluation = []
+            report = msgspec.structs.replace(report, figures={**report.figures, **self._returned.take()})
         newest = self._recorder.last
         completed = msgspec.structs.replace(
             snapshot, run_decisions=position.decisions, training_sec=position.training_sec,
             figures={**(newest.figures if newest else {}), **{f.name: f.value for f in self._evaluation}},
-            curve_rows_lost=self._log.lost if self._log else 0,
+            callback_figures=self._returned.last,
+            curve_rows_lost=sum(log.lost for log in (self._log, self._callback) if log is not None),
         )  # fmt: skip
         return completed, report
 
@@ -101,15 +106,21 @@ class RunCurves:
         if report is None:
             return []
         self._log = self._log or CurveLog(self._make_writers())
+        self._callback = self._callback or CurveLog(self._make_callback())
         if self._exporter is not None:
             self._exporter.publish([*self._recorder.figures, *self._evaluation])
-        return self._log.write(report)
+        return [*self._log.write(report), *self._callback.write(report)]
 
     def close(self, hurry: Callable[[], bool]) -> list[str]:
         """Finish all writers."""
         if self._exporter is not None:
             self._exporter.close()
-        return self._log.close(hurry) if self._log else []
+        if self._log is None or self._callback is None:
+            return []
+        sentences = self._callback.close(hurry)
+        if (figures := self._returned.take()) and self._recorder.last is not None:  # of the last report
+            sentences += self._log.write(msgspec.structs.replace(self._recorder.last, figures=figures))
+        return [*sentences, *self._log.close(hurry)]
 
     def _make_writers(self) -> list[CurveWriter]:
         root, config = self._run_dir.root, self._config
@@ -120,10 +131,12 @@ class RunCurves:
             "wandb": lambda: wandb_writer(root, key, plain),
             "mlflow": lambda: mlflow_writer(root, key, plain),
         }
-        made = [writers[name]() for name in config.metrics]
-        if config.metrics_callback:
-            made.append(callback_writer(config.metrics_callback, load_callback(config.metrics_callback)))
-        return made
+        return [writers[name]() for name in config.metrics]
+
+    def _make_callback(self) -> list[CurveWriter]:
+        if not (name := self._config.metrics_callback):
+            return []
+        return [callback_writer(name, load_callback(name), self._returned)]
 
 
 def read_position(run_dir: RunDir) -> Position:

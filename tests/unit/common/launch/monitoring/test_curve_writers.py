@@ -14,6 +14,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from simul.common.launch.monitoring import curve_writers as module
+from simul.common.launch.monitoring.callback_figures import CallbackFigures
 from simul.common.launch.monitoring.curve_writers import (
     MOST_QUEUED,
     MOST_WAITING,
@@ -190,7 +191,7 @@ def test_tensorboard_hides_rows_beyond_the_place_where_a_start_goes_on(tmp_path)
 
 def test_a_callback_gets_every_report_as_plain_values_and_is_waited_for(tmp_path):
     got = []
-    writer = callback_writer("mine:callback", got.append)
+    writer = callback_writer("mine:callback", got.append, CallbackFigures())
     for step in (10, 20):
         assert writer.write(report(step, learner__kl=0.5), 0.0) == []
     assert writer.close(lambda: False) == []
@@ -206,7 +207,7 @@ def test_a_callback_that_raises_is_said_once_and_gets_no_more(tmp_path):
         if len(got) == 2:
             raise RuntimeError("no room in the database")
 
-    writer = callback_writer("mine:callback", callback)
+    writer = callback_writer("mine:callback", callback, CallbackFigures())
     for step in range(5):
         writer.write(report(step), 0.0)
     writer._thread.join()
@@ -221,7 +222,7 @@ def test_a_callback_that_raises_is_said_once_and_gets_no_more(tmp_path):
 
 
 def test_a_callback_that_exits_is_said_with_its_place():
-    writer = callback_writer("mine:callback", lambda each: sys.exit("no licence"))
+    writer = callback_writer("mine:callback", lambda each: sys.exit("no licence"), CallbackFigures())
     writer.write(report(1), 0.0)
     writer._thread.join()
     (said,) = writer.close(lambda: False)
@@ -237,7 +238,7 @@ def test_a_callback_that_hangs_is_said_while_the_run_trains_and_not_waited_for(m
         begun.set()
         over.wait()
 
-    writer = callback_writer("mine:callback", callback)
+    writer = callback_writer("mine:callback", callback, CallbackFigures())
     writer.write(report(1), 0.0)
     begun.wait()
     later = time.monotonic() + module.HANGS_SEC
@@ -255,7 +256,7 @@ def test_a_callback_that_hangs_is_said_while_the_run_trains_and_not_waited_for(m
 
 def test_a_callback_that_hangs_holds_nothing_up_and_loses_the_oldest_reports():
     over = threading.Event()
-    writer = callback_writer("mine:callback", lambda each: over.wait())
+    writer = callback_writer("mine:callback", lambda each: over.wait(), CallbackFigures())
     for step in range(MOST_QUEUED + 12):
         assert writer.write(report(step), 0.0) == []
     assert 10 <= writer.lost <= 12, "one or none is in the callback"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -167,6 +168,16 @@ def test_the_clock_of_training_starts_at_readiness():
     assert run_line(ready).startswith("training 0 s")
     assert drawn(ready)[0].startswith("Simul  training 0:00:00")
     assert drawn(snapshot(phase="starting", elapsed_sec=16.2, ready_sec=0.0))[0].startswith("Simul  starting 0:00:16")
+
+
+def test_numbers_of_a_callback_are_shown_as_many_as_fit():
+    few = snapshot(callback_figures={"mine/x": 1.5, "mine/y": 0.25})
+    assert any(line.startswith("callback     mine/x 1.5, mine/y 0.25") for line in drawn(few))
+    assert "| callback mine/x 1.5, mine/y 0.25 |" in run_line(few)
+    lines = drawn(snapshot(callback_figures={f"mine/number_{n}": n / 7 for n in range(100)}, servers={"s-0": {}}))
+    assert len(lines) <= 23
+    assert any(re.search(r"mine/number_0 0, .*, 9\d more *$", line) for line in lines)
+    assert "callback" not in run_line(snapshot())
 
 
 def test_a_panel_without_any_figure():
