@@ -1,4 +1,4 @@
-"""Intervals of rates. Pure."""
+"""Intervals of rates, and how an interval is written. Pure."""
 
 from __future__ import annotations
 
@@ -18,3 +18,17 @@ def wilson(wins: int, games: int, z: float = Z_95) -> tuple[float, float]:
     low = (centre - margin) / scale if wins else 0.0  # exact; rounding would leave 1e-19
     high = (centre + margin) / scale if wins < games else 1.0
     return low, high
+
+
+def format_interval(low: float, high: float) -> str:
+    """`0.9021 to 0.9487`: with two digits of its width."""
+    digits = interval_digits(low, high)
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def interval_digits(low: float, high: float) -> int:
+    """Decimal places that show two digits of the width, so that the ends of an interval differ; 2 where it has none."""
+    width = high - low
+    if not (math.isfinite(width) and width > 0):
+        return 2
+    return min(max(1 - math.floor(math.log10(width)), 0), 12)

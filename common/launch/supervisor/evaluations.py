@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import IO, Any
@@ -24,6 +24,7 @@ import psutil
 from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.launch.monitoring.intervals import format_interval, interval_digits
 from simul.common.launch.processes.role_process import kill_session, low_priority, role_environment
 
 PINNED = ".evaluating-"  # prefix of the checkpoint that is being evaluated: the learner may remove its own
@@ -139,9 +140,10 @@ class Evaluations:
             best, so_far = BestResult(score, self._measure, result), "the best so far"
             replace_best(checkpoint, msgspec.json.format(msgspec.json.encode(best)))
         else:
-            so_far = f"the best is {best.score:.3g}"
+            so_far = f"the best is {_rounded(best.score, result)}"
         result["best_score"] = best.score
-        self._say(f"evaluation of version {result['policy_version']:.0f}: {self._measure} {score:.3g}, {so_far}")
+        version = f"evaluation of version {result['policy_version']:.0f}"
+        self._say(f"{version}: {self._measure} {_score_text(result)}, {so_far}")
 
     def _read_best(self) -> BestResult | None:
         """The best of this run by the measure of its configuration; of another measure the next result is better."""
@@ -173,7 +175,7 @@ def _result(printed: Any, config: Config, checkpoint: Path, seconds: float) -> d
         return {
             **facts, "score": float(printed["mean_return"]), "games": printed["episodes"],
             "return_mean": printed["mean_return"], "return_min": printed.get("lowest_return"),
-            "return_max": printed.get("highest_return"),
+            "return_max": printed.get("highest_return"), "return_95": printed.get("t_95"),
         }  # fmt: skip
     pairs = {pair.get("second", pair.get("opponent")): pair for pair in printed.get("pairs", [printed])}
     if any(pair["win_rate"] is None for pair in pairs.values()):
@@ -188,6 +190,33 @@ def _result(printed: Any, config: Config, checkpoint: Path, seconds: float) -> d
             name: pair["standings"]["first"]["mean_score"] for name, pair in pairs.items() if "standings" in pair
         },
     }  # fmt: skip
+
+
+def _intervals(result: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """95% intervals: by opponent of the win rate, of the mean return by ""; {} where a single game has none."""
+    if "win_rate" in result:
+        return {name: (result["win_rate_low"][name], high) for name, high in result["win_rate_high"].items()}
+    return {"": tuple(result["return_95"])} if result.get("return_95") else {}
+
+
+def _rounded(score: float, result: Mapping[str, Any]) -> str:
+    """With the decimal places of the result's intervals."""
+    digits = [interval_digits(*interval) for interval in _intervals(result).values()]
+    return f"{score:.{max(digits)}f}" if digits else f"{score:.4g}"
+
+
+def _score_text(result: Mapping[str, Any]) -> str:
+    """`0.960 (95% interval 0.902 to 0.984)`; against several opponents the win rate against each with its own."""
+    score, intervals = _rounded(result["score"], result), _intervals(result)
+    if not intervals:
+        return score
+    if len(intervals) == 1:
+        return f"{score} (95% interval {format_interval(*next(iter(intervals.values())))})"
+    rates = [
+        f"{name} {result['win_rate'][name]:.{interval_digits(*each)}f}, 95% interval {format_interval(*each)}"
+        for name, each in intervals.items()
+    ]
+    return f"{score} ({'; '.join(rates)})"
 
 
 class _Child:

@@ -180,6 +180,36 @@ def test_the_learner_may_remove_the_checkpoint_that_is_evaluated(run, monkeypatc
     assert find_fault(run.best()) == ""
 
 
+def test_the_event_has_the_interval_with_digits_enough(run):
+    run.save(5)
+    run.returns = {5: {"episodes": 20, "mean_return": 487.25, "t_95": [470.123, 499.456]}}
+    assert run.result(EVERY)["score"] == 487.25
+    assert run.said[0].endswith("mean return of 20 greedy games 487 (95% interval 470 to 499), the best so far")
+
+
+def against(opponent, rate, low, high):
+    return {"opponent": opponent, "episodes": 10_000, "win_rate": rate, "wilson_95": [low, high]}
+
+
+@pytest.mark.parametrize(
+    ("printed", "says"),
+    [
+        (against("random", 0.96, 0.95598, 0.96367), "0.9600 (95% interval 0.9560 to 0.9637), the best so far"),
+        (
+            {"pairs": [against("random", 0.96, 0.95598, 0.96367), against("heuristic", 0.5, 0.4, 0.6)]},
+            "0.7300 (random 0.9600, 95% interval 0.9560 to 0.9637; heuristic 0.50, 95% interval 0.40 to 0.60), "
+            "the best so far",
+        ),
+        (against("random", 1.0, 0.963, 1.0), "1.000 (95% interval 0.963 to 1.000), the best so far"),
+    ],
+)
+def test_the_event_of_games_against_opponents_has_an_interval_for_each(run, printed, says):
+    run.save(5)
+    run.returns = {5: printed}
+    assert run.result(EVERY) is not None
+    assert run.said[0].endswith(f"games {says}")
+
+
 @pytest.mark.parametrize(
     ("program", "words"),
     [
