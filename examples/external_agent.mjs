@@ -98,6 +98,11 @@ class Game {
 	}
 }
 
+/** What WELCOME says of the server's game, without characters that a terminal would obey. */
+function served({ game, observation_dtype: dtype, observation_size: size, num_actions: actions }) {
+	return `game '${game}': observation ${dtype}[${size}], ${actions} actions`.replace(/[^\x20-\x7e]/g, '?');
+}
+
 /** Frames of the next message; null after 3 s of silence. */
 async function receive(socket) {
 	try {
@@ -122,6 +127,7 @@ async function ask(socket, hello, id, rows) {
 		if (header.type === 'ACTIONS' && header.id === id) {
 			tensors.row.forEach((row, i) => actions.set(row, tensors.action[i]));
 		} else if (header.type === 'WELCOME') {
+			if (!hello.token) console.log(served(header)); // a person sees whether it is the game that is meant
 			const forgotten = hello.token && !header.resumed;
 			hello.token = header.token;
 			if (forgotten) return null;

@@ -49,7 +49,7 @@ from simul.common.protocol.messages import (
     Welcome,
 )
 from simul.common.protocol.sample_checks import unpack_samples
-from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.specs import ASKED, GameSpec
 from simul.common.transport import Poller, RouterSocket
 from simul.inference_server.batching.batcher import Chunk
 from simul.inference_server.frontend.admission import RowAdmission
@@ -97,7 +97,7 @@ class MockServer:
 
     Args:
         spec: the game that it offers in WELCOME.
-        fingerprint: the only one accepted in HELLO; "": any.
+        fingerprint: the only one accepted in HELLO; "": any but `?`, which asks for it and is refused with it.
     """
 
     def __init__(self, spec: GameSpec, fingerprint: str = "") -> None:
@@ -150,10 +150,11 @@ class MockServer:
     def _welcome(self, hello: Hello) -> Welcome:
         if hello.protocol != PROTOCOL:
             raise ProtocolError(ERR_VERSION, f"this server speaks {PROTOCOL}; got {hello.protocol[:40]!r}")
-        if self._fingerprint and hello.spec_fingerprint != self._fingerprint:
+        wrong = bool(self._fingerprint) and hello.spec_fingerprint != self._fingerprint
+        if wrong or hello.spec_fingerprint == ASKED:
             raise ProtocolError(
                 ERR_SPEC,
-                f"this server plays {self._spec.name} with spec {self._fingerprint}; "
+                f"this server plays {self._spec.name} with spec {self._fingerprint or self._spec.fingerprint()}; "
                 f"got {hello.spec_fingerprint[:40]!r}",
             )
         client = self._client

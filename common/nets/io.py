@@ -108,6 +108,9 @@ def load_policy(path: Path | str) -> Policy:
             logits, value, state = policy(observation, mask, state)
             action = int(logits.argmax())
 
+    The logits, float32 [1, A], are masked: those of illegal actions are -inf, so argmax and a draw from their softmax
+    are legal actions. Where the mask allows no action, all are -inf, and softmax is NaN.
+
     Raises:
         CheckpointError: the checkpoint is missing or damaged, or its network no longer fits.
     """

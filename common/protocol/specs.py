@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 WireDtype = Literal["float16", "float32", "uint8"]
+ASKED = "?"  # in HELLO, a fingerprint that asks for the server's own
 # Fields added later: in the fingerprint only where they are used.
 _LATER = ("observation_shape", "observation_axes", "action_planes", "action_cells")
 

@@ -66,6 +66,7 @@ def test_a_server_is_shown_and_played_with(capsys):
             "rows_per_step 4096", "PING: ", "START: action ", "STEP: action ", "END: acknowledged", "All is well",
         ):  # fmt: skip
             assert words.count(said) == 2, said
+        assert words.count("which it was asked for: check that the game below is the one that your client plays") == 1
         deadline = time.monotonic() + PATIENCE_SEC
         while stand.server.metrics()["clients"] and time.monotonic() < deadline:
             time.sleep(0.01)

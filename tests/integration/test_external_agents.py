@@ -71,7 +71,9 @@ def _play(command: list[str]) -> None:
             [*command, stand.run_dir.endpoint("data")], capture_output=True, text=True, timeout=100, cwd=ROOT
         )
         assert done.returncode == 0, done.stderr
-        games = int(done.stdout.split(" games, ")[0])
+        first, last = done.stdout.splitlines()
+        assert first == "game 'gymnasium/CartPole-v1': observation float32[4], 2 actions"
+        games = int(last.split(" games, ")[0])
         wait_for(lambda: "closed" in stand.server.metrics()["sessions_ended"])  # by its CLOSE
         metrics = stand.server.metrics()
         assert games >= 20
@@ -159,7 +161,8 @@ ACTIONS = {"type": "ACTIONS", "id": 1, "tensors": {"row": [0], "action": [1]}}
 
 
 def welcome(resumed: bool) -> dict:
-    return {"type": "WELCOME", "token": "t2", "resumed": resumed}
+    spec = {"game": "toy\x1b[31m", "observation_dtype": "float32", "observation_size": 4, "num_actions": 2}
+    return {"type": "WELCOME", "token": "t2", "resumed": resumed, **spec}
 
 
 @pytest.mark.parametrize(
@@ -173,9 +176,11 @@ def welcome(resumed: bool) -> dict:
     ],
     ids=["first", "slow server", "reconnected", "server forgot it", "late answer"],
 )
-def test_the_python_agent_reconnects(agent, hello: dict, lines: list, told: list[str], actions: dict) -> None:
-    socket = ScriptedSocket(*(line and dict(line) for line in lines))
+def test_the_python_agent_reconnects(agent, hello: dict, lines: list, told: list[str], actions: dict, capsys) -> None:
+    socket, first = ScriptedSocket(*(line and dict(line) for line in lines)), "token" not in hello
     assert agent.ask(socket, hello, 1, ROWS) == actions
+    shown = "game 'toy\\x1b[31m': observation float32[4], 2 actions\n"
+    assert capsys.readouterr().out == (shown if first else "")
     assert socket.told == told
     assert "token" in hello
 

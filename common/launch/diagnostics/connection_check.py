@@ -33,7 +33,7 @@ from simul.common.protocol.messages import (
     Pong,
     Welcome,
 )
-from simul.common.protocol.specs import GameSpec, WireDtype, random_observations
+from simul.common.protocol.specs import ASKED, GameSpec, WireDtype, random_observations
 from simul.common.transport import ClientKeys, DealerSocket, Poller, client_keys, connectable, explain_silence
 
 ANSWER_SEC = 3.0
@@ -111,8 +111,9 @@ class _ConnectionCheck:
         self._play(welcome)
 
     def _hello(self, fingerprint: str) -> Welcome:
+        asked = not fingerprint
         hello = Hello(
-            protocol=PROTOCOL, client="simul-connect", run_id=time.time_ns(), spec_fingerprint=fingerprint or "?"
+            protocol=PROTOCOL, client="simul-connect", run_id=time.time_ns(), spec_fingerprint=fingerprint or ASKED
         )
         answer = self._ask(hello)
         if isinstance(answer, Error) and answer.code == ERR_SPEC and not fingerprint:
@@ -122,7 +123,8 @@ class _ConnectionCheck:
             fingerprint = found.group(1)
             answer = self._ask(msgspec.structs.replace(hello, spec_fingerprint=fingerprint))
         welcome = _expected(answer, Welcome)
-        _say(f"WELCOME: protocol {welcome.protocol}, spec fingerprint {fingerprint}")
+        note = ", which it was asked for: check that the game below is the one that your client plays" if asked else ""
+        _say(f"WELCOME: protocol {welcome.protocol}, spec fingerprint {fingerprint}{note}")
         return welcome
 
     def _ping(self) -> None:

@@ -60,6 +60,12 @@ def test_a_right_client_is_answered():
     assert tell(mock, Ping())[1][0][0].code == "ERR_HELLO"
 
 
+def test_a_client_that_asks_for_the_fingerprint_is_told_it_as_by_the_server():
+    for mock, fingerprint in ((MockServer(SPEC), SPEC.fingerprint()), (MockServer(SPEC, "feed"), "feed")):
+        _, [(error, _)] = tell(mock, msgspec.structs.replace(HELLO, spec_fingerprint="?"))
+        assert (error.code, error.message) == ("ERR_SPEC", f"this server plays toy with spec {fingerprint}; got '?'")
+
+
 def test_the_golden_messages_of_a_client_are_understood():
     mock = after_hello()
     for vector in VECTORS:
