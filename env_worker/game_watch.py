@@ -33,17 +33,20 @@ class GameWatch:
     Args:
         thread: identifies the thread that calls the game.
         say: gets each sentence, in the thread of the watch.
+        close: called in that thread when it ends.
     """
 
-    def __init__(self, thread: int, say: Callable[[str], None]) -> None:
+    def __init__(self, thread: int, say: Callable[[str], None], close: Callable[[], None] = lambda: None) -> None:
         self._thread = thread
         self._say = say
+        self._close = close
         self._beat_at = time.monotonic()
         self._call: FrameType | None = None
         self._since = 0.0
         self._next_sec = LIMIT_SEC
         self._name = ""
         self._stop = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="simul-game-watch", daemon=True)
 
     def beat(self) -> None:
         """The worker's loop turned: no call of the game runs for long."""
@@ -51,11 +54,13 @@ class GameWatch:
 
     def start(self) -> None:
         """Watch from now on."""
-        threading.Thread(target=self._watch, name="simul-game-watch", daemon=True).start()
+        self._watcher.start()
 
     def stop(self) -> None:
         """Watch no longer."""
         self._stop.set()
+        if self._watcher.is_alive():
+            self._watcher.join()
 
     def look(self, now: float) -> None:
         """Compare the call of the game that runs at `now`, in seconds of time.monotonic, with that of the last look."""
@@ -80,6 +85,7 @@ class GameWatch:
     def _watch(self) -> None:
         while not self._stop.wait(LOOK_EVERY_SEC):
             self.look(time.monotonic())
+        self._close()
 
 
 def watch_worker(arguments: RoleArguments, reporter: Reporter) -> GameWatch:
@@ -91,7 +97,11 @@ def watch_worker(arguments: RoleArguments, reporter: Reporter) -> GameWatch:
             own.append(Reporter(arguments, "env_worker"))
         own[0].send({}, state=reporter.state, event=f"worker {arguments.index}: {sentence}")
 
-    return GameWatch(threading.get_ident(), say)
+    def close() -> None:
+        for each in own:
+            each.close()
+
+    return GameWatch(threading.get_ident(), say, close)
 
 
 def watch_spec() -> GameWatch:
