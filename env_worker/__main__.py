@@ -14,6 +14,7 @@ from simul.common.client.client import InferenceClient
 from simul.common.config.matchups import decode_pairings, only_bots
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.config.trust import Trust
 from simul.common.protocol.errors import ConfigError, FailingEnvError, InferenceError, SimulError
 from simul.common.runtime import logs
 from simul.common.runtime.lifecycle import (
@@ -42,15 +43,15 @@ def main() -> int:
     arguments = role_arguments(options)
     log = logs.set_up(f"simul-worker-{arguments.index}")
     try:
-        config = arguments.run_dir.read_config()
+        config, trust = arguments.run_dir.read_trusted_config()
         stop = StopFlag(arguments.parent).install()
         if options.print_spec:
             watch_spec().start()
             with stop.interrupting():
-                spec = game_spec(config)
+                spec = game_spec(config, trust)
             sys.stdout.write(msgspec.json.encode(spec).decode() + "\n")
         else:
-            _work(options, arguments, config, stop, log)
+            _work(options, arguments, config, trust, stop, log)
     except Stopped:
         return 0
     except (ConfigError, InferenceError) as error:
@@ -75,13 +76,15 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _work(options: argparse.Namespace, arguments: RoleArguments, config: Config, stop: StopFlag, log: Logger) -> None:
+def _work(
+    options: argparse.Namespace, arguments: RoleArguments, config: Config, trust: Trust, stop: StopFlag, log: Logger
+) -> None:  # fmt: skip
     """Run one worker. Raises Stopped where a stop comes before it plays."""
     reporter = Reporter(arguments, "env_worker")
     watch = watch_worker(arguments, reporter)
     watch.start()
     with stop.interrupting():
-        source = _source(options, arguments, config)
+        source = _source(options, arguments, config, trust)
     server = config.server_settings(options.server)
     client = InferenceClient(
         arguments.run_dir.own_endpoint(server.endpoint, options.server),
@@ -115,7 +118,7 @@ def _keys(run_dir: RunDir, config: Config) -> ClientKeys | None:
     return client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None
 
 
-def _source(options: argparse.Namespace, arguments: RoleArguments, config: Config) -> EnvSource:
+def _source(options: argparse.Namespace, arguments: RoleArguments, config: Config, trust: Trust) -> EnvSource:
     evaluation = options.episodes is not None
     return build_source(
         config,
@@ -126,6 +129,7 @@ def _source(options: argparse.Namespace, arguments: RoleArguments, config: Confi
         pairings=options.pairings,
         replays=options.replays,
         replay_player=options.replay_player,
+        trust=trust,
         life=0 if evaluation or config.server.deterministic else arguments.run_id,
     )
 

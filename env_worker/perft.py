@@ -13,6 +13,7 @@ from math import prod
 
 from simul.common.config.loader import load_game
 from simul.common.config.schema import Config
+from simul.common.config.trust import EVERYTHING
 from simul.common.protocol.errors import ConfigError, SimulError
 from simul.env_worker.games.base.build import check_turn_game, failures_as_sentences
 from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
@@ -63,7 +64,7 @@ def main() -> int:
 def _print_counts(config: Config, depth: int) -> None:
     if depth < 1:
         raise ConfigError(f"DEPTH is the number of actions of a sequence, at least 1; got {depth}.")
-    make_game = turn_game(config)
+    make_game = turn_game(config, EVERYTHING)  # the command line names it
     check_turn_game(make_game, config)
     with failures_as_sentences(config.game):
         game = make_game()

@@ -16,6 +16,7 @@ from msgspec.structs import replace as replace_settings
 from simul.common.config.run_directory import RunDir, address_name
 from simul.common.config.run_sockets import bind_router
 from simul.common.config.schema import Config, ServerConfig
+from simul.common.config.trust import Trust
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.devices import choose_device, choose_precision
 from simul.common.protocol.errors import ConfigError
@@ -89,14 +90,15 @@ def build_server(
 def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, log: Logger) -> ServedPolicies:
     """Load the policies onto their device; waits for the first weights."""
     run_dir = arguments.run_dir
-    config, spec = run_dir.read_config(), run_dir.read_spec()
+    config, trust = run_dir.read_trusted_config()
+    spec = run_dir.read_spec()
     config = replace_settings(config, server=config.server_settings(arguments.index))
     torch.set_num_threads(1 if config.server.deterministic else config.server.threads)
     device = choose_device(config.server.device)
     exact = config.server.deterministic and config.server.precision == "auto"
     precision = choose_precision("float32" if exact else config.server.precision, device)
     graphs = CudaGraphs(device) if device.type == "cuda" and config.server.cuda_graphs else None
-    policies = _policies(config, spec, device, precision, graphs, log)
+    policies = _policies(config, trust, spec, device, precision, graphs, log)
     link, statistics = None, Statistics()
     if checkpoint is not None:
         policies.install_checkpoint(checkpoint)
@@ -234,6 +236,7 @@ def _batcher(config: Config, policies: PolicyTable) -> Batcher:
 
 def _policies(
     config: Config,
+    trust: Trust,
     spec: GameSpec,
     device: torch.device,
     precision: torch.dtype,
@@ -253,4 +256,4 @@ def _policies(
     if graphs is not None:
         engine = partial(GraphEngine, **options, graphs=graphs, max_batch=server.max_batch, log=log)
     sizes = tuple(size for smaller, size in pairwise((0, *BUCKETS)) if smaller < config.server.max_batch)
-    return PolicyTable(spec, EngineFactory(spec, config.network, engine, sizes))
+    return PolicyTable(spec, EngineFactory(spec, config.network, engine, sizes, trust))

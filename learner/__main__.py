@@ -87,10 +87,11 @@ def main() -> int:
 def _run(arguments: RoleArguments, meeting: str, reporter: Reporter, stop: StopFlag) -> bool:
     """False where the last checkpoint could not be written."""
     run_dir = arguments.run_dir
-    config, spec = run_dir.read_config(), run_dir.read_spec()
+    config, trust = run_dir.read_trusted_config()
+    spec = run_dir.read_spec()
     torch.set_num_threads(config.learner.threads)
     device = _choose_device(config, arguments.index)
-    network = build_network(config.network, spec, seed=config.seed).to(device)
+    network = build_network(config.network, spec, seed=config.seed, trust=trust).to(device)
     if config.cluster.learner.ranks == 1:
         return _learn(arguments, config, spec, network, ALONE, reporter, stop)
     # Here, because a learner of one process has no use for torch.distributed.

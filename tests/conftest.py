@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 import pytest
 import torch
@@ -17,11 +18,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_configure(config: pytest.Config) -> None:
     """Hypothesis looks at no clock. `make test` has the same examples every time, `make test-long` looks for others.
 
-    No run of the tests sends notices to the person who runs them. Torch takes one thread in the process of the tests:
+    No run of the tests sends notices to the person who runs them, or reads the secret that signs that person's runs. Torch takes one thread in the process of the tests:
     several run at once, and threads that wait for a preempted one burn its core.
     """
     torch.set_num_threads(1)
     os.environ["SIMUL_NOTIFY"] = ""
+    state = tempfile.TemporaryDirectory(prefix="tests-state-")
+    config.add_cleanup(state.cleanup)
+    os.environ["XDG_STATE_HOME"] = state.name
     same = "not slow" in config.option.markexpr
     settings.register_profile(
         "simul", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same, print_blob=True

@@ -43,9 +43,9 @@ class ControlClient:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
-    def load(self, name: str, checkpoint: Path) -> ControlAnswer:
-        """Serve a checkpoint directory under `name`. Raises as `ask`."""
-        return self.ask(LoadPolicy(name=name, checkpoint=str(checkpoint.absolute())))
+    def load(self, name: str, checkpoint: Path, *, trust: bool = False) -> ControlAnswer:
+        """Serve a checkpoint directory under `name`; `trust`: run the class that it names. Raises as `ask`."""
+        return self.ask(LoadPolicy(name=name, checkpoint=str(checkpoint.absolute()), trust=trust))
 
     def unload(self, name: str, *, drain: bool = False) -> ControlAnswer:
         """Stop serving `name`; with `drain`, after its sessions have ended. Raises as `ask`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from simul.common.config.games import GAMES, game_called
 from simul.common.config.learner_presets import LEARNER_PRESETS, SCHEDULES
 from simul.common.config.opponents import MIX, parse_mix
 from simul.common.config.schema import Config, LearnerConfig
+from simul.common.config.trust import EVERYTHING, Trust, values_at_marked_keys
 from simul.common.config.validation import ELSEWHERE, Problems, Tree, broken_rules, check_section, describe_value
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
@@ -76,6 +78,22 @@ def load_game(name: str, overrides: Sequence[str] = ()) -> Config:
     if ":" in name:
         return config_from_tree({"game": name}, name, overrides)
     return load_config(name, overrides)
+
+
+def command_line_trust(overrides: Sequence[str], game: str = "", *, trust: bool = False) -> Trust:
+    """What a command line trusts: the values that its `--set` and its game give, with `--trust` everything.
+
+    `game`: as for `load_game`; empty: none. Problems of either are reported where the configuration is loaded.
+    """
+    if trust:
+        return EVERYTHING
+    named: Tree = {}
+    for override in overrides:
+        _override(named, override, {})
+    values = values_at_marked_keys(named)
+    with suppress(ConfigError):
+        values |= values_at_marked_keys(msgspec.to_builtins(load_game(game))) if game else frozenset()
+    return Trust(values=values)
 
 
 def _apply_mode(tree: Tree, mode: str, problems: Problems) -> None:

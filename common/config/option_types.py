@@ -26,6 +26,14 @@ def add_run(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument("--run-dir", type=path, metavar="RUN", help="the same")
 
 
+def add_trust(parser: argparse._ActionsContainer) -> None:
+    """Add `--trust`."""
+    parser.add_argument(
+        "--trust", action="store_true",
+        help="run the code and programs that the run directory, checkpoint or replay names, also where others made it",
+    )  # fmt: skip
+
+
 def named_run(options: argparse.Namespace) -> Path | None:
     """The run directory given in one of the two ways; None where there is none. Raises ConfigError for two."""
     given: list[Path] = [root for root in (options.run_named, options.run_dir) if root is not None]

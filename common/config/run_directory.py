@@ -9,13 +9,15 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 import yaml
 
+from simul.common.config.run_signature import SIGNATURE, sign, trust_in
 from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, values_to_trust
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.private_files import (
@@ -31,7 +33,7 @@ STORE_CLAIM = "store.json"  # which start of the run writes to its store
 SOCKETS_FILE = "sockets-folder"  # path of the sockets that lie elsewhere
 FILES = (
     "config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "curves.csv", "origin",
-    STORE_CLAIM, SOCKETS_FILE,
+    STORE_CLAIM, SIGNATURE, SOCKETS_FILE,
 )  # fmt: skip
 SOCKETS = "sockets"
 MAX_PATH_BYTES = 4096
@@ -227,24 +229,41 @@ class RunDir:
         except (OSError, ValueError, yaml.YAMLError):
             return False
 
-    def write_config(self, config: Config) -> None:
-        """Write the resolved configuration as config.yaml."""
+    def write_config(self, config: Config, also: Iterable[MarkedValue] = ()) -> None:
+        """Write the resolved configuration as config.yaml, and sign what it names to run: the caller trusts it.
+
+        `also`: further values that may be run here, such as the networks of checkpoints.
+        """
         text = yaml.safe_dump(msgspec.to_builtins(config), sort_keys=False)
         self.write("config.yaml", text.encode())
+        if values := values_to_trust(config).union(also):
+            self.write(SIGNATURE, sign(self.root, values), mode=0o600)
+        else:
+            (self.root / SIGNATURE).unlink(missing_ok=True)
 
     def read_config(self) -> Config:
-        """The resolved configuration."""
+        """The resolved configuration, to look at; `read_trusted_config` where what it names is run."""
         return msgspec.convert(yaml.safe_load((self.root / "config.yaml").read_text()), Config)
 
+    def read_trusted_config(self, trust: Trust = NOTHING) -> tuple[Config, Trust]:
+        """The resolved configuration, and the trust with which what it names may be run.
+
+        `trust`: what the command line trusts, beside the signature. Raises ConfigError where something is not trusted.
+        """
+        config = self.read_config()
+        known = trust_in(self.root, trust)
+        check_trust(values_to_trust(config), known, str(self.root / "config.yaml"))
+        return config, known
+
     def read_start_files(self) -> dict[str, bytes]:
-        """Contents of config.yaml and spec.json of the last start, by file name; empty in a new directory."""
-        files = (self.root / name for name in ("config.yaml", "spec.json"))
+        """Contents of config.yaml, its signature and spec.json of the last start, by name; empty in a new directory."""
+        files = (self.root / name for name in ("config.yaml", SIGNATURE, "spec.json"))
         return {file.name: file.read_bytes() for file in files if file.exists()}
 
     def restore_start_files(self, files: Mapping[str, bytes]) -> None:
         """Write back what `read_start_files` returned."""
         for name, content in files.items():
-            self.write(name, content, mode=0o600 if name == "token" else 0o666)
+            self.write(name, content, mode=0o600 if name in ("token", SIGNATURE) else 0o666)
 
     def write_spec(self, spec: GameSpec) -> None:
         """Write the game spec as spec.json."""

@@ -12,6 +12,8 @@ from msgspec import Meta, field
 from simul.common.config.games import GAMES, GamesConfig
 from simul.common.config.search import SearchConfig
 from simul.common.config.section import (
+    ArgumentsOf,
+    CodeName,
     Few,
     Many,
     NonNegative,
@@ -19,6 +21,7 @@ from simul.common.config.section import (
     Port,
     Positive,
     PositiveFloat,
+    ProgramName,
     Section,
     Share,
 )
@@ -57,8 +60,8 @@ class OpponentsConfig(Section, frozen=True):
 class NetworkConfig(Section, frozen=True):
     """The network that plays."""
 
-    name: str = "mlp_lstm"  # mlp_lstm, conv_lstm, board_resnet, a network made for the game, or module:Class
-    options: dict[str, Any] = field(default_factory=dict)  # keyword arguments of the network
+    name: CodeName = "mlp_lstm"  # mlp_lstm, conv_lstm, board_resnet, a network made for the game, or module:Class
+    options: Annotated[dict[str, Any], ArgumentsOf("network.name")] = field(default_factory=dict)  # of the network
     normalize_observations: bool = False  # to mean 0 and variance 1 over all that was learned from, clipped at 10
 
 
@@ -212,7 +215,7 @@ class Config(GamesConfig, frozen=True):
     evaluation: EvaluationConfig = EvaluationConfig()
     metrics: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ("tensorboard", "csv")  # curves go there
     prometheus_port: Port = 0  # the newest figures of the curves at 127.0.0.1:PORT/metrics; 0: off
-    metrics_callback: str = ""  # module:function of yours that gets each report of the curves
+    metrics_callback: ProgramName = ""  # module:function of yours that gets each report of the curves
     store: str = ""  # s3://bucket/run or another URL of fsspec's: checkpoints are copied there, and resumed from there
     store_milestone_decisions: Positive = 1_000_000  # the first checkpoint past each multiple stays there for good
     notice_every_decisions: NonNegative = 1_000_000  # a notice each so many, where SIMUL_NOTIFY has addresses; 0: none

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from enum import Enum
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -17,6 +18,23 @@ NonEmptyText = Annotated[str, Meta(min_length=1)]
 PositiveFloat = Annotated[float, Meta(gt=0.0)]
 NonNegativeFloat = Annotated[float, Meta(ge=0.0)]
 
+
+class Names(Enum):
+    """Marks a key whose value can name what is run; `simul.common.config.trust` says when that needs trust."""
+
+    CODE = "code"  # module:NAME; a name without a colon is one that Simul or an installed package registers
+    PROGRAM = "program"  # any value that is not empty: a command line, or always module:NAME
+
+
+class ArgumentsOf(NamedTuple):
+    """Marks the keyword arguments of what the key `callable` names."""
+
+    callable: str
+
+
+CodeName = Annotated[str, Names.CODE]
+ProgramName = Annotated[str, Names.PROGRAM]
+
 Rule = tuple[tuple[str, ...], str]  # (dotted paths that the rule reads, the first is reported; sentence)
 
 
@@ -27,8 +45,8 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RunConfig(Section, frozen=True):
     """Which game is run, and where: the keys above the sections."""
 
-    game: str = "gymnasium"  # a name of `simul.common.config.games`, or module:Class of a game of one's own
-    game_options: dict[str, Any] = {}  # keyword arguments of module:Class
+    game: CodeName = "gymnasium"  # a name of `simul.common.config.games`, or module:Class of a game of one's own
+    game_options: Annotated[dict[str, Any], ArgumentsOf("game")] = {}  # keyword arguments of module:Class
     run_dir: NonEmptyText = "runs/default"
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
     stop_after_decisions: NonNegative = 0  # 0: until Ctrl-C

@@ -39,6 +39,7 @@ def train(
     run_dir: str | Path | None = None,
     origin: str | Path | None = None,
     progress: bool = True,
+    trust: bool = False,
     **overrides: Any,
 ) -> Run:
     """Start a training run, as `simul up` does, and return at once.
@@ -49,13 +50,14 @@ def train(
         run_dir: where the run lies; default: `run_dir` of the configuration. A run that lies there is resumed.
         origin: a checkpoint or a run directory whose weights a new run begins with.
         progress: print the run's lines.
+        trust: also take weights of an `origin` that names code of others as its network.
         overrides: settings above the configuration's: `workers={"count": 2}, seed=3`.
 
     Raises:
         ConfigError: the configuration is wrong; names every problem at once.
     """
     changes = _flat(overrides)
-    arguments = ["--plain", "--mode", mode]
+    arguments = ["--plain", "--mode", mode, *["--trust"] * trust]
     opened = ExitStack()
     if isinstance(config, Mapping):
         checked = config_from_tree(_plain(config), "the dict", changes, mode)
@@ -143,6 +145,7 @@ def evaluate(
     replay_player: str = "own",
     mirror: bool = True,
     progress: bool = True,
+    trust: bool = False,
     **overrides: Any,
 ) -> dict[str, Any]:
     """Play `episodes` greedy games with frozen weights, as `simul eval --json` does; its figures.
@@ -154,12 +157,13 @@ def evaluate(
         replay_player: `own`: pages that contain their player, or videos; `showdown`: pages that load its web site's
             player; `none`: neither.
         mirror: every battle is played twice, with the seats exchanged.
+        trust: run what the checkpoints name (module:Class), also where you did not make them here.
 
     Raises:
         ConfigError: a checkpoint or a setting is refused.
         SimulError: the evaluation failed.
     """
-    arguments = ["eval", "--json", "--battles", str(episodes), "--workers", str(workers)]
+    arguments = ["eval", "--json", "--battles", str(episodes), "--workers", str(workers), *["--trust"] * trust]
     for checkpoint in checkpoints:
         arguments += ["--checkpoint", str(checkpoint)]
     for opponent in (opponents,) if isinstance(opponents, str) else opponents:
@@ -182,15 +186,18 @@ def serve(
     endpoint: str | None = None,
     curve_keys: str | Path | None = None,
     progress: bool = True,
+    trust: bool = False,
     **overrides: Any,
 ) -> Server:
     """Serve a checkpoint on its own, as `simul serve` does; returns when clients may connect.
+
+    `trust`: run what the checkpoint names (module:Class), also where you did not make it here.
 
     Raises:
         ConfigError: a checkpoint or a setting is refused.
         SimulError: the server did not start.
     """
-    arguments = ["serve", "--plain", "--checkpoint", str(checkpoint)]
+    arguments = ["serve", "--plain", "--checkpoint", str(checkpoint), *["--trust"] * trust]
     if endpoint is not None:
         arguments += ["--endpoint", endpoint]
     if curve_keys is not None:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from simul.common.config.schema import NetworkConfig
+from simul.common.config.trust import NOTHING, Trust, check_trust, network_values
 from simul.common.nets import base, normalization
 from simul.common.nets.base import ModuleAdapter, RecurrentNetwork, example_observation
 from simul.common.nets.models.board_resnet import BoardResNet
@@ -32,15 +33,18 @@ TRIAL_BATCH = 3
 _CALLERS = frozenset({__file__, base.__file__, normalization.__file__})
 
 
-def build_network(network: NetworkConfig, spec: GameSpec, seed: int = 0) -> RecurrentNetwork:
+def build_network(
+    network: NetworkConfig, spec: GameSpec, seed: int = 0, *, trust: Trust = NOTHING
+) -> RecurrentNetwork:  # fmt: skip
     """The network named in the configuration, float32 on the CPU, with fresh weights that depend on `seed` only.
 
-    A user's class is called as `Class(spec, **options)`.
+    A user's class is called as `Class(spec, **options)`, where `trust` covers both.
 
     Raises:
-        ConfigError: unknown name, wrong options, or a module that does not fit the spec.
+        ConfigError: a class that is not trusted, unknown name, wrong options, or a module that does not fit the spec.
     """
-    kind = NETWORKS[network.name] if network.name in NETWORKS else _import(network.name)
+    check_trust(network_values(network), trust, "The network")
+    kind = NETWORKS[network.name] if network.name in NETWORKS else _import(network.name, trust)
     _check_options(network.name, kind, network.options)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -131,10 +135,10 @@ def _describe(output: Any) -> str:
     return f"{str(output.dtype).removeprefix('torch.')} {list(output.shape)}"
 
 
-def _import(name: str) -> type[nn.Module]:
+def _import(name: str, trust: Trust) -> type[nn.Module]:
     if ":" not in name:
         raise ConfigError(f"Unknown network {name!r}: expected {', '.join(NETWORKS)} or module:Class.")
-    kind = load_class(name)
+    kind = load_class(name, trust=trust)
     if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
         raise ConfigError(f"The network {name} is not a class of torch.nn.Module.")
     return kind

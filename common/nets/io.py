@@ -21,6 +21,8 @@ from simul.common.config.checkpoint_meta import (
     read_meta,
     read_verified,
 )
+from simul.common.config.run_signature import checkpoint_trust
+from simul.common.config.trust import EVERYTHING, NOTHING
 from simul.common.nets.build import build_network
 from simul.common.protocol.errors import CheckpointError, ConfigError, WeightsError
 
@@ -97,10 +99,11 @@ class Policy(nn.Module):
         return logits.masked_fill(~mask, -torch.inf), value, new_state
 
 
-def load_policy(path: Path | str) -> Policy:
+def load_policy(path: Path | str, *, trust: bool = False) -> Policy:
     """The policy of a checkpoint as a plain module, in eval mode on the CPU.
 
     `path`: a checkpoint, or a run directory, whose newest valid checkpoint is loaded; damaged ones are skipped.
+    `trust`: run the class that it names as its network, also where it is of a run directory that you did not make here.
 
         policy = load_policy("runs/default")            # or "runs/default/checkpoints/000000420"
         state = policy.initial_state(1)
@@ -112,11 +115,13 @@ def load_policy(path: Path | str) -> Policy:
     are legal actions. Where the mask allows no action, all are -inf, and softmax is NaN.
 
     Raises:
-        CheckpointError: the checkpoint is missing or damaged, or its network no longer fits.
+        CheckpointError: the checkpoint is missing or damaged, or its network no longer fits or is not trusted.
     """
     folder, meta, data = _newest_valid(Path(path))
     try:
-        network = build_network(meta.network, meta.spec)
+        network = build_network(
+            meta.network, meta.spec, trust=checkpoint_trust(folder, EVERYTHING if trust else NOTHING)
+        )
         state = bytes_to_state(data)
         check_state(state, network)
     except (ConfigError, WeightsError) as error:

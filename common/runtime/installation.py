@@ -8,6 +8,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simul.common.config.trust import Trust
 
 ROOT = Path(__file__).resolve().parents[2]
 """Holds common/, env_worker/, inference_server/, learner/ and configs/: the checkout, or site-packages/simul."""
@@ -33,8 +37,12 @@ def append_working_directory() -> None:
         sys.path.append(os.getcwd())
 
 
-def import_user_module(name: str) -> ModuleType:
-    """Import the module of a `module:Class`, from the working directory first. Raises whatever the module raises."""
+def import_user_module(name: str, trust: Trust) -> ModuleType:
+    """Import the module of a `module:Class`, from the working directory first. Raises whatever the module raises.
+
+    Raises ConfigError where `trust` covers nothing of the module.
+    """
+    trust.check_module(name)
     append_working_directory()
     folder = os.getcwd()
     sys.path.insert(0, folder)

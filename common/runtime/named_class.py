@@ -5,21 +5,30 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime import installation
 from simul.common.runtime.error_place import describe_error
 from simul.common.runtime.installation import import_user_module
 
+if TYPE_CHECKING:
+    from simul.common.config.trust import Trust
+
 _CALLERS = frozenset({__file__, installation.__file__})
 
 
-def load_class(name: str, kind: str = "class") -> Callable[..., Any]:
-    """The class, or another callable, called `module:Class`; `kind`: what errors call it. Raises ConfigError."""
+def load_class(name: str, kind: str = "class", *, trust: Trust) -> Callable[..., Any]:
+    """The class, or another callable, called `module:Class`; `kind`: what errors call it.
+
+    Raises ConfigError, before anything is imported where `trust` does not cover the name.
+    """
+    trust.check_name(name)
     module_name, _, class_name = name.partition(":")
+    if not class_name:
+        raise ConfigError(f"{name!r} names no {kind}; expected module:NAME.")
     try:
-        module = import_user_module(module_name)
+        module = import_user_module(module_name, trust)
     except Exception as error:
         missing = isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}.")
         what = f"{type(error).__name__}: {error}" if missing else describe_error(error, _CALLERS)

@@ -17,6 +17,7 @@ import msgspec
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, Trust, check_trust, values_to_trust
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.named_class import load_class
@@ -44,17 +45,17 @@ SOURCE_METHODS = (
 class GameModule(Protocol):
     """The module `simul.env_worker.games.NAME.game` of the built-in game NAME."""
 
-    def build(self, config: Config, options: SourceOptions) -> EnvSource:
+    def build(self, config: Config, options: SourceOptions, trust: Trust) -> EnvSource:
         """The source of one worker, not yet started. Raises ConfigError."""
 
-    def spec(self, config: Config) -> GameSpec:
+    def spec(self, config: Config, trust: Trust) -> GameSpec:
         """The spec of the configured game, after checks of its settings. Raises ConfigError."""
 
 
 def build_source(
     config: Config, *, index: int, episodes: int | None, greedy: bool, record: bool,
     life: int = 0, pairings: Sequence[Pairing] = (), replays: Path | None = None,
-    replay_player: ReplayPlayer = "own",
+    replay_player: ReplayPlayer = "own", trust: Trust = NOTHING,
 ) -> EnvSource:  # fmt: skip
     """The source that worker `index` hosts, checked, not yet started.
 
@@ -63,6 +64,7 @@ def build_source(
         episodes: an evaluation of exactly this many, with seeds that training never uses; None: training, no end.
         pairings: matchups of an evaluation, for a game that plays them.
         replays, replay_player: see SourceOptions; for a game that writes replays.
+        trust: in the code that the configuration names.
         life: run_id of the worker, so that a restarted one draws other seeds; 0: the same ones.
 
     Raises:
@@ -76,9 +78,10 @@ def build_source(
         mirror_seed=worker_seed(config.seed, 0, evaluation=True), pairings=pairings, replays=replays,
         replay_player=replay_player,
     )  # fmt: skip
+    _check_trust(config, trust)
     if config.game in GAMES:
-        return _module_of(config.game).build(config, options)
-    offers = _own_class(config)
+        return _module_of(config.game).build(config, options, trust)
+    offers = _own_class(config, trust)
     if replays is not None and _is_source(offers):
         raise ConfigError(f"The game {config.game} writes no replays. Leave --replays out.")
     if _is_turn_game(offers):
@@ -89,11 +92,12 @@ def build_source(
     return _own_source(config, offers, options) if _is_source(offers) else class_source(config, offers, options)
 
 
-def game_spec(config: Config) -> GameSpec:
+def game_spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of the configured game; an env is built, stepped once and closed. Raises ConfigError."""
+    _check_trust(config, trust)
     if config.game in GAMES:
-        return _module_of(config.game).spec(config)
-    offers = _own_class(config)
+        return _module_of(config.game).spec(config, trust)
+    offers = _own_class(config, trust)
     if _is_turn_game(offers):
         _refuse_gymnasium(config, "a TurnGame")
         return turn_game_spec(partial(offers, **config.game_options), config)
@@ -107,21 +111,23 @@ def game_spec(config: Config) -> GameSpec:
     return source.spec
 
 
-def turn_game(config: Config) -> Callable[[], TurnGame]:
+def turn_game(config: Config, trust: Trust = NOTHING) -> Callable[[], TurnGame]:
     """Builds the configured game outside a source. Raises ConfigError where it is no TurnGame."""
+    _check_trust(config, trust)
     if config.game not in GAMES:
-        offers = _own_class(config)
+        offers = _own_class(config, trust)
         if _is_turn_game(offers):
             return partial(offers, **config.game_options)
     elif builder := getattr(_module_of(config.game), "game_builder", None):
-        return cast(Callable[[], TurnGame], builder(config))
+        return cast(Callable[[], TurnGame], builder(config, trust))
     raise ConfigError(f"The game {config.game} is not a simul.TurnGame, which alone can be played move by move.")
 
 
-def scripted_players(config: Config) -> Players:
+def scripted_players(config: Config, trust: Trust = NOTHING) -> Players:
     """The scripted players of the configured TurnGame, by kind."""
+    _check_trust(config, trust)
     own = getattr(_module_of(config.game), "players", None) if config.game in GAMES else None
-    return {**ANY_GAME, **(own(config) if own is not None else {})}
+    return {**ANY_GAME, **(own(config, trust) if own is not None else {})}
 
 
 def _module_of(game: str) -> GameModule:
@@ -135,11 +141,15 @@ def worker_seed(seed: int, index: int, *, evaluation: bool, life: int = 0) -> in
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "little")
 
 
-def _own_class(config: Config) -> Callable[..., Any]:
+def _check_trust(config: Config, trust: Trust) -> None:
+    check_trust(values_to_trust(config), trust, "The configuration")
+
+
+def _own_class(config: Config, trust: Trust) -> Callable[..., Any]:
     """The class that `game` names. Raises ConfigError."""
     if ":" not in config.game:
         raise ConfigError(f"Unknown game {config.game!r}; expected {', '.join(GAMES)}, or module:Class.")
-    return load_class(config.game)
+    return load_class(config.game, trust=trust)
 
 
 def _is_source(offers: Callable[..., Any]) -> bool:

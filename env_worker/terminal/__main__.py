@@ -18,6 +18,7 @@ from simul.common.client.client import InferenceClient
 from simul.common.config.matchups import Contestant
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.config.trust import EVERYTHING, NOTHING, Trust, values_to_trust
 from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.lifecycle import StopFlag, Stopped
@@ -70,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--delay", type=float, help="seconds after each turn that is watched; default: until Enter")
     add("--replays", type=Path, help="folder for the replay of the game")
     add("--replay", type=Path, help="show this replay")
+    add("--trust", action="store_true", help="run what the run directory or the replay names")
     return parser
 
 
@@ -78,19 +80,23 @@ def _contestants(text: str) -> list[Contestant]:
 
 
 def _run(options: argparse.Namespace) -> None:
+    trust = EVERYTHING if options.trust else NOTHING
     if options.replay is not None:
         replay = read_replay(options.replay)
-        with failures_as_sentences(replay.config().game):
-            _show_replay(replay, options)
+        config = replay.config(trust)
+        with failures_as_sentences(config.game):
+            _show_replay(replay, config, options)
         return
     run_dir = RunDir(options.run_dir)
-    config = run_dir.read_config()
+    config, trust = run_dir.read_trusted_config(trust)
     with failures_as_sentences(config.game), ExitStack() as until_done:
-        _play(options, config, run_dir, until_done)
+        _play(options, config, trust, run_dir, until_done)
 
 
-def _play(options: argparse.Namespace, config: Config, run_dir: RunDir, until_done: ExitStack) -> None:
-    make_game = turn_game(config)
+def _play(
+    options: argparse.Namespace, config: Config, trust: Trust, run_dir: RunDir, until_done: ExitStack
+) -> None:  # fmt: skip
+    make_game = turn_game(config, trust)
     spec = check_turn_game(make_game, config)
     replays = None if options.replays is None else ReplayFolder(options.replays, game_settings(config))
     seed = random.SystemRandom().randrange(SEEDS) if options.seed is None else options.seed
@@ -98,7 +104,7 @@ def _play(options: argparse.Namespace, config: Config, run_dir: RunDir, until_do
     if callable(close := getattr(played.game, "close", None)):
         until_done.callback(close)
     screen = Screen(played.game.styles)
-    table = _Table(options, config, run_dir, spec, screen, until_done)
+    table = _Table(options, config, trust, run_dir, spec, screen, until_done)
     players = table.players(options.contestants, options.person)
     seats = ", ".join(f"seat {seat} {player.name}" for seat, player in enumerate(players))
     screen.say(f"{spec.name}, seed {seed}: {seats}")
@@ -112,11 +118,12 @@ class _Table:
     """Builds the players of a game and closes them after it."""
 
     def __init__(
-        self, options: argparse.Namespace, config: Config, run_dir: RunDir, spec: GameSpec, screen: Screen,
-        until_done: ExitStack,
+        self, options: argparse.Namespace, config: Config, trust: Trust, run_dir: RunDir, spec: GameSpec,
+        screen: Screen, until_done: ExitStack,
     ) -> None:  # fmt: skip
         self._options = options
         self._config = config
+        self._trust = trust
         self._run_dir = run_dir
         self._spec = spec
         self._screen = screen
@@ -146,13 +153,13 @@ class _Table:
         return [self._person(seat) if seat == person else self._player(by_seat[seat], seat) for seat in range(seats)]
 
     def _kinds(self) -> str:
-        return ", ".join(scripted_players(self._config))
+        return ", ".join(scripted_players(self._config, self._trust))
 
     def _player(self, contestant: Contestant, seat: int) -> SeatPlayer:
         if contestant.policy:
             watched = self._screen if self._options.person is None else None
             return PolicyPlayer(contestant.label, self._advisor(contestant.policy, seat), watched)
-        factories = scripted_players(self._config)
+        factories = scripted_players(self._config, self._trust)
         if contestant.bot not in factories:
             raise ConfigError(
                 f"The game {self._config.game} has no opponent {contestant.bot}; expected one of {self._kinds()}."
@@ -205,9 +212,9 @@ def _pause(screen: Screen, options: argparse.Namespace) -> Callable[[], None]:
     return wait_for_enter
 
 
-def _show_replay(replay: Replay, options: argparse.Namespace) -> None:
+def _show_replay(replay: Replay, config: Config, options: argparse.Namespace) -> None:
     """Raises ConfigError where the game does not play as it was recorded."""
-    game = turn_game(replay.config())()
+    game = turn_game(config, Trust(values=values_to_trust(config)))()
     with ExitStack() as until_done:
         if callable(getattr(game, "close", None)):
             until_done.enter_context(closing(game))  # type: ignore[type-var]

@@ -200,7 +200,8 @@ def _serve(setup: SetUp, orders: OrderReader) -> None:
 def _local(setup: SetUp, spec: GameSpec) -> InProcessPolicy:
     from simul.inference_server.loadtest.local import LocalPolicy
 
-    return LocalPolicy(RunDir(setup.run_dir).read_config(), spec, Path(setup.checkpoint))
+    config, trust = RunDir(setup.run_dir).read_trusted_config()
+    return LocalPolicy(config, spec, Path(setup.checkpoint), trust)
 
 
 def _run(policy: Policy, seats: SessionRows, cell: Prepare, go: Go, index: int, orders: OrderReader) -> None:

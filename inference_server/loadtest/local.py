@@ -11,6 +11,7 @@ import torch
 from simul.common.client.columns import Answer, Columns
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.schema import Config
+from simul.common.config.trust import Trust
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.devices import choose_device, choose_precision
@@ -30,12 +31,12 @@ class LocalPolicy:
     A client's envs are always submitted together, so the recurrent state passes from one forward to the next unchanged.
     """
 
-    def __init__(self, config: Config, spec: GameSpec, checkpoint: Path) -> None:
+    def __init__(self, config: Config, spec: GameSpec, checkpoint: Path, trust: Trust) -> None:
         torch.set_num_threads(config.server.threads)
         self.refusals: list[Error] = []
         self._spec = spec
         self._device = choose_device(config.server.device)
-        self._network = _network(config, spec, checkpoint, self._device)
+        self._network = _network(config, spec, checkpoint, self._device, trust)
         self._run = traced_forward(self._network, spec)
         self._state = torch.zeros(0, self._network.state_size)
         self._answers: list[Answer] = []
@@ -89,8 +90,10 @@ class LocalPolicy:
         return forwards * batch / (time.perf_counter() - begin)
 
 
-def _network(config: Config, spec: GameSpec, checkpoint: Path, device: torch.device) -> RecurrentNetwork:
-    network = build_network(config.network, spec, seed=config.seed)
+def _network(
+    config: Config, spec: GameSpec, checkpoint: Path, device: torch.device, trust: Trust
+) -> RecurrentNetwork:  # fmt: skip
+    network = build_network(config.network, spec, seed=config.seed, trust=trust)
     network.load_state_dict(bytes_to_state((checkpoint / WEIGHTS_FILE).read_bytes()))
     precision = choose_precision(config.server.precision, device)
     own = network.lowered(precision) if precision != torch.float32 else network

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from simul.common.config.option_types import path
+from simul.common.config.option_types import add_trust, path
 from simul.common.protocol.errors import ConfigError
 
 PRECISIONS = ("auto", "float32", "bfloat16")
@@ -38,6 +38,7 @@ class Options:
     config: Path | None
     checkpoint: Path | None
     overrides: tuple[str, ...]
+    trust: bool
     out: Path
     warm_up_sec: float
     window_sec: float
@@ -67,6 +68,7 @@ def parse(arguments: Sequence[str] | None) -> Options:
         config=given.config,
         checkpoint=given.checkpoint,
         overrides=tuple(given.overrides),
+        trust=given.trust,
         out=given.out,
         warm_up_sec=_number("--warm-up-sec", given.warm_up_sec, float, 0.0),
         window_sec=_number("--window-sec", given.window_sec, float, 0.05),
@@ -107,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
         help="game and network of a configuration (default: an LSTM of 1.09 M weights on 2,160 numbers)")  # fmt: skip
     add("--checkpoint", type=path, metavar="D", help="weights of a checkpoint or run directory (default: fresh ones)")
     add("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. server.max_batch=64")
+    add_trust(parser)
     add("--out", type=path, default=Path("runs/loadtest"), metavar="DIR", help="results (default: %(default)s)")
     add("--warm-up-sec", default="0.5", metavar="S", help="of each cell (default: %(default)s)")
     add("--window-sec", default="0.6", metavar="S",

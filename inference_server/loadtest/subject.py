@@ -11,11 +11,12 @@ import msgspec
 import torch
 
 from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE, CheckpointMeta
-from simul.common.config.loader import config_from_tree, load_config
+from simul.common.config.loader import command_line_trust, config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, NetworkConfig
+from simul.common.config.trust import Trust, values_to_trust
 from simul.common.launch.processes.role_process import role_command
-from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint
+from simul.common.launch.supervisor.checkpoint_files import config_of, networks_of, newest_checkpoint
 from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
@@ -57,7 +58,9 @@ class Subject:
 def make_subject(options: Options, root: Path) -> Subject:
     """Lay out a run directory in `root`. Raises ConfigError, RoleDied."""
     given = newest_checkpoint(options.checkpoint) if options.checkpoint is not None else None
-    config, spec, endpoint = _config_and_spec(options, given)
+    trust = command_line_trust(options.overrides, trust=options.trust)
+    config, spec, endpoint = _config_and_spec(options, given, trust)
+    networks = networks_of([] if given is None else [given], trust.and_also(values_to_trust(config)))
     max_batch = None if "://" in (options.connect or "") else config.server.max_batch
     keys = _keys(options, config)
     most = max(max(options.clients) * max(options.envs), options.open_sessions * max(options.clients))
@@ -66,9 +69,9 @@ def make_subject(options: Options, root: Path) -> Subject:
     config = msgspec.structs.replace(config, server=server)
     run_dir = RunDir(root)
     run_dir.create()
-    run_dir.write_config(config)
+    run_dir.write_config(config, networks)
     run_dir.write_spec(spec)
-    network = build_network(config.network, spec, seed=config.seed)
+    network = build_network(config.network, spec, seed=config.seed, trust=run_dir.read_trusted_config()[1])
     checkpoint = given or _fresh_checkpoint(run_dir, config, spec, weights_to_bytes(network))
     parameters = sum(p.numel() for p in network.parameters())
     return Subject(run_dir, config, spec, checkpoint, endpoint, parameters, keys, max_batch)
@@ -84,24 +87,24 @@ def _keys(options: Options, config: Config) -> Path | None:
     return folder
 
 
-def _config_and_spec(options: Options, checkpoint: Path | None) -> tuple[Config, GameSpec, str]:
+def _config_and_spec(options: Options, checkpoint: Path | None, trust: Trust) -> tuple[Config, GameSpec, str]:
     """Configuration, spec, and the endpoint of a running server."""
     endpoint = options.connect or ""
     if endpoint and "://" not in endpoint:
-        return _of_run(RunDir(endpoint))
+        return _of_run(RunDir(endpoint), trust)
     if options.config is not None:
         config = load_config(options.config, options.overrides)
     elif checkpoint is not None:
-        config = config_of(checkpoint, options.overrides)
+        config = config_of(checkpoint, options.overrides, trust)
     else:
         policy_p = {"network": msgspec.to_builtins(NetworkConfig())}
         return config_from_tree(policy_p, "the policy P", options.overrides), POLICY_P, endpoint
     return config, ask_for_spec(config, role_command), endpoint
 
 
-def _of_run(run_dir: RunDir) -> tuple[Config, GameSpec, str]:
+def _of_run(run_dir: RunDir, trust: Trust) -> tuple[Config, GameSpec, str]:
     try:
-        config, spec = run_dir.read_config(), run_dir.read_spec()
+        (config, _), spec = run_dir.read_trusted_config(trust), run_dir.read_spec()
     except (OSError, msgspec.DecodeError):
         raise ConfigError(
             f"--connect: {run_dir.root} is no run directory (no config.yaml and spec.json), and no endpoint either: "

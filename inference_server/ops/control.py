@@ -96,7 +96,8 @@ class Control:
             self._policies.check_free(message.name)
             if any(name == message.name for _, name, _ in self._building):
                 raise ConfigError(f"The policy {message.name!r} is being loaded already.")
-            build = partial(self._policies.build_external, message.name, Path(message.checkpoint))
+            folder = Path(message.checkpoint)
+            build = partial(self._policies.build_external, message.name, folder, trusted=message.trust)
             self._building.append((peer, message.name, self._builder.submit(build)))
         elif isinstance(message, UnloadPolicy):
             bound = self._sessions.bound_to(message.name)

@@ -53,7 +53,7 @@ class EngineSource(Protocol):
     ) -> PreparedWeights:
         """Verify weights and make what serves them."""
 
-    def build_from_checkpoint(self, folder: Path) -> tuple[int, PolicyEngine]:
+    def build_from_checkpoint(self, folder: Path, *, trusted: bool = False) -> tuple[int, PolicyEngine]:
         """A checkpoint's version, and a warm engine for its weights."""
 
     def recycle(self, engine: PolicyEngine) -> None:
@@ -157,16 +157,16 @@ class PolicyTable:
         if not 0 < len(name) <= MAX_NAME or not name.isprintable():
             raise ConfigError(f"A policy's name has 1 to {MAX_NAME} printable characters; got {len(name)}.")
 
-    def build_external(self, name: str, folder: Path) -> Policy:
+    def build_external(self, name: str, folder: Path, *, trusted: bool = False) -> Policy:
         """A checkpoint's policy, verified and warm, with the network that the checkpoint names. Changes nothing here.
 
-        May run beside the main loop.
+        May run beside the main loop. `trusted`: the user trusts that network, a class of a module or not.
 
         Raises:
             CheckpointError: missing, damaged, or of another encoder (both fingerprints are named).
             ConfigError, WeightsError: its network cannot be built, or its weights do not fit it.
         """
-        version, engine = self._engine_factory.build_from_checkpoint(folder)
+        version, engine = self._engine_factory.build_from_checkpoint(folder, trusted=trusted)
         return Policy(name, version, engine, "checkpoint")
 
     def add_policy(self, policy: Policy) -> None:

@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE, check_spec, read_meta, read_verified
+from simul.common.config.run_signature import checkpoint_trust
 from simul.common.config.schema import NetworkConfig
+from simul.common.config.trust import EVERYTHING, NOTHING, Trust
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, check_state, file_to_state
@@ -97,7 +99,10 @@ class EngineFactory:
         network: NetworkConfig,
         build_engine: Callable[[RecurrentNetwork], PolicyEngine],
         warm_up_sizes: tuple[int, ...],
+        trust: Trust = NOTHING,
     ) -> None:
+        """`trust`: in the classes that the configuration and checkpoints name as networks."""
+        self._trust = trust
         self._spec = spec
         self._network = network
         self._build_engine = build_engine
@@ -118,7 +123,7 @@ class EngineFactory:
             WeightsError: they are damaged, do not fit the configured network, or are not where they should lie.
         """
         if self._first is None:
-            network = build_network(self._network, self._spec)
+            network = build_network(self._network, self._spec, trust=self._trust)
             network.load_state_dict(verify(weights, data, network))
             self._first = self._build_engine(network)
             self._first.warm_up(self._warm_up_sizes)
@@ -129,8 +134,10 @@ class EngineFactory:
             return PreparedWeights(weights, state, self._newcomer(state, serving))
         return PreparedWeights(weights, self._first.prepare(state, rest))
 
-    def build_from_checkpoint(self, folder: Path) -> tuple[int, PolicyEngine]:
+    def build_from_checkpoint(self, folder: Path, *, trusted: bool = False) -> tuple[int, PolicyEngine]:
         """A checkpoint's version, and a warm engine for its weights with the network that it names.
+
+        `trusted`: the user trusts the class that it names.
 
         Raises:
             CheckpointError: missing, damaged, or of another encoder (both fingerprints are named).
@@ -142,7 +149,8 @@ class EngineFactory:
         if meta.network == self._network and self._first is not None:
             check_state(state, self._first.network)
             return meta.version, self._twin(state, serving=True)
-        network = build_network(meta.network, meta.spec)
+        trust = EVERYTHING if trusted else checkpoint_trust(folder, self._trust)
+        network = build_network(meta.network, meta.spec, trust=trust)
         check_state(state, network)
         network.load_state_dict(state)
         engine = self._build_engine(network)
@@ -166,7 +174,7 @@ class EngineFactory:
         try:
             engine = self._first.twin()
         except (RuntimeError, TypeError):  # a user's network that cannot be copied
-            engine = self._build_engine(build_network(self._network, self._spec))
+            engine = self._build_engine(build_network(self._network, self._spec, trust=self._trust))
         engine.load(state, _rests(serving))
         if serving:
             engine.warm_up_beside()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from simul.common.config.game_description import POLICIES, TABLE_PLAYER, Game, GameSection
-from simul.common.config.section import Positive, PositiveFloat, Rule
+from simul.common.config.section import Positive, PositiveFloat, ProgramName, Rule
 
 
 class BlokusConfig(GameSection, frozen=True):
@@ -34,7 +34,7 @@ class BlokusConfig(GameSection, frozen=True):
     variant: Literal["duo", "classic"] = "duo"  # 14 x 14 and two colours, or 20 x 20 and four
     players: Literal[0, 2, 3, 4] = 0  # of Classic; 0: two in Duo, four in Classic
     mcts_rollouts: Positive = 400  # random games for each action of the opponent `mcts`
-    gtp: str = ""  # path and arguments of the engine that the opponent `gtp` is
+    gtp: ProgramName = ""  # path and arguments of the engine that the opponent `gtp` is
     gtp_timeout_sec: PositiveFloat = 60.0  # an engine that answers a command later is stopped, its game aborted
 
     def seats(self) -> int:

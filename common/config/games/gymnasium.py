@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from msgspec import field
 
 from simul.common.config.game_description import Game, GameSection
-from simul.common.config.section import Positive, PositiveFloat
+from simul.common.config.section import ArgumentsOf, CodeName, Positive, PositiveFloat
 
 
 class GymnasiumConfig(GameSection, frozen=True):
@@ -17,7 +17,7 @@ class GymnasiumConfig(GameSection, frozen=True):
         configuration="cartpole", variant="id", replays=True, packages=("gymnasium",), in_every_fingerprint=True
     )
 
-    id: str = "CartPole-v1"  # a registered id, or module:Class
-    kwargs: dict[str, Any] = field(default_factory=dict)
+    id: CodeName = "CartPole-v1"  # a registered id, or module:Class
+    kwargs: Annotated[dict[str, Any], ArgumentsOf("gymnasium.id")] = field(default_factory=dict)
     reward_scale: PositiveFloat = 1.0
     frame_stack: Positive = 1  # an observation is the newest so many of the env's, the oldest first

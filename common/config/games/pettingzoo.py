@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from msgspec import field
 
 from simul.common.config.game_description import POLICIES, TABLE_PLAYER, Game, GameSection
-from simul.common.config.section import NonEmptyText, PositiveFloat
+from simul.common.config.section import ArgumentsOf, Names, NonEmptyText, PositiveFloat
 
 
 class PettingZooConfig(GameSection, frozen=True):
@@ -18,6 +18,6 @@ class PettingZooConfig(GameSection, frozen=True):
         pairings=True, replays=True, player=TABLE_PLAYER, packages=("pettingzoo",),
     )  # fmt: skip
 
-    id: NonEmptyText = "classic.tictactoe_v3"  # FAMILY.NAME_vN of pettingzoo, or module:function of your own
-    kwargs: dict[str, Any] = field(default_factory=dict)  # keyword arguments of the environment
+    id: Annotated[NonEmptyText, Names.CODE] = "classic.tictactoe_v3"  # FAMILY.NAME_vN, or module:function of your own
+    kwargs: Annotated[dict[str, Any], ArgumentsOf("pettingzoo.id")] = field(default_factory=dict)
     reward_scale: PositiveFloat = 1.0  # of the rewards that are learned from

@@ -231,6 +231,8 @@ class Agent:
             with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 file.write(content)
             aside.replace(path)
+        if "config.yaml" in message.files:
+            self._run_dir.write_config(self._run_dir.read_config())  # signed here: the supervisor is trusted
 
     def _tell(self) -> None:
         """Send news where they are due, or a process has ended."""

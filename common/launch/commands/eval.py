@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from simul.common.config.option_types import checkpoint, path
+from simul.common.config.option_types import add_trust, checkpoint, path
 
 
 def add_eval(evaluate: argparse.ArgumentParser) -> None:
@@ -55,6 +55,7 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         "--workers", type=int, default=1, metavar="W", help="processes that step games (default: %(default)s)"
     )
     evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
+    add_trust(evaluate)
     evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
     evaluate.set_defaults(run=_eval)
 
@@ -69,6 +70,7 @@ def add_replay_player(parser: argparse._ActionsContainer) -> None:
 
 
 def _eval(options: argparse.Namespace) -> int:
+    from simul.common.config.loader import command_line_trust
     from simul.common.launch.evaluation.eval_runner import evaluate
     from simul.common.launch.supervisor.store_process import local_checkpoints
 
@@ -81,4 +83,5 @@ def _eval(options: argparse.Namespace) -> int:
             checkpoints, game=options.game, opponents=opponents, episodes=options.episodes, workers=options.workers,
             overrides=overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
             only_first=options.only_first, replay_player=options.replay_player,
+            trust=command_line_trust(overrides, options.game, trust=options.trust),
         )  # fmt: skip

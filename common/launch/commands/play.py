@@ -10,7 +10,7 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import checkpoint, path, whole_number
+from simul.common.config.option_types import add_trust, checkpoint, path, whole_number
 from simul.common.launch.commands.eval import add_replay_player
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def add_play(play: argparse.ArgumentParser) -> None:
     play.add_argument("--policy", default="learner", metavar="NAME", help="of the running server (default: learner)")
     play.add_argument("--sample", action="store_true", help="draw actions; default: the most probable one")
     play.add_argument("--replays", type=path, metavar="DIR", help="write the game there; every battle as log and page")
+    add_trust(play)
     play.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
     _add_table(play.add_argument_group("at a table", "any game but Pokémon, in this terminal"))
     _add_showdown(play.add_argument_group("Pokémon", "on a Showdown server"))
@@ -107,7 +108,9 @@ def _play(options: argparse.Namespace) -> int:
     if options.username is not None:
         check_name(options.username)
     with local_checkpoints([] if options.checkpoint is None else [options.checkpoint]) as checkpoints:
-        origin = find_origin(options.game, next(iter(checkpoints), None), options.run_dir, options.overrides)
+        origin = find_origin(
+            options.game, next(iter(checkpoints), None), options.run_dir, options.overrides, trust=options.trust
+        )
         player = _player(origin)
         if player == TABLE_PLAYER:
             refuse_options(options, OF_SHOWDOWN, "for Pokémon", origin)
@@ -152,5 +155,5 @@ def _play_on_showdown(origin: Origin, options: argparse.Namespace, player: str) 
         if run is None:
             if not options.json:
                 complain(f"starting an inference server with {origin.checkpoint}\n")
-            run = served.enter_context(frozen_run(origin.served(), origin.config))
+            run = served.enter_context(frozen_run(origin.served(), origin.config, trust=origin.trust))
         return run_in_foreground(player, ["--run-dir", str(run.root), f"--parent={os.getpid()}", *arguments])

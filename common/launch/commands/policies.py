@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import path
+from simul.common.config.option_types import add_trust, path
 
 if TYPE_CHECKING:
     from simul.common.config.run_directory import RunDir
@@ -25,6 +25,7 @@ def add_policies(policies: argparse.ArgumentParser) -> None:
     )
     load.add_argument("name", metavar="NAME")
     load.add_argument("checkpoint", type=path, metavar="D", help="a checkpoint or a run directory")
+    add_trust(load)
     unload = actions.add_parser(
         "unload", help="serve a loaded policy no longer", description="Serve a loaded policy no longer."
     )
@@ -62,7 +63,7 @@ def _policies(options: argparse.Namespace) -> int:
                 if options.action == "list":
                     answer = control.policies()
                 elif folder is not None:
-                    answer = control.load(options.name, folder)
+                    answer = control.load(options.name, folder, trust=options.trust)
                 else:
                     answer = control.unload(options.name, drain=options.drain)
         except (ConfigError, InferenceError) as error:

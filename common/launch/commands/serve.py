@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from simul.common.config.option_types import checkpoint, path
+from simul.common.config.option_types import add_trust, checkpoint, path
 
 LAST_PORT = 65535
 
@@ -20,6 +20,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     add("--curve-keys", type=path, metavar="DIR", help="of `simul keys new`; required where other machines connect")
     add("--prometheus-port", type=_port, metavar="N", help="figures at http://127.0.0.1:N/metrics")
     add("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. server.max_batch=64")
+    add_trust(parser)
     add("--plain", action="store_true", help="plain lines instead of the live panel")
     parser.set_defaults(run=_serve)
 
@@ -31,6 +32,7 @@ def _port(text: str) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    from simul.common.config.loader import command_line_trust
     from simul.common.launch.monitoring.serve_view import serve_line, serve_panel
     from simul.common.launch.monitoring.view import make_display
     from simul.common.launch.supervisor.inference_only import serve
@@ -40,4 +42,5 @@ def _serve(options: argparse.Namespace) -> int:
         return serve(
             checkpoint, make_display(options.plain, serve_panel, serve_line), endpoint=options.endpoint,
             curve_keys=options.curve_keys, prometheus_port=options.prometheus_port, overrides=options.overrides,
+            trust=command_line_trust(options.overrides, trust=options.trust),
         )  # fmt: skip

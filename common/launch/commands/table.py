@@ -13,11 +13,12 @@ import msgspec
 
 from simul.common.config.game_description import TABLE_PLAYER
 from simul.common.config.games import game_called
-from simul.common.config.loader import load_game
+from simul.common.config.loader import command_line_trust, load_game
 from simul.common.config.matchups import Contestant
 from simul.common.config.opponents import opponent_kind
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, Trust
 from simul.common.launch.monitoring.output import complain
 from simul.common.launch.processes.role_process import run_in_foreground
 from simul.common.launch.processes.run_lock import choose_run, living_owner
@@ -32,12 +33,14 @@ class Origin(NamedTuple):
 
     Attributes:
         what: for messages, such as `checkpoint PATH`.
+        trust: what the command line trusts.
     """
 
     config: Config
     what: str
     checkpoint: Path | None = None
     run: RunDir | None = None
+    trust: Trust = NOTHING
 
     def served(self) -> Path:
         """The checkpoint. Raises ConfigError where there is none."""
@@ -47,23 +50,28 @@ class Origin(NamedTuple):
 
 
 def find_origin(
-    game: str | None, checkpoint: Path | None, run_dir: Path | None, overrides: Sequence[str]
-) -> Origin:  # fmt: skip
-    """Raises ConfigError where there is neither a checkpoint, nor a game, nor a run that is active."""
+    game: str | None, checkpoint: Path | None, run_dir: Path | None, overrides: Sequence[str], *, trust: bool = False
+) -> Origin:
+    """`trust`: the user trusts what the checkpoint or the run names to run.
+
+    Raises ConfigError where there is neither a checkpoint, nor a game, nor a run that is active, and where something is
+    not trusted.
+    """
+    named = command_line_trust(overrides, game or "", trust=trust)
     if checkpoint is not None:
         folder = newest_checkpoint(checkpoint)
-        config = config_of(folder, overrides)
+        config = config_of(folder, overrides, named)
         if game is not None:
             check_same_game(config, game, folder)
-        return Origin(config, f"checkpoint {folder}", checkpoint=folder)
+        return Origin(config, f"checkpoint {folder}", checkpoint=folder, trust=named)
     if game is not None:
-        return Origin(load_game(game, overrides), f"configuration {game}")
+        return Origin(load_game(game, overrides), f"configuration {game}", trust=named)
     run = choose_run(run_dir, active_only=True)
     if living_owner(run) is None:
         raise ConfigError(
             f"No run is active in {run.root}. Start it with `simul up`, or name a --checkpoint, or a --game."
         )
-    return Origin(run.read_config(), f"run in {run.root}", run=run)
+    return Origin(run.read_trusted_config(named)[0], f"run in {run.root}", run=run, trust=named)
 
 
 def check_same_game(config: Config, game: str, checkpoint: Path) -> None:
@@ -112,7 +120,7 @@ def run_table(origin: Origin, others: Sequence[Path], options: argparse.Namespac
         for name in ("seed", "delay", "replays")
         if (value := getattr(options, name, None)) is not None
     ]
-    arguments += ["--sample"] * options.sample
+    arguments += ["--sample"] * options.sample + ["--trust"] * origin.trust.everything
     with _run_of(origin, dict(zip(names, folders))) as run:
         return run_in_foreground(TABLE_PLAYER, ["--run-dir", str(run.root), *arguments])
 
@@ -130,5 +138,5 @@ def _run_of(origin: Origin, served: Mapping[str, Path]) -> Iterator[RunDir]:
     else:
         complain(f"starting an inference server with {', '.join(map(str, served.values()))}\n")
         others = {name: folder for name, folder in served.items() if name != "learner"}
-        with frozen_run(served["learner"], origin.config, others=others) as run:
+        with frozen_run(served["learner"], origin.config, others=others, trust=origin.trust) as run:
             yield run

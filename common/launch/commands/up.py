@@ -8,13 +8,14 @@ import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import path, whole_number
+from simul.common.config.option_types import add_trust, path, whole_number
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 
 if TYPE_CHECKING:
     from simul.common.config.run_directory import RunDir
     from simul.common.config.schema import Config
+    from simul.common.config.trust import Trust
     from simul.common.launch.cluster.cluster import Cluster
 
 DEFAULT = CONFIGS / "pokemon.yaml"
@@ -42,6 +43,7 @@ def add_up(up: argparse.ArgumentParser) -> None:
         "--stop-after-decisions", type=whole_number, metavar="N", help="stop cleanly after N answered decisions"
     )
     up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
+    add_trust(up)
     up.add_argument("--on", choices=["ray"], help="place the processes on a cluster: ray (the extra `ray`)")
     up.add_argument("--address", metavar="ADDRESS", help="with --on: the cluster's; auto, the default: this machine's")
     up.add_argument(
@@ -75,7 +77,8 @@ def _up(options: argparse.Namespace) -> int:
     if options.dry_run:
         return _dry_run(config, options.address or "auto")
     cluster = _cluster(config, run_dir, options) if options.on else None
-    origin = InitialCheckpoint(options.origin, run_dir) if options.origin else None
+    trust = _named_trust(config, trust=options.trust)
+    origin = InitialCheckpoint(options.origin, run_dir, trust) if options.origin else None
     display = EventLogDisplay(make_display(options.plain), run_dir.logs / EVENT_LOG)
     for note in notes:
         display.say(note)
@@ -83,6 +86,13 @@ def _up(options: argparse.Namespace) -> int:
     supervisor = Supervisor(config, run_dir, display, origin=origin, notices=notices, cluster=cluster)
     with ForegroundGroup() if options.from_make else nullcontext():
         return supervisor.run()
+
+
+def _named_trust(config: Config, *, trust: bool) -> Trust:
+    """The values of a configuration that the command line names are trusted, also out of data."""
+    from simul.common.config.trust import EVERYTHING, Trust, values_to_trust
+
+    return EVERYTHING if trust else Trust(values=values_to_trust(config))
 
 
 def _cluster(config: Config, run_dir: RunDir, options: argparse.Namespace) -> Cluster:

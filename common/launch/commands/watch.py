@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 
-from simul.common.config.option_types import checkpoint, path, whole_number
+from simul.common.config.option_types import add_trust, checkpoint, path, whole_number
 from simul.common.launch.commands.play import add_game
 
 LONGEST_DELAY_SEC = 3600.0
@@ -30,6 +30,7 @@ def add_watch(watch: argparse.ArgumentParser) -> None:
     watch.add_argument("--seed", type=whole_number, metavar="N", help="of the game (default: a new one)")
     watch.add_argument("--sample", action="store_true", help="draw actions; default: the most probable one")
     watch.add_argument("--replays", type=path, metavar="DIR", help="write the game there")
+    add_trust(watch)
     watch.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
     watch.set_defaults(run=_watch)
 
@@ -55,11 +56,11 @@ def _watch(options: argparse.Namespace) -> int:
     if options.replay is not None:
         if options.checkpoints or options.opponents or options.game:
             raise ConfigError("A replay names its game and players: leave --game, --checkpoint and --opponent out.")
-        delay = [] if options.delay is None else [f"--delay={options.delay}"]
-        return run_in_foreground(TABLE_PLAYER, [f"--replay={options.replay.absolute()}", *delay])
+        further = ["--trust"] * options.trust + ([] if options.delay is None else [f"--delay={options.delay}"])
+        return run_in_foreground(TABLE_PLAYER, [f"--replay={options.replay.absolute()}", *further])
     if not options.checkpoints and not (options.game and options.opponents):
         raise ConfigError("Name who plays: --checkpoint, or --game with --opponent; or a --replay.")
     with local_checkpoints(options.checkpoints) as checkpoints:
-        origin = find_origin(options.game, next(iter(checkpoints), None), None, options.overrides)
+        origin = find_origin(options.game, next(iter(checkpoints), None), None, options.overrides, trust=options.trust)
         others = [newest_checkpoint(each) for each in checkpoints[1:]]
         return run_table(origin, others, options, person=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,6 +18,7 @@ from simul.common.config.matchups import Contestant, Pairing, encode_pairings, r
 from simul.common.config.opponents import SCRIPTED, opponent_kind
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, MarkedValue, Trust, values_to_trust
 from simul.common.launch.evaluation.matrix import build_matrix, matrix_table, standings_table
 from simul.common.launch.evaluation.result import build_result, result_text
 from simul.common.launch.monitoring.output import complain
@@ -26,7 +27,7 @@ from simul.common.launch.processes.role_process import role_command
 from simul.common.launch.processes.role_reports import Metrics, number
 from simul.common.launch.processes.signals import Signals
 from simul.common.launch.processes.temporary import temporary_folder
-from simul.common.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, newest_checkpoint
+from simul.common.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, networks_of, newest_checkpoint
 from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -41,18 +42,20 @@ POLL_SEC = 0.1
 def evaluate(
     checkpoints: Sequence[Path], *, game: str = "", opponents: Sequence[str] = (), episodes: int, workers: int = 1,
     overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
-    only_first: bool = False, replay_player: str = "own", command: Command = role_command,
+    only_first: bool = False, replay_player: str = "own", trust: Trust = NOTHING, command: Command = role_command,
 ) -> int:  # fmt: skip
     """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
 
     One checkpoint plays alone or against one opponent; more contestants play a round robin; with `only_first`
     the first one plays each of the others. `game`: of bots without a checkpoint, its name or a configuration.
+    `trust`: what the command line trusts.
     """
     if episodes < 1 or workers < 1:
         raise ConfigError("--games and --workers must be at least 1.")
     bots = [opponent_kind(name, SCRIPTED) for name in opponents]
     folders = [newest_checkpoint(checkpoint) for checkpoint in checkpoints]
-    config = config_of(folders[0], overrides) if folders else _config_of_bots(game, bots, overrides)
+    config = config_of(folders[0], overrides, trust) if folders else _config_of_bots(game, bots, overrides)
+    networks = networks_of(folders, trust.and_also(values_to_trust(config)))
     _check_game(config, len(folders), bots, game)
     each = ["--greedy"]
     if replays is not None:
@@ -76,7 +79,7 @@ def evaluate(
             pairings = [pairing for pairing in pairings if pairing.first == contestants[0]]
         workers = min(workers, -(-episodes // seats) if pairings else episodes)
         with temporary_folder("simul-eval-") as folder:
-            runner = EvalRunner(RunDir(folder), config, spec, signals, command, quiet=as_json)
+            runner = EvalRunner(RunDir(folder), config, spec, signals, command, quiet=as_json, networks=networks)
             if len(folders) == 1 and len(bots) <= 1:
                 pairing = pairings[0] if bots else None
                 return _single(runner, folders[0], pairing, episodes, workers, each, as_json)
@@ -90,8 +93,10 @@ class EvalRunner:
 
     def __init__(
         self, run_dir: RunDir, config: Config, spec: GameSpec, signals: Signals, command: Command = role_command, *,
-        quiet: bool,
+        quiet: bool, networks: Collection[MarkedValue] = (),
     ) -> None:  # fmt: skip
+        """`networks`: of the checkpoints, trusted."""
+        self._networks = networks
         self._run_dir = run_dir
         self._config = config
         self._spec = spec
@@ -112,7 +117,7 @@ class EvalRunner:
             ConfigError: a checkpoint does not fit. RoleDied: a process failed, or a signal came.
         """
         self._run_dir.create()
-        self._run_dir.write_config(self._config)
+        self._run_dir.write_config(self._config, self._networks)
         self._run_dir.write_spec(self._spec)
         with self._roles:
             if served:

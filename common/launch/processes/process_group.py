@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from simul.common.config.run_directory import RunDir
+from simul.common.config.run_signature import SIGNATURE
 from simul.common.launch.processes.log_rotation import rotate_logs
 from simul.common.launch.processes.report_receiver import ReportReceiver
 from simul.common.launch.processes.role_process import LOG_NAMES, ResourceMeter, RoleLife, RoleProcess, role_command
@@ -27,7 +28,7 @@ READY_LIMIT_SEC = 300.0
 START_ALERT_SEC = 15.0  # a start takes seconds, on a loaded machine some more
 IDLE_SHARE = 0.01  # of a core: a process that starts, and uses less, waits or hangs
 ROLE_TITLES = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
-NEEDED_FILE_NAMES = ("config.yaml", "spec.json", "token")  # what a role reads when it starts
+NEEDED_FILE_NAMES = ("config.yaml", SIGNATURE, "spec.json", "token")  # what a role reads when it starts
 
 RESTART_WINDOW_SEC = 120.0
 MOST_DEATHS = 10  # within the window: more than that is a fault that a restart does not fix

@@ -7,7 +7,7 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,9 @@ from simul.common.config.checkpoint_meta import (
 from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
+from simul.common.config.run_signature import checkpoint_trust
 from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, network_values, values_to_trust
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
@@ -94,19 +96,46 @@ def find_fault(folder: Path) -> str:
     return "" if found == wanted else f"is damaged: {WEIGHTS_FILE} does not have the hash that was written"
 
 
-def config_of(checkpoint: Path, overrides: Sequence[str]) -> Config:
-    """The configuration that the checkpoint was trained with, but with one inference server. Raises ConfigError."""
+def config_of(checkpoint: Path, overrides: Sequence[str], trust: Trust = NOTHING) -> Config:
+    """The configuration that the checkpoint was trained with, but with one inference server.
+
+    `trust`: what the command line trusts. Raises ConfigError, also where it names to run what is not trusted.
+    """
+    config, source = _config_of(checkpoint, overrides)
+    check_trust(values_to_trust(config), checkpoint_trust(checkpoint, trust), source)
+    return config
+
+
+def networks_of(checkpoints: Iterable[Path], trust: Trust) -> frozenset[MarkedValue]:
+    """What the checkpoints name as their networks, for `RunDir.write_config`; all of it is trusted.
+
+    `trust`: what the command line trusts. Raises ConfigError where something is not trusted.
+    """
+    found: set[MarkedValue] = set()
+    for folder in checkpoints:
+        try:
+            values = network_values(decode_meta(folder).network)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            continue  # damaged: whoever loads it reports it
+        check_trust(values, checkpoint_trust(folder, trust), f"{folder}/{META_FILE}")
+        found |= values
+    return frozenset(found)
+
+
+def _config_of(checkpoint: Path, overrides: Sequence[str]) -> tuple[Config, str]:
+    """The configuration, and the name of the file that it comes from."""
     overrides = ["cluster.servers.count=1", *overrides]
     beside = checkpoint.parent.parent / "config.yaml"
     if beside.is_file() and beside.stat().st_size:  # empty: left by a full disk
-        return load_config(beside, overrides)
+        return load_config(beside, overrides), str(beside)
     try:
         meta = decode_meta(checkpoint)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         raise ConfigError(f"{checkpoint}/meta.json does not say which game and network it is for.") from None
     network = msgspec.to_builtins(meta.network)
     tree = {**game_section_of(meta.spec.name), "network": network}
-    return config_from_tree(tree, f"{checkpoint}/meta.json", overrides)
+    source = f"{checkpoint}/{META_FILE}"
+    return config_from_tree(tree, source, overrides), source
 
 
 def spec_of(folder: Path) -> GameSpec:
@@ -129,7 +158,9 @@ def game_section_of(name: str) -> dict[str, Any]:
 class InitialCheckpoint:
     """`--from`: the checkpoint, or the newest whole one of a run directory, with which a run in `run_dir` begins."""
 
-    def __init__(self, path: Path, run_dir: RunDir) -> None:
+    def __init__(self, path: Path, run_dir: RunDir, trust: Trust = NOTHING) -> None:
+        """`trust`: what the command line trusts."""
+        self._trust = trust
         self._path = Path(os.path.realpath(path))
         self._run_dir = run_dir
         self._copied: Path | None = None
@@ -171,6 +202,7 @@ class InitialCheckpoint:
                 f"The checkpoint {origin} of --from has the network {meta.network.name}, this configuration "
                 f"{network}: set network.name to {meta.network.name}. Nothing was changed."
             )
+        check_trust(network_values(meta.network), checkpoint_trust(origin, self._trust), f"{origin}/{META_FILE}")
         target = self._run_dir.checkpoints / f"{meta.version:09d}"
         _copy(origin, target, msgspec.structs.replace(meta, decisions=0, updates=0, milestone=True))
         self._copied = target

@@ -14,6 +14,7 @@ import msgspec
 from simul.common.client.control import ControlClient
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig
+from simul.common.config.trust import NOTHING, Trust, values_to_trust
 from simul.common.launch.monitoring.serve_view import ServedCheckpoint, closing_line, startup_lines
 from simul.common.launch.monitoring.snapshot import RunMonitor, Snapshot
 from simul.common.launch.monitoring.view import Display
@@ -21,7 +22,7 @@ from simul.common.launch.processes.process_group import Command, RoleDied, Runni
 from simul.common.launch.processes.role_process import role_command
 from simul.common.launch.processes.signals import Signals
 from simul.common.launch.processes.temporary import temporary_folder
-from simul.common.launch.supervisor.checkpoint_files import config_of, newest_checkpoint, spec_of
+from simul.common.launch.supervisor.checkpoint_files import config_of, networks_of, newest_checkpoint, spec_of
 from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.launch.supervisor.preflight import check_resources
 from simul.common.protocol.errors import ConfigError
@@ -88,16 +89,22 @@ class FrozenServer(RunningRoles):
 
 @contextmanager
 def frozen_run(
-    checkpoint: Path, config: Config, command: Command = role_command, *, others: Mapping[str, Path] | None = None
+    checkpoint: Path,
+    config: Config,
+    command: Command = role_command,
+    *,
+    others: Mapping[str, Path] | None = None,
+    trust: Trust = NOTHING,
 ) -> Iterator[RunDir]:
     """A run directory where `checkpoint` is served, for the time of the block. Raises ConfigError, RoleDied.
 
-    `others`: checkpoints that are served beside it, by policy name.
+    `others`: checkpoints that are served beside it, by policy name. `trust`: in the networks that they name.
     """
+    networks = networks_of([checkpoint, *(others or {}).values()], trust.and_also(values_to_trust(config)))
     with temporary_folder("simul-frozen-") as folder:
         run_dir = RunDir(folder)
         run_dir.create()
-        run_dir.write_config(config)
+        run_dir.write_config(config, networks)
         run_dir.write_spec(ask_for_spec(config, command))
         with FrozenServer(run_dir, checkpoint, config.server.threads, command):
             if others:
@@ -109,7 +116,8 @@ def frozen_run(
 
 def serve(
     checkpoint: Path, display: Display, *, endpoint: str | None = None, curve_keys: Path | None = None,
-    prometheus_port: int | None = None, overrides: Sequence[str] = (), command: Command = role_command,
+    prometheus_port: int | None = None, overrides: Sequence[str] = (), trust: Trust = NOTHING,
+    command: Command = role_command,
 ) -> int:  # fmt: skip
     """`simul serve`: serve until a signal comes; returns the exit code. Raises ConfigError, RoleDied.
 
@@ -117,9 +125,11 @@ def serve(
         checkpoint: a checkpoint, or a run directory for its newest one.
         endpoint: default: `server.endpoint` of the overrides, else ENDPOINT; curve_keys and prometheus_port likewise.
         overrides: settings as `K=V`, above those that the checkpoint was trained with.
+        trust: what the command line trusts.
     """
     folder = newest_checkpoint(checkpoint)
-    config = _config(folder, endpoint, curve_keys, prometheus_port, overrides)
+    config = _config(folder, endpoint, curve_keys, prometheus_port, overrides, trust)
+    networks = networks_of([folder], trust.and_also(values_to_trust(config)))
     spec = spec_of(folder)
     check_resources(
         msgspec.structs.replace(config, learner=LearnerConfig())
@@ -130,7 +140,7 @@ def serve(
         with temporary_folder("simul-serve-") as root:
             run_dir = RunDir(root)
             run_dir.create()
-            run_dir.write_config(config)
+            run_dir.write_config(config, networks)
             run_dir.write_spec(spec)
             facts = ServedCheckpoint(folder, spec, config.server, root)
             return _Serving(run_dir, facts, display, signals, command).run()
@@ -140,14 +150,16 @@ def serve(
 
 
 def _config(
-    folder: Path, endpoint: str | None, curve_keys: Path | None, prometheus_port: int | None, overrides: Sequence[str]
-) -> Config:
+    folder: Path, endpoint: str | None, curve_keys: Path | None, prometheus_port: int | None, overrides: Sequence[str],
+    trust: Trust,
+) -> Config:  # fmt: skip
     """The checkpoint's configuration, except for endpoint, keys and Prometheus port, which were another server's.
 
     The rules of `load_config` also require a client's secret key, for the workers; `serve` has none, so that the keys
     are set afterwards.
     """
-    config = config_of(folder, ["server.endpoint=''", "server.curve_keys=''", "server.prometheus_port=0", *overrides])
+    settings = ["server.endpoint=''", "server.curve_keys=''", "server.prometheus_port=0", *overrides]
+    config = config_of(folder, settings, trust)
     if (count := config.cluster.servers.count) > 1:
         raise ConfigError(
             f"cluster.servers.count is {count}, and `simul serve` starts one inference server. Leave it out, and start "

@@ -10,6 +10,7 @@ import msgspec
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.config.trust import EVERYTHING
 from simul.common.launch.monitoring.callback_figures import CallbackFigures
 from simul.common.launch.monitoring.curve_writers import (
     CsvWriter,
@@ -43,9 +44,12 @@ def check_metrics(config: Config) -> None:
 
 
 def load_callback(name: str) -> Callable[[dict[str, Any]], object]:
-    """The function called `module:function`. Raises ConfigError."""
+    """The function called `module:function`, of a run's configuration, which the command line names.
+
+    Raises ConfigError.
+    """
     try:
-        return load_class(name, "function")
+        return load_class(name, "function", trust=EVERYTHING)
     except ConfigError as error:
         raise ConfigError(f"metrics_callback: {error}") from error
 

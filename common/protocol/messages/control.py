@@ -18,6 +18,7 @@ class LoadPolicy(Message, frozen=True, tag="LOAD_POLICY"):
     name: str
     checkpoint: str  # absolute path of a checkpoint directory
     token: str = ""
+    trust: bool = False  # its network may be a class of any module
 
 
 class UnloadPolicy(Message, frozen=True, tag="UNLOAD_POLICY"):

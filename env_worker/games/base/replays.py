@@ -11,6 +11,7 @@ import msgspec
 from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree
 from simul.common.config.schema import Config
+from simul.common.config.trust import Trust, check_trust, values_to_trust
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.replays import file_stem, make_folder
@@ -48,9 +49,11 @@ class Replay(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     returns: list[float]
     outcome: Outcome
 
-    def config(self) -> Config:
-        """The configuration that builds the game again. Raises ConfigError."""
-        return config_from_tree(self.settings, "the replay's settings")
+    def config(self, trust: Trust) -> Config:
+        """The configuration that builds the game again. Raises ConfigError, also where it names what is not trusted."""
+        config = config_from_tree(self.settings, "the replay's settings")
+        check_trust(values_to_trust(config), trust, "The replay's settings", way="")
+        return config
 
 
 def game_settings(config: Config) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from functools import partial
 
 from simul.common.config.games.blokus import BlokusConfig
 from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
 from simul.env_worker.games.base.players import Players
@@ -21,19 +22,19 @@ from simul.env_worker.source import SourceOptions
 ENGINE = "gtp"  # the opponent that is a program of its own
 
 
-def build(config: Config, options: SourceOptions) -> TurnGameSource:
+def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> TurnGameSource:
     """The source of one worker, checked, not yet started. Raises ConfigError."""
     _check_engine(config, any(ENGINE in (each.first.bot, each.second.bot) for each in options.pairings))
-    return turn_game_source(game_builder(config), config, options, players(config))
+    return turn_game_source(game_builder(config), config, options, players(config, trust))
 
 
-def spec(config: Config) -> GameSpec:
+def spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of the variant. Raises ConfigError."""
     _check_engine(config, ENGINE in config.evaluation.opponents)
     return turn_game_spec(game_builder(config), config)
 
 
-def game_builder(config: Config) -> Callable[[], Blokus]:
+def game_builder(config: Config, trust: Trust = NOTHING) -> Callable[[], Blokus]:
     """Builds one game."""
     return partial(Blokus, variant_of(config.blokus))
 
@@ -43,13 +44,13 @@ def variant_of(section: BlokusConfig) -> Variant:
     return duo() if section.variant == "duo" else classic(section.seats())
 
 
-def players(config: Config) -> Players:
+def players(config: Config, trust: Trust = NOTHING) -> Players:
     """The scripted opponents."""
     section = config.blokus
     return {
         "largest_piece": LargestPiecePlayer,
         "mcts": lambda: MonteCarloPlayer(section.mcts_rollouts),
-        ENGINE: lambda: GtpPlayer(engine_command(section.gtp), section.gtp_timeout_sec),
+        ENGINE: lambda: GtpPlayer(engine_command(section.gtp), section.gtp_timeout_sec, trust=trust),
     }
 
 

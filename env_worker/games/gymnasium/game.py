@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium
 
 from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import append_working_directory
@@ -23,15 +24,15 @@ from simul.env_worker.source import SourceOptions
 EnvBuilder = Callable[..., gymnasium.Env]
 
 
-def build(config: Config, options: SourceOptions) -> GymnasiumSource:
+def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> GymnasiumSource:
     """The source of `gymnasium.id`, checked, not yet started. Raises ConfigError."""
-    make_env, name = _registered(config)
+    make_env, name = _registered(config, trust)
     return _source(config, _wrapped(make_env, config), name, options)
 
 
-def spec(config: Config) -> GameSpec:
+def spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of `gymnasium.id`; an env is built, stepped once and closed. Raises ConfigError."""
-    make_env, name = _registered(config)
+    make_env, name = _registered(config, trust)
     return check_env(_wrapped(make_env, config), name)
 
 
@@ -73,15 +74,17 @@ def _builder(env_class: Callable[..., Any], kwargs: Mapping[str, Any]) -> EnvBui
     return lambda **more: env_class(**{**kwargs, **more})
 
 
-def _registered(config: Config) -> tuple[EnvBuilder, str]:
+def _registered(config: Config, trust: Trust) -> tuple[EnvBuilder, str]:
     """Builder of one env, and the game's name."""
     env_id, kwargs = config.gymnasium.id, config.gymnasium.kwargs
     name = f"gymnasium/{env_id}"
     if env_id.partition(":")[2].isidentifier():
-        return _builder(load_class(env_id), kwargs), name
-    if ":" not in env_id and env_id not in gymnasium.registry:
+        return _builder(load_class(env_id, trust=trust), kwargs), name
+    if ":" in env_id:
+        trust.check_name(env_id)
+        append_working_directory()  # for `module:Env-v0`, which Gymnasium imports
+    elif env_id not in gymnasium.registry:
         near = difflib.get_close_matches(env_id, list(gymnasium.registry), 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"Gymnasium knows no environment {env_id!r}.{hint} A class of yours is named module:Class.")
-    append_working_directory()  # for `module:Env-v0`, which Gymnasium imports
     return _builder(partial(gymnasium.make, env_id, disable_env_checker=True), kwargs), name

@@ -7,6 +7,7 @@ from functools import partial
 
 from simul.common.config.games.ofc import OfcConfig
 from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
 from simul.env_worker.games.base.players import Players
@@ -17,24 +18,24 @@ from simul.env_worker.games.ofc.table import OfcGame
 from simul.env_worker.source import SourceOptions
 
 
-def build(config: Config, options: SourceOptions) -> TurnGameSource:
+def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> TurnGameSource:
     """The source of the configured table, checked, not yet started. Raises ConfigError."""
     return turn_game_source(
         game_builder(config), config, options, players(config), reward_scale=config.ofc.reward_scale
     )  # fmt: skip
 
 
-def spec(config: Config) -> GameSpec:
+def spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of the configured table. Raises ConfigError."""
     return turn_game_spec(game_builder(config), config)
 
 
-def game_builder(config: Config) -> Callable[[], OfcGame]:
+def game_builder(config: Config, trust: Trust = NOTHING) -> Callable[[], OfcGame]:
     """Builds one game. Raises ConfigError."""
     return partial(OfcGame, rules(config.ofc))
 
 
-def players(config: Config) -> Players:
+def players(config: Config, trust: Trust = NOTHING) -> Players:
     """The scripted opponents."""
     return {"rule_based": RulePlayer, "monte_carlo": partial(MonteCarloPlayer, config.ofc.rollouts)}
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
@@ -15,17 +16,17 @@ from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.source import SourceOptions
 
 
-def build(config: Config, options: SourceOptions) -> TurnGameSource:
+def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> TurnGameSource:
     """The source of `openspiel.name`, checked, not yet started. Raises ConfigError."""
     return turn_game_source(game_builder(config), config, options, reward_scale=config.openspiel.reward_scale)
 
 
-def spec(config: Config) -> GameSpec:
+def spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of `openspiel.name`. Raises ConfigError."""
     return turn_game_spec(game_builder(config), config)
 
 
-def game_builder(config: Config) -> Callable[[], TurnGame]:
+def game_builder(config: Config, trust: Trust = NOTHING) -> Callable[[], TurnGame]:
     """Builds one game. Raises ConfigError."""
     try:
         import pyspiel  # noqa: F401  (asked for here, where its absence becomes a sentence)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.named_class import load_class
@@ -22,17 +23,17 @@ from simul.env_worker.source import SourceOptions
 FAMILIES = ("classic", "butterfly", "mpe", "sisl", "atari")
 
 
-def build(config: Config, options: SourceOptions) -> TurnGameSource:
+def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> TurnGameSource:
     """The source of `pettingzoo.id`, checked, not yet started. Raises ConfigError."""
-    return turn_game_source(game_builder(config), config, options, reward_scale=config.pettingzoo.reward_scale)
+    return turn_game_source(game_builder(config, trust), config, options, reward_scale=config.pettingzoo.reward_scale)
 
 
-def spec(config: Config) -> GameSpec:
+def spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of `pettingzoo.id`. Raises ConfigError."""
-    return turn_game_spec(game_builder(config), config)
+    return turn_game_spec(game_builder(config, trust), config)
 
 
-def game_builder(config: Config) -> Callable[[], TurnGame]:
+def game_builder(config: Config, trust: Trust = NOTHING) -> Callable[[], TurnGame]:
     """Builds one game. Raises ConfigError."""
     try:
         import pettingzoo  # noqa: F401
@@ -41,7 +42,7 @@ def game_builder(config: Config) -> Callable[[], TurnGame]:
             f"The package pettingzoo is not installed ({error}). Run: pip install 'simul[pettingzoo]'"
         ) from error
     env_id = config.pettingzoo.id
-    make = load_class(env_id, "function") if ":" in env_id else _registered(env_id)
+    make = load_class(env_id, "function", trust=trust) if ":" in env_id else _registered(env_id)
     return partial(_build_game, partial(make, **config.pettingzoo.kwargs), env_id)
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import check_battles
@@ -15,7 +16,7 @@ from simul.env_worker.games.pokemon.source.source import PokemonSource
 from simul.env_worker.source import SourceOptions
 
 
-def build(config: Config, options: SourceOptions) -> PokemonSource:
+def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> PokemonSource:
     """The source of worker `options.index`, not yet started. Raises ConfigError."""
     check_simulator()
     return PokemonSource(
@@ -25,7 +26,7 @@ def build(config: Config, options: SourceOptions) -> PokemonSource:
     )  # fmt: skip
 
 
-def spec(config: Config) -> GameSpec:
+def spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of the format; the simulator has confirmed format and teams. Raises ConfigError."""
     check_simulator()
     check_battles(_of_worker(config, 0))  # raises before other processes are started

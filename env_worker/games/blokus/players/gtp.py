@@ -8,6 +8,7 @@ import shlex
 import shutil
 from collections.abc import Sequence
 
+from simul.common.config.trust import Trust
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.games.blokus.board import Variant, tables
@@ -48,8 +49,9 @@ class GtpPlayer:
     a game that it ends. Raises GtpError; the next game starts a new engine.
     """
 
-    def __init__(self, command: Sequence[str], timeout_sec: float) -> None:
+    def __init__(self, command: Sequence[str], timeout_sec: float, *, trust: Trust) -> None:
         """`timeout_sec`: for the response to any command."""
+        self._trust = trust
         self._command = list(command)
         self._timeout_sec = timeout_sec
         self._engine: GtpEngine | None = None
@@ -86,7 +88,7 @@ class GtpPlayer:
         """The engine, at the position of `game`."""
         engine = self._engine
         if engine is None:
-            engine = self._engine = GtpEngine(self._command, self._timeout_sec)
+            engine = self._engine = GtpEngine(self._command, self._timeout_sec, trust=self._trust)
             engine.send(f"set_game {GAME_NAMES[game.variant.name, game.variant.seats]}")
             _check_first_moves(game.variant, engine)
         known = self._known

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from simul.common.config.trust import Trust
 from simul.common.protocol.errors import EnvError
 
 LONGEST_LINE = 1 << 12  # bytes; a longer one is read in parts
@@ -28,8 +29,9 @@ class GtpEngine:
     After a GtpError the process is gone. Its standard error is dropped: a full pipe would block the engine.
     """
 
-    def __init__(self, command: Sequence[str], timeout_sec: float) -> None:
-        """Raises GtpError where the program cannot be started."""
+    def __init__(self, command: Sequence[str], timeout_sec: float, *, trust: Trust) -> None:
+        """Raises GtpError where the program cannot be started, ConfigError where it is not trusted."""
+        trust.check_program(command)
         self.name = Path(command[0]).name
         self._timeout_sec = timeout_sec
         try:

@@ -1,0 +1,147 @@
+"""Which run directories this user made on this machine: their values that name code are signed.
+
+That the files of a run directory belong to the user proves nothing; those of an unpacked download do, too. A secret in
+the user's state folder signs the values of marked keys (`simul.common.config.trust`) and the directory's resolved path.
+
+Where the secret cannot be kept (a HOME that is read-only), one of this process and its children takes its place, in
+their environment: the run works, and later commands say `--trust`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from simul.common.config.trust import MarkedValue, Trust
+
+SIGNATURE = "signature.json"
+SECRET = "run-signing.key"
+SECRET_VARIABLE = "SIMUL_RUN_SIGNING_SECRET"
+SECRET_BYTES = 32
+MOST_BYTES = 1 << 20  # of a signature
+UNSIGNED = "the run directory has no signature of yours"
+CHANGED = "its values are not those that you started the run with"
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """signature.json: values that may be run in the run directory at `path`, and the HMAC-SHA256 of both."""
+
+    path: str
+    values: tuple[MarkedValue, ...]
+    hmac: str
+
+
+def sign(root: Path, values: Iterable[MarkedValue]) -> bytes:
+    """Content of signature.json for the run directory `root`."""
+    path, ordered = os.path.realpath(root), tuple(sorted(values))
+    return msgspec.json.encode(Signature(path, ordered, _hmac(_secret_to_sign(), path, ordered)))
+
+
+def trust_in(root: Path, trust: Trust) -> Trust:
+    """`trust`, and what this user's signature of the run directory `root` covers."""
+    signed = signed_trust(root)
+    return msgspec.structs.replace(signed.and_also(trust.values), everything=trust.everything)
+
+
+def checkpoint_trust(folder: Path, trust: Trust) -> Trust:
+    """`trust_in` the run directory that the checkpoint `folder` lies in."""
+    return trust_in(folder.absolute().parent.parent, trust)
+
+
+def signed_trust(root: Path) -> Trust:
+    """Trust in the values that this user's signature of the run directory `root` holds; else the reason why in none."""
+    try:
+        signature = msgspec.json.decode(_read(root / SIGNATURE, MOST_BYTES), type=Signature)
+    except FileNotFoundError:
+        return Trust(reason=UNSIGNED) if (root / "config.yaml").exists() else Trust()
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return Trust(reason=f"the signature {root / SIGNATURE} cannot be read")
+    if not any(_fits(signature, secret) for secret in _secrets_to_verify()):
+        return Trust(reason=f"{UNSIGNED}, but one of another user or machine, or a changed one")
+    if signature.path != os.path.realpath(root):
+        return Trust(reason=f"you made this run directory at {signature.path}, from where it was moved or copied")
+    return Trust(values=frozenset(signature.values), reason=CHANGED)
+
+
+def _fits(signature: Signature, secret: bytes) -> bool:
+    return hmac.compare_digest(_hmac(secret, signature.path, signature.values).encode(), signature.hmac.encode())
+
+
+def _hmac(secret: bytes, path: str, values: tuple[MarkedValue, ...]) -> str:
+    return hmac.new(secret, msgspec.json.encode([path, values]), hashlib.sha256).hexdigest()
+
+
+def state_folder() -> Path:
+    """Where this user's secret lies. Raises RuntimeError where the user has no home."""
+    named = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(named) if os.path.isabs(named) else Path.home() / ".local" / "state") / "simul"
+
+
+def _secret_to_sign() -> bytes:
+    """The user's secret, which is made where there is none; else the one of this process and its children."""
+    try:
+        return _make_secret(state_folder())
+    except (OSError, RuntimeError):
+        return bytes.fromhex(os.environ.setdefault(SECRET_VARIABLE, secrets.token_hex(SECRET_BYTES)))
+
+
+def _secrets_to_verify() -> list[bytes]:
+    found = []
+    with contextlib.suppress(OSError, RuntimeError):
+        found.append(_read_secret(state_folder()))
+    with contextlib.suppress(KeyError, ValueError):
+        found.append(bytes.fromhex(os.environ[SECRET_VARIABLE]))
+    return [secret for secret in found if len(secret) == SECRET_BYTES]
+
+
+def _make_secret(folder: Path) -> bytes:
+    """Raises OSError."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        return _read_secret(folder)
+    aside = folder / f".{SECRET}.{os.getpid()}.{secrets.token_hex(4)}"
+    try:
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(SECRET_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):  # another process was faster: its secret counts
+            os.link(aside, folder / SECRET)
+    finally:
+        aside.unlink(missing_ok=True)
+    return _read_secret(folder)
+
+
+def _read_secret(folder: Path) -> bytes:
+    """Raises OSError, also where others could have read or written the secret."""
+    _check_private(os.stat(folder), folder)
+    secret = _read(folder / SECRET, SECRET_BYTES, private=True)
+    if len(secret) != SECRET_BYTES:
+        raise PermissionError(f"{folder / SECRET} is damaged")
+    return secret
+
+
+def _read(path: Path, most: int, *, private: bool = False) -> bytes:
+    """A regular file of at most `most` bytes, without waiting and through no link. Raises OSError."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > most:
+            raise PermissionError(f"{path} is no file of at most {most} bytes")
+        if private:
+            _check_private(facts, path)
+        return file.read(most)
+
+
+def _check_private(facts: os.stat_result, path: Path) -> None:
+    """Raises PermissionError unless only this user can read and write it. Windows has no such mode."""
+    if hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & 0o077):
+        raise PermissionError(f"{path} is not this user's alone")
