@@ -50,6 +50,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.protocol.sample_checks import unpack_samples
 from simul.common.protocol.specs import ASKED, GameSpec
+from simul.common.runtime.terminal_text import printable
 from simul.common.transport import Poller, RouterSocket
 from simul.inference_server.batching.batcher import Chunk
 from simul.inference_server.frontend.admission import RowAdmission
@@ -275,7 +276,7 @@ def _serve(socket: RouterSocket, game: GameSpec, fingerprint: str, signals: Sign
             client = clients.setdefault(peer, MockServer(game, fingerprint))
             lines, replies = client.handle(frames)
             place = list(clients).index(peer) + 1
-            sys.stdout.write("\n".join([f"message {number}, connection {place}", *lines, ""]))
+            sys.stdout.write(printable("\n".join([f"message {number}, connection {place}", *lines, ""]), keep="\n"))
             sys.stdout.flush()
             for reply in replies:
                 socket.send(peer, reply)
@@ -299,7 +300,7 @@ def main() -> int:
     try:
         return listen(options.endpoint, options.run_dir, spec=options.spec)
     except SimulError as error:
-        sys.stderr.write(f"simul: {error}\n")
+        sys.stderr.write(printable(f"simul: {error}\n", keep="\n"))
         return 2 if isinstance(error, ConfigError) else 1
 
 

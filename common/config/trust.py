@@ -17,6 +17,7 @@ import msgspec
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.config.section import ArgumentsOf, Names, Section
 from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.terminal_text import printable
 
 MOST_SHOWN = 160  # characters of a value in an error
 WAY = ", or name these values on the command line, in a configuration or with --set"
@@ -165,11 +166,6 @@ def _cut(text: str) -> str:
     """A value in a sentence, in ASCII: letters that only look like others show."""
     text = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
     return printable(text.encode("ascii", "backslashreplace").decode())
-
-
-def printable(text: str) -> str:
-    """`text` with escapes for control characters and marks of direction."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _refusal(what: str, reason: str, way: str = WAY) -> ConfigError:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from simul.common.config.run_directory import RunDir
 from simul.common.protocol.errors import CheckpointError, StoreError
+from simul.common.runtime.terminal_text import printable
 from simul.common.store import REASON, REFUSED
 from simul.common.store.fetch import fetch_checkpoint, prepare_store
 from simul.common.store.remote import Store
@@ -73,7 +74,7 @@ def _patiently(options: argparse.Namespace) -> None:
 
 
 def _say(sentence: str) -> None:
-    sys.stdout.write(" ".join(sentence.split()) + "\n")
+    sys.stdout.write(printable(" ".join(sentence.split())) + "\n")
     sys.stdout.flush()
 
 

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Mapping
 from typing import TextIO
 
-from rich.console import Console
 from rich.text import Text
+
+from simul.common.runtime.terminal_console import SafeConsole
 
 
 class Screen:
@@ -26,7 +27,7 @@ class Screen:
     ) -> None:
         self._styles = styles or {}
         self._input = input or sys.stdin
-        self._console = Console(file=output, markup=False, highlight=False, emoji=False)
+        self._console = SafeConsole(file=output, markup=False, highlight=False, emoji=False)
         if isinstance(self._input, io.TextIOWrapper):
             self._input.reconfigure(errors="replace")
         self.interactive = self._input.isatty()

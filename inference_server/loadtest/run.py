@@ -11,6 +11,7 @@ from rich.status import Status
 
 from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import ERR_SPEC, ConfigError, InferenceError
+from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.transport import client_keys
 from simul.inference_server.loadtest.bisection import MaxRateSearch
 from simul.inference_server.loadtest.client import SetUp
@@ -205,7 +206,7 @@ def _reached(endpoint: str) -> Iterator[None]:
 
 def run(options: Options) -> int:
     """Measure everything `options` asks for. Raises SimulError."""
-    console = Console()
+    console = SafeConsole()
     other_processes = OtherProcesses(our_cores(), read_times)
     with temporary_folder("simul-loadtest-") as root:
         subject = make_subject(options, root)

@@ -41,19 +41,19 @@ def _policies(options: argparse.Namespace) -> int:
 
     Raises ConfigError, InferenceError. What one of several servers refuses, the others do all the same.
     """
-    from rich.console import Console
     from rich.table import Table
 
     from simul.common.client.control import ANSWER_SEC, ControlClient
     from simul.common.launch.processes.run_lock import choose_run
     from simul.common.protocol.errors import ConfigError, InferenceError
+    from simul.common.runtime.terminal_console import SafeConsole
 
     run_dir = choose_run(options.run_dir, active_only=True)
     if not run_dir.exists():
         raise ConfigError(f"There is no run in {run_dir.root}. Name a run directory with --run-dir.")
     patience_sec = LIST_TIMEOUT_SEC if options.action == "list" else ANSWER_SEC
     folder = _newest_folder(options.checkpoint) if options.action == "load" else None  # the same one for all
-    console, count = Console(), _servers_of(run_dir)
+    console, count = SafeConsole(), _servers_of(run_dir)
     several = ["server"] * (count > 1)
     refused: list[str] = []
     table = Table(*several, "policy", "version", "sessions", "from", "new sessions")

@@ -29,12 +29,12 @@ def add_down(parser: argparse.ArgumentParser) -> None:
 def status(root: Path | None, *, as_json: bool) -> int:
     """Print the last figures. Exit code 0 while the run is active, 3 where it is not. Raises ConfigError."""
     import msgspec
-    from rich.console import Console
 
     from simul.common.launch.monitoring.panel import run_panel
     from simul.common.launch.monitoring.snapshot import Snapshot
     from simul.common.launch.processes.run_lock import choose_run, describe_start, living_owner
     from simul.common.protocol.errors import ConfigError
+    from simul.common.runtime.terminal_console import SafeConsole
 
     run_dir = choose_run(root, active_only=False)
     file = run_dir.root / "status.json"
@@ -50,7 +50,7 @@ def status(root: Path | None, *, as_json: bool) -> int:
         active = {"active": owner is not None, "supervisor_pid": owner.pid if owner else None}
         sys.stdout.write(msgspec.json.encode({**active, **msgspec.to_builtins(snapshot)}).decode() + "\n")
     else:
-        console = Console()
+        console = SafeConsole()
         console.print(run_panel(snapshot))
         if owner is None:
             age = max(0.0, time.time() - snapshot.time)

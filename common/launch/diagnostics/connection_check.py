@@ -34,6 +34,7 @@ from simul.common.protocol.messages import (
     Welcome,
 )
 from simul.common.protocol.specs import ASKED, GameSpec, WireDtype, random_observations
+from simul.common.runtime.terminal_text import printable
 from simul.common.transport import ClientKeys, DealerSocket, Poller, client_keys, connectable, explain_silence
 
 ANSWER_SEC = 3.0
@@ -59,7 +60,7 @@ def check_connection(target: str | None, *, keys: Path | None, spec: str | None)
     try:
         check.run(spec or known)
     except CheckFailed as error:
-        sys.stdout.write(f"failed: {error}\n")
+        sys.stdout.write(printable(f"failed: {error}", keep="\n") + "\n")
         return 1
     finally:
         check.close()
@@ -191,4 +192,4 @@ def _spec_of(welcome: Welcome) -> GameSpec:
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+    sys.stdout.write(printable(line, keep="\n") + "\n")

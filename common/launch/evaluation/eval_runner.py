@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
 
 from simul.common.client.control import ControlClient
 from simul.common.config.game_description import Game
@@ -32,6 +31,8 @@ from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import CONFIGS
+from simul.common.runtime.terminal_console import SafeConsole
+from simul.common.runtime.terminal_text import printable
 
 WIDEST = 1000  # columns of a table where the output is no terminal
 SHOW_EVERY_SEC = 5.0
@@ -245,7 +246,7 @@ def _single(
         arguments = [["--episodes", str(share), *each] for share in shares]
     figures = runner.run({"learner": folder}, arguments, episodes)
     result = build_result(figures, pairing, episodes, checkpoint=folder, version=runner.versions.get("learner"))
-    sys.stdout.write((msgspec.json.encode(result).decode() if as_json else result_text(result)) + "\n")
+    sys.stdout.write((msgspec.json.encode(result).decode() if as_json else printable(result_text(result), "\n")) + "\n")
     return 0 if result["episodes"] == episodes else 1
 
 
@@ -259,7 +260,7 @@ def _matrix(
     if as_json:
         sys.stdout.write(msgspec.json.encode(matrix).decode() + "\n")
     else:
-        console = Console(width=None if sys.stdout.isatty() else WIDEST)
+        console = SafeConsole(width=None if sys.stdout.isatty() else WIDEST)
         console.print(matrix_table(matrix))
         console.print(standings_table(matrix))
     return 0 if all(pair["battles"] == pair["wanted"] for pair in matrix["pairs"]) else 1

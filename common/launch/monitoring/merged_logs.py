@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 from simul.common.launch.processes.log_rotation import OLD_SUFFIX
 from simul.common.launch.processes.role_process import LOG_NAMES
 from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.terminal_text import printable
 
 SUFFIX = ".log"
 PREFIX = "simul-"
@@ -212,7 +213,4 @@ def _seconds(stamp: str) -> float | None:
 
 def _text(line: bytes) -> str:
     """Without what would move a terminal's cursor."""
-    text = line.decode(errors="replace").rstrip("\r").replace("\t", "    ")
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return printable(line.decode(errors="replace").rstrip("\r").replace("\t", "    "))

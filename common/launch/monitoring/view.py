@@ -15,6 +15,7 @@ from rich.live import Live
 from simul.common.launch.monitoring.output import standard_output
 from simul.common.launch.monitoring.panel import run_line, run_panel
 from simul.common.launch.monitoring.snapshot import Snapshot
+from simul.common.runtime.terminal_console import SafeConsole
 
 PLAIN_EVERY_SEC = 5.0
 Draw = Callable[[Snapshot], RenderableType]
@@ -102,7 +103,7 @@ class LiveDisplay:
 
 def make_display(plain: bool, draw: Draw = run_panel, line: Line = run_line) -> Display:
     """A live panel (`draw`) on a terminal, unless `plain`; else plain lines (`line`)."""
-    console = Console(file=standard_output())
+    console = SafeConsole(file=standard_output())
     return PlainDisplay(console, line) if plain or not console.is_terminal else LiveDisplay(console, draw)
 
 

@@ -31,10 +31,11 @@ from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, network_values, values_to_trust
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.terminal_text import printable
 
 
 def _to_stderr(note: str) -> None:
-    sys.stderr.write(f"simul: {note}\n")
+    sys.stderr.write(printable(f"simul: {note}") + "\n")
 
 
 def checkpoint_labels(folders: Sequence[Path]) -> list[str]:

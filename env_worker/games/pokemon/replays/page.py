@@ -59,7 +59,7 @@ def _script() -> str:
 
 def _showdown_page(tag: str, names: tuple[str, str], log: str) -> str:
     fields = {"BATTLE_TAG": tag, "PLAYER_USERNAME": names[0], "OPPONENT_USERNAME": names[1]}
-    page: str = REPLAY_TEMPLATE
-    for field, value in fields.items():
-        page = page.replace(f"{{{field}}}", html.escape(value))
-    return page.replace("{REPLAY_LOG}", log.replace("</", "<\\/"))  # as Showdown itself escapes it
+    fields = {name: html.escape(value) for name, value in fields.items()}
+    fields["REPLAY_LOG"] = log.replace("</", "<\\/")  # as Showdown itself escapes it
+    # One pass: a name that looks like a field is not replaced again.
+    return re.sub(r"\{(" + "|".join(fields) + r")\}", lambda field: fields[field[1]], REPLAY_TEMPLATE)

@@ -25,6 +25,7 @@ from simul.common.config.schema import Config
 from simul.common.launch.monitoring.intervals import wilson
 from simul.common.protocol.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
 from simul.common.runtime.lifecycle import StopFlag
+from simul.common.runtime.terminal_text import printable
 from simul.common.transport import client_keys
 from simul.env_worker.games.pokemon.encoding.layout import extras_of
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
@@ -109,7 +110,7 @@ class PlayLoop:
         if not running and not tally.total():
             line = f"waiting for a battle in {self._agent.format}"
         if not self._quiet and line != self._shown and self._agent.ps_client.logged_in.is_set():
-            sys.stderr.write(line + "\n")
+            sys.stderr.write(printable(line, keep="\n") + "\n")
             self._shown = line
 
 
@@ -171,7 +172,7 @@ def main() -> int:
                 options.server, options.own = server.url, f"http://{HOST}:{server.port}"
             _play(options, config, us, stop)
     except SimulError as error:
-        sys.stderr.write(f"simul play: {error}\n")
+        sys.stderr.write(printable(f"simul play: {error}\n", keep="\n"))
         return 2
     return 0
 
@@ -286,7 +287,7 @@ def _count(number: int, what: str) -> str:
 
 def _say(options: argparse.Namespace, line: str) -> None:
     if not options.json:
-        sys.stderr.write(line + "\n")
+        sys.stderr.write(printable(line, keep="\n") + "\n")
 
 
 if __name__ == "__main__":

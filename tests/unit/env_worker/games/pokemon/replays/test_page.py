@@ -107,3 +107,14 @@ def test_a_log_cannot_end_the_script_of_showdowns_page():
     assert "</script><script>alert" not in page
     assert "<b>" not in page
     assert "replay-embed.js" in page
+
+
+@pytest.mark.parametrize("hostile", ["{REPLAY_LOG}", "{BATTLE_TAG}", "<img src=x onerror=alert(1)>", "{{LOG}}"])
+@pytest.mark.parametrize("player", ["own", "showdown"])
+def test_no_name_makes_html_of_itself_or_of_the_log(hostile, player):
+    log = "|j|<script>alert(1)</script></script>"
+    page = replay_page(hostile, (hostile, hostile), log, player)
+    head = page.partition("|j|")[0]
+    assert page.count("|j|") == 1
+    assert "<img src=x" not in head
+    assert "alert(1)</script></script>" not in page
