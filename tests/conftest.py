@@ -19,7 +19,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Hypothesis looks at no clock. `make test` has the same examples every time, `make test-long` looks for others.
 
     No run of the tests sends notices to the person who runs them, or reads the secret that signs that person's runs.
-    Torch takes one thread in the process of the tests: several run at once, and threads that wait for a preempted one burn its core.
+    Torch takes one thread in the process of the tests: several run at once, and threads that wait for a preempted one
+    burn its core.
     """
     torch.set_num_threads(1)
     os.environ["SIMUL_NOTIFY"] = ""
