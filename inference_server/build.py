@@ -37,6 +37,7 @@ from simul.inference_server.frontend.admission_control import AdmissionControl
 from simul.inference_server.frontend.client_socket import ClientSocket
 from simul.inference_server.frontend.clients import ClientTable, InFlight
 from simul.inference_server.frontend.handshake import Handshake
+from simul.inference_server.frontend.row_checks import MAX_ROWS
 from simul.inference_server.frontend.shared_memory import memory_size
 from simul.inference_server.ops.control import Control
 from simul.inference_server.ops.operations import Operations
@@ -140,7 +141,7 @@ def _assemble(
     admission = RowAdmission(spec, sessions, policies, recorder, session_closer, statistics)
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
     status_reply = StatusReply(sessions, clients, policies, in_flight, statistics, limits)
-    socket, proxy = _data_sockets(server, arguments, spec, limits_of_proxy)
+    socket, proxy = _data_sockets(server, arguments, spec, limits["message_bytes"], limits_of_proxy)
     control = bind_router(run_dir, "control", arguments.index)
     if run_dir.addresses() is not None:
         bound = {"own": socket.endpoint, "control": control.endpoint}
@@ -148,7 +149,7 @@ def _assemble(
     keeper = EndpointMonitor(socket, control, *([proxy] if proxy else []))
     reached = socket.endpoint if run_dir.addresses() is not None else server.endpoint
     public = reached or run_dir.endpoint("data", arguments.index)
-    memory_bytes = memory_size(public, spec, limits["rows_per_step"]) if server.shared_memory else 0
+    memory_bytes = memory_size(public, spec, min(MAX_ROWS, server.max_rows_of_client)) if server.shared_memory else 0
     handshake = Handshake(spec, clients, policies, limits, memory_bytes)
     client_socket = ClientSocket(socket, handshake, clients, policies, statistics, limits, status_reply, proxy)
     evaluator = Evaluator(spec, sessions, policies, client_socket, statistics, server.max_batch)
@@ -201,25 +202,30 @@ def _unroll_memory(run_dir: RunDir, served: ServedPolicies, layout: UnrollLayout
 
 
 def _data_sockets(
-    server: ServerConfig, arguments: RoleArguments, spec: GameSpec, limits: Limits | None
+    server: ServerConfig, arguments: RoleArguments, spec: GameSpec, message_bytes: int, limits: Limits | None
 ) -> tuple[RouterSocket, ProxyProcess | None]:
     """The server's own socket, for processes of the run, and the proxy at the public endpoint.
 
-    On several machines there is one endpoint and no proxy: all who connect hold a key of the run.
+    On several machines there is one endpoint and no proxy: all who connect hold a key of the run. `message_bytes`: of
+    the largest message; libzmq decrypts a frame at a time, and nobody else is served meanwhile.
     """
     keys = server_keys(Path(server.curve_keys)) if server.curve_keys else None
     run_dir, index = arguments.run_dir, arguments.index
     if run_dir.addresses() is not None:
-        return bind_router(run_dir, "own", index, counted=True), None
+        return bind_router(run_dir, "own", index, counted=True, most_frame_bytes=message_bytes), None
     public, own = server.endpoint or run_dir.endpoint("data", index), run_dir.own_endpoint(server.endpoint, index)
     if limits is None or not own.startswith("ipc://"):
-        socket = RouterSocket(public, keys=keys, counted=True, access=server.ipc_access)
+        socket = RouterSocket(public, keys=keys, counted=True, access=server.ipc_access, most_frame_bytes=message_bytes)
         if own != connectable(public):
             socket.bind_also(own)
         return socket, None
-    socket = RouterSocket(own, keys=keys, counted=True)
+    socket = RouterSocket(own, keys=keys, counted=True, most_frame_bytes=message_bytes)
     row_bytes = spec.observation_size * spec.dtype().itemsize + spec.num_actions + STEP_ROW_BYTES
-    limits = replace(limits, answer_worth=limits.answer_worth + row_bytes // EVALUATED_ROW_BYTES)
+    limits = replace(
+        limits,
+        message_bytes=min(limits.message_bytes, message_bytes),
+        answer_worth=limits.answer_worth + row_bytes // EVALUATED_ROW_BYTES,
+    )
     try:
         return socket, ProxyProcess(public, own, limits, curve=keys is not None, access=server.ipc_access)
     except ConfigError:

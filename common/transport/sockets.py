@@ -35,18 +35,22 @@ _send_part = zmq.backend.Socket.send
 
 
 class Socket:
-    """Base of the sockets: options, framing and lifetime. Use as a context manager, or call `close`."""
+    """Base of the sockets: options, framing and lifetime. Use as a context manager, or call `close`.
+
+    A peer that announces a frame of more than `most_frame_bytes`, or MAX_FRAME_BYTES, loses its connection.
+    """
 
     def __init__(
-        self, kind: int, endpoint: str, *, queue: int, context: zmq.Context[zmq.Socket[bytes]] | None = None
-    ) -> None:
+        self, kind: int, endpoint: str, *, queue: int, context: zmq.Context[zmq.Socket[bytes]] | None = None,
+        most_frame_bytes: int = MAX_FRAME_BYTES,
+    ) -> None:  # fmt: skip
         self.endpoint = endpoint
         self.raw: zmq.Socket[bytes] = (context or zmq.Context.instance()).socket(kind)
         self.raw.setsockopt(zmq.LINGER, LINGER_MS)
         self.raw.setsockopt(zmq.SNDHWM, queue)
         self.raw.setsockopt(zmq.RCVHWM, queue)
         self.raw.setsockopt(zmq.IPV6, int("[" in endpoint))
-        self.raw.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
+        self.raw.setsockopt(zmq.MAXMSGSIZE, min(most_frame_bytes, MAX_FRAME_BYTES))
         self.raw.setsockopt(zmq.RECONNECT_IVL, 50)
         self.raw.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
         self.bound: list[BoundEndpoint] = []
@@ -174,17 +178,17 @@ class RouterSocket(Socket):
     """Bound; talks to many peers by routing id. With `keys`, CURVE encrypts and admits listed public keys only.
 
     `counted`: `connections` counts opened, failed and closed connections. `access`: who may connect over ipc.
+    `most_frame_bytes`: of a frame that a peer sends; libzmq closes the connection before it reads and decrypts more.
     """
 
     def __init__(
         self, endpoint: str, *, queue: int = 1000, keys: ServerKeys | None = None, counted: bool = False,
-        access: IpcAccess = "owner",
+        access: IpcAccess = "owner", most_frame_bytes: int = MAX_FRAME_BYTES,
     ) -> None:  # fmt: skip
         self.connections: ConnectionCounter | None = None
         self.authenticator = None if keys is None else CurveAuthenticator(keys)
-        super().__init__(
-            zmq.ROUTER, endpoint, queue=queue, context=self.authenticator.context if self.authenticator else None
-        )
+        context = self.authenticator.context if self.authenticator else None
+        super().__init__(zmq.ROUTER, endpoint, queue=queue, context=context, most_frame_bytes=most_frame_bytes)
         self.raw.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self.raw.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         if self.authenticator is not None:

@@ -62,7 +62,7 @@ class ClientSocket:
         self._clients = clients
         self._policies = policies
         self._statistics = statistics
-        self._codec: Codec[TO_SERVER] = Codec(TO_SERVER)
+        self._codec: Codec[TO_SERVER] = Codec(TO_SERVER, limits["message_bytes"])
         self._limits = limits
         self._figures = figures
         self._count_at = 0.0

@@ -10,10 +10,12 @@ from simul.inference_server.frontend.clients import Client, ClientTable, InFligh
 from simul.inference_server.frontend.row_checks import MAX_ROWS
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies.table import PolicyTable
-from simul.inference_server.proxy.framing import MESSAGE_BYTES
+from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.sessions.table import SessionTable
 
 STEP_ROW_BYTES = 5 * 8 + 3 * 1 + 2 * 4  # keys; kind, flags, policy; reward, temperature
+# With CURVE libzmq decrypts a frame at a time, about 1 GB/s, in the thread that serves every connection.
+MESSAGE_BYTES = 16 << 20
 
 
 def limits_of(config: ServerConfig, spec: GameSpec, reserved: int = 0) -> dict[str, int]:
@@ -32,7 +34,7 @@ def limits_of(config: ServerConfig, spec: GameSpec, reserved: int = 0) -> dict[s
         "clients": config.max_clients,
         "frames": MAX_FRAMES,
         "header_bytes": MAX_HEADER_BYTES,
-        "message_bytes": MESSAGE_BYTES,
+        "message_bytes": _message_bytes(spec),
         "tensor_dimensions": MAX_DIMENSIONS,
         "slow_reader_replies": config.slow_reader_replies,
         "idle_timeout_ms": round(config.idle_timeout_sec * 1000),
@@ -40,10 +42,19 @@ def limits_of(config: ServerConfig, spec: GameSpec, reserved: int = 0) -> dict[s
     }
 
 
+def _row_bytes(spec: GameSpec) -> int:
+    """Of a row of STEP; one of EVALUATE is smaller."""
+    return spec.observation_size * spec.dtype().itemsize + spec.num_actions + STEP_ROW_BYTES
+
+
+def _message_bytes(spec: GameSpec) -> int:
+    """MESSAGE_BYTES; where a row is larger, a message of one row, as far as a message may be so large at all."""
+    return min(Limits.message_bytes, max(MESSAGE_BYTES, MAX_HEADER_BYTES + _row_bytes(spec)))
+
+
 def _rows_of_a_message(spec: GameSpec) -> int:
-    """Rows of which a STEP stays within MESSAGE_BYTES, whatever its header; a row of EVALUATE is smaller."""
-    row = spec.observation_size * spec.dtype().itemsize + spec.num_actions + STEP_ROW_BYTES
-    return max(1, (MESSAGE_BYTES - MAX_HEADER_BYTES) // row)
+    """Rows of which a STEP stays within `_message_bytes`, whatever its header."""
+    return max(1, (_message_bytes(spec) - MAX_HEADER_BYTES) // _row_bytes(spec))
 
 
 def sessions_of_client(config: ServerConfig) -> int:

@@ -23,7 +23,6 @@ COMMANDS = 100  # of one connection from one tick to the next
 PASSED_ON = (6, 9)
 HANDSHAKE_FRAMES = 2  # commands of a CURVE client: HELLO, INITIATE
 WELCOME = b"\xa4type\xa7WELCOME"  # in the answer that makes a peer a client
-MESSAGE_BYTES = 128 << 20
 # The answer of libzmq itself to a heartbeat, with CURVE: command name, nonce, box, flags, PONG and its longest context.
 MAX_HEARTBEAT_BYTES = 8 + 8 + 16 + 1 + 5 + 16
 
@@ -49,7 +48,7 @@ class Limits:
 
     connections: int = 1024
     message_frames: int = 16
-    message_bytes: int = MESSAGE_BYTES
+    message_bytes: int = 128 << 20
     unanswered_frames: int = 2048
     unanswered_bytes: int = 160 << 20
     shared_bytes: int = 24 << 20

@@ -22,6 +22,7 @@ from simul.common.client.client import InferenceClient
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import DealerSocket, client_keys, new_keys
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
+from simul.inference_server.ops.status_reply import MESSAGE_BYTES
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.proxy.process import ProxyProcess
 from tests.support.faults import FREE, count, unharmed
@@ -178,6 +179,75 @@ def test_extra_a_listed_key_gets_no_more_than_strangers_do(tmp_path: Path, monke
         exchange(client, [stand.decision(1, 20)])
         wait_for(lambda: count(stand, "unanswered_bytes") == 0)
         assert max(frames) <= 16
+
+
+_LARGE_FRAMES = r"""
+import sys, time
+from pathlib import Path
+from simul.common.transport import DealerSocket, client_keys
+endpoint, folder, size = sys.argv[1:]
+keys = client_keys(Path(folder)) if folder else None
+large = bytes(int(size))
+peers = [DealerSocket(endpoint, keys=keys, queue=1) for _ in range(4)]
+print("sends", flush=True)
+while True:
+    for at, peer in enumerate(peers):
+        peer.send([b"\x81\xa4type\xa4PING", large])
+        peer.close()
+        peers[at] = DealerSocket(endpoint, keys=keys, queue=1)
+    time.sleep(0.2)
+"""
+PONG_SEC = 0.5  # docs/design/proxy.md promises it
+TRIES = 10
+
+
+@pytest.mark.parametrize("curve", [False, True], ids=["plain", "CURVE"])
+def test_extra_large_frames_of_four_peers_are_never_read_and_delay_no_neighbour(tmp_path, monkeypatch, curve) -> None:
+    """libzmq decrypts a frame at a time, in the thread that serves all: 100 MiB take a tenth of a second and more.
+
+    One of several tries must hold: what else runs on a busy machine delays a PONG, too.
+    """
+    folder, address = tmp_path / "keys", f"tcp://127.0.0.1:{free_port()}"
+    new_keys(folder)
+    more = {"curve_keys": str(folder)} if curve else {}
+    with Stand(proxy=Limits(connections=100), endpoint=address, **more) as stand:
+        client = stand.client("neighbour", training=False, keys=client_keys(folder) if curve else None)
+        exchange(client, [stand.decision(1, 0, flags=FREE)])
+        largest = largest_frame(stand, monkeypatch)
+        line = [sys.executable, "-c", _LARGE_FRAMES, address, str(folder) if curve else "", str(2 * MESSAGE_BYTES)]
+        with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, cwd=ROOT) as peers:
+            try:
+                assert peers.stdout is not None
+                assert peers.stdout.readline()
+                wait_for(lambda: count(stand, "connections_cut.message") >= 8)
+                assert any(_longest_answer(stand, client, 20 * tried) < PONG_SEC for tried in range(TRIES))
+            finally:
+                peers.kill()
+        assert max(largest) <= MESSAGE_BYTES
+
+
+def _longest_answer(stand: Stand, client: InferenceClient, first: int) -> float:
+    """Seconds; of 20 decisions."""
+    took = []
+    for step in range(first + 1, first + 21):
+        begin = time.monotonic()
+        exchange(client, [stand.decision(1, step)])
+        took.append(time.monotonic() - begin)
+    return max(took)
+
+
+def largest_frame(stand: Stand, monkeypatch) -> list[int]:
+    """Bytes of the largest frame of each message that the server's loop has read, behind a 0."""
+    seen, socket = [0], stand.server._client_socket.socket
+    receive = socket.receive
+
+    def measured():
+        if received := receive():
+            seen.append(max(map(len, received[1])))
+        return received
+
+    monkeypatch.setattr(socket, "receive", measured)
+    return seen
 
 
 _SUBSCRIBE = b"\x09SUBSCRIBE" + bytes(60_000)

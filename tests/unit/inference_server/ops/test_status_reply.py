@@ -11,8 +11,8 @@ from simul.common.protocol.codec import MAX_HEADER_BYTES
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.frontend.row_checks import MAX_ROWS
-from simul.inference_server.ops.status_reply import limits_of
-from simul.inference_server.proxy.framing import MESSAGE_BYTES
+from simul.inference_server.ops.status_reply import MESSAGE_BYTES, limits_of
+from simul.inference_server.proxy.framing import Limits
 
 LARGE = GameSpec(name="test/images", observation_size=4 * 84 * 84, num_actions=600)
 
@@ -29,6 +29,7 @@ def test_a_message_of_the_most_rows_is_within_the_most_bytes(dtype) -> None:
     spec = GameSpec("test/images", LARGE.observation_size, LARGE.num_actions, dtype)
     config = ServerConfig(max_rows_of_client=10**6, max_rows_waiting=10**6)
     limits, row = limits_of(config, spec), _row_bytes(spec)
+    assert limits["message_bytes"] == MESSAGE_BYTES
     assert limits["rows_per_step"] * row <= MESSAGE_BYTES - MAX_HEADER_BYTES < (limits["rows_per_step"] + 1) * row
 
 
@@ -36,3 +37,11 @@ def test_small_rows_are_limited_by_their_number_and_one_row_may_always_be_sent()
     config = ServerConfig(max_rows_of_client=10**6, max_rows_waiting=10**6)
     assert limits_of(config, GameSpec("test/numbers", 12, 5))["rows_per_step"] == MAX_ROWS
     assert limits_of(config, GameSpec("test/huge", 10**8, 5))["rows_per_step"] == 1
+
+
+def test_a_message_may_hold_one_row_as_long_as_the_proxy_takes_any_of_its_size() -> None:
+    large = GameSpec("test/large", 8 << 20, 5)  # float32: 32 MiB
+    limits = limits_of(ServerConfig(), large)
+    assert limits["rows_per_step"] == 1
+    assert limits["message_bytes"] == MAX_HEADER_BYTES + _row_bytes(large)
+    assert limits_of(ServerConfig(), GameSpec("test/huge", 10**8, 5))["message_bytes"] == Limits.message_bytes
