@@ -38,19 +38,28 @@ TOO_DEEP = "nested too deeply, or contains itself: sections contain keys only"
 
 
 def load_config(
-    path: Path | str, overrides: Sequence[str] = (), mode: str = DEFAULT_MODE, notes: list[str] | None = None
-) -> Config:
+    path: Path | str, overrides: Sequence[str] = (), mode: str = DEFAULT_MODE, notes: list[str] | None = None,
+    written: dict[str, str] | None = None,
+) -> Config:  # fmt: skip
     """The configuration in the file at `path`, or shipped by the name `path`, with `a.b=c` overrides on top.
 
     Args:
         mode: a section of the file's `modes`, whose settings apply above the others.
         notes: gets a sentence about defaults that depend on the game.
+        written: gets the place of every dotted key that the user wrote, in `overrides` or a file that is not shipped.
 
     Raises:
         ConfigError: names every problem at once.
     """
     problems: Problems = {}
-    tree = _read(shipped_config(path), problems)
+    file = shipped_config(path)
+    tree = _read(file, problems)
+    if written is not None and file.resolve().parent != CONFIGS.resolve():
+        settings = deepcopy(tree)
+        _apply_mode(settings, mode, problems)
+        written.update((key, f"{key} in {path}") for key in _dotted(settings))
+    if written is not None:
+        written.update((override.partition("=")[0], _shown(override)) for override in overrides)
     return _to_config(tree, str(path), overrides, mode, problems, notes)
 
 
@@ -205,6 +214,15 @@ def _problem_text(lines: Sequence[str], source: str) -> str:
     places = [source] * (not all(of_overrides)) + ["--set"] * any(of_overrides)
     count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
     return f"{count} in {' and '.join(places)}:" + "".join(f"\n  {line}" for line in lines)
+
+
+def _dotted(tree: Tree, above: str = "") -> Iterator[str]:
+    """Every dotted key of `tree` that holds a value."""
+    for key, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield from _dotted(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}"
 
 
 def _within(path: str, above: str) -> bool:

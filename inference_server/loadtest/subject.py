@@ -14,6 +14,7 @@ from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE, Checkpo
 from simul.common.config.loader import command_line_trust, config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, NetworkConfig
+from simul.common.config.seats import settle_opponents
 from simul.common.config.trust import Trust, values_to_trust
 from simul.common.launch.processes.role_process import role_command
 from simul.common.launch.supervisor.checkpoint_files import config_of, networks_of, newest_checkpoint
@@ -92,14 +93,16 @@ def _config_and_spec(options: Options, checkpoint: Path | None, trust: Trust) ->
     endpoint = options.connect or ""
     if endpoint and "://" not in endpoint:
         return _of_run(RunDir(endpoint), trust)
+    written: dict[str, str] = {}
     if options.config is not None:
-        config = load_config(options.config, options.overrides)
+        config = load_config(options.config, options.overrides, written=written)
     elif checkpoint is not None:
         config = config_of(checkpoint, options.overrides, trust)
     else:
         policy_p = {"network": msgspec.to_builtins(NetworkConfig())}
         return config_from_tree(policy_p, "the policy P", options.overrides), POLICY_P, endpoint
-    return config, ask_for_spec(config, role_command), endpoint
+    spec = ask_for_spec(config, role_command)
+    return settle_opponents(config, spec, written)[0], spec, endpoint
 
 
 def _of_run(run_dir: RunDir, trust: Trust) -> tuple[Config, GameSpec, str]:

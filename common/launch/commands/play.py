@@ -50,7 +50,8 @@ def _add_table(table: argparse._ArgumentGroup) -> None:
 
 
 def add_game(table: argparse._ActionsContainer) -> None:
-    """Add the choice of a table game."""
+    """Add the choice of a table game: the first argument, or `--game`."""
+    table.add_argument("game", nargs="?", default=argparse.SUPPRESS, metavar="GAME", help="short for --game GAME")
     table.add_argument(
         "--game", metavar="GAME",
         help="ofc, blokus, blokus:classic, openspiel:GAME, pettingzoo:ID, module:Class, or a configuration (default: "

@@ -72,7 +72,8 @@ def _up(options: argparse.Namespace) -> int:
     if options.stop_after_decisions is not None:
         overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
     notes: list[str] = []
-    config = load_config(options.config, overrides, options.mode, notes)
+    written: dict[str, str] = {}
+    config = load_config(options.config, overrides, options.mode, notes, written)
     run_dir = RunDir(options.run_dir or config.run_dir)
     if options.dry_run:
         return _dry_run(config, options.address or "auto")
@@ -83,7 +84,9 @@ def _up(options: argparse.Namespace) -> int:
     for note in notes:
         display.say(note)
     notices = RunNotices(config, run_dir, open_addresses())
-    supervisor = Supervisor(config, run_dir, display, origin=origin, notices=notices, cluster=cluster)
+    supervisor = Supervisor(
+        config, run_dir, display, origin=origin, notices=notices, cluster=cluster, written=written
+    )  # fmt: skip
     with ForegroundGroup() if options.from_make else nullcontext():
         return supervisor.run()
 

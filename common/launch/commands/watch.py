@@ -59,7 +59,7 @@ def _watch(options: argparse.Namespace) -> int:
         further = ["--trust"] * options.trust + ([] if options.delay is None else [f"--delay={options.delay}"])
         return run_in_foreground(TABLE_PLAYER, [f"--replay={options.replay.absolute()}", *further])
     if not options.checkpoints and not (options.game and options.opponents):
-        raise ConfigError("Name who plays: --checkpoint, or --game with --opponent; or a --replay.")
+        raise ConfigError("Name who plays: --checkpoint, or a GAME with --opponent; or a --replay.")
     with local_checkpoints(options.checkpoints) as checkpoints:
         origin = find_origin(options.game, next(iter(checkpoints), None), None, options.overrides, trust=options.trust)
         others = [newest_checkpoint(each) for each in checkpoints[1:]]

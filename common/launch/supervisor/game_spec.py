@@ -32,6 +32,8 @@ MOST_NOTICE = 1000  # characters
 class StartStopped(SimulError):
     """A stop signal came before the game spec. Caught by the supervisor: a clean end."""
 
+    exit_code = 130
+
 
 def ask_for_spec(
     config: Config, command: Command, stopped: Callable[[], bool] = lambda: False,

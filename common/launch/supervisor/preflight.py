@@ -5,14 +5,14 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 
 import msgspec
 
-from simul.common.config.game_description import POLICIES
 from simul.common.config.run_directory import RunDir
-from simul.common.config.schema import Config, OpponentsConfig
+from simul.common.config.schema import Config
+from simul.common.config.seats import settle_opponents
 from simul.common.config.validation import workers_words
 from simul.common.launch.processes import run_lock
 from simul.common.launch.processes.process_group import Command
@@ -103,13 +103,17 @@ def prepare_run(
     say: Callable[[str], None],
     stopped: Callable[[], bool],
     *,
+    written: Mapping[str, str],
     elsewhere: bool = False,
 ) -> Config:
     """Check, write the resolved configuration and the game spec, and fetch or copy the checkpoint that it begins with.
 
-    Returns the configuration of the run: that of a game of one seat has no opponents.
+    Args:
+        written: places of the keys that the user wrote: see `load_config`.
+        elsewhere: the roles run on other machines, where devices are and the learner fetches its checkpoints itself.
 
-    `elsewhere`: the roles run on other machines, where devices are and the learner fetches its checkpoints itself.
+    Returns:
+        `config` as the run has it: a game of one seat has no opponents.
 
     Raises:
         ConfigError, RoleDied: a sentence says why the run cannot start.
@@ -123,9 +127,10 @@ def prepare_run(
     with run_lock.config_error_on_write_failure(run_dir):
         for sentence in run_dir.repair():
             say(sentence)
-        config = msgspec.structs.replace(config, run_dir=str(run_dir.root))
         spec = ask_for_spec(config, command, stopped, say)
-        config = without_opponents(config, say) if spec.seats == 1 else config
+        config, notes = settle_opponents(config, spec, written)
+        for note in notes:
+            say(note)
         check_sessions(config, spec)
         try:
             if config.store and not elsewhere:
@@ -133,25 +138,10 @@ def prepare_run(
             if origin is not None:
                 say(origin.copy_into_run(spec, config.network.name))
             check_same_encoder(run_dir, spec, config)
-            run_dir.write_config(config)
+            run_dir.write_config(msgspec.structs.replace(config, run_dir=str(run_dir.root)))
             run_dir.write_spec(spec)
         except BaseException:
             if origin is not None:
                 origin.undo()
             raise
     return config
-
-
-def without_opponents(config: Config, say: Callable[[str], None]) -> Config:
-    """`config` for a game of one seat. `say` gets a sentence with the opponents that are left out."""
-    shares = msgspec.structs.asdict(config.opponents)
-    others = {f"opponents.{kind}": share for kind, share in shares.items() if share and kind != POLICIES[0]}
-    given = [f"{key} {share:g}" for key, share in others.items()]
-    given += [f"evaluation.opponents {', '.join(config.evaluation.opponents)}"] * bool(config.evaluation.opponents)
-    if given:
-        say(f"the game has one seat and no opponents; left out: {'; '.join(given)}")
-    return msgspec.structs.replace(
-        config,
-        opponents=OpponentsConfig(self_play=1.0),
-        evaluation=msgspec.structs.replace(config.evaluation, opponents=()),
-    )

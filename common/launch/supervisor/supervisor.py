@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
@@ -50,8 +50,9 @@ class Supervisor:
         origin: InitialCheckpoint | None = None,
         notices: RunNotices | None = None,
         cluster: Cluster | None = None,
+        written: Mapping[str, str] | None = None,
     ) -> None:
-        """`cluster`: the machines on which the roles run; None: this one."""
+        """`cluster`: the machines on which the roles run; None: this one. `written`: see `prepare_run`."""
         self._config = config
         self._run_dir = run_dir
         self._display = display
@@ -59,6 +60,7 @@ class Supervisor:
         self._origin = origin
         self._notices = notices or RunNotices(config, run_dir)
         self._cluster = cluster
+        self._written = written or {}
         self._roles = (
             RunningRoles(run_dir, command)
             if cluster is None
@@ -118,7 +120,7 @@ class Supervisor:
         try:
             self._config = prepare_run(
                 self._config, self._run_dir, self._command, self._origin, self._say, self._poll_while_starting,
-                elsewhere=self._cluster is not None,
+                written=self._written, elsewhere=self._cluster is not None,
             )  # fmt: skip
             decisions = self._curves.position.decisions
             evaluations = self._evaluations = Evaluations(self._config, self._run_dir, decisions, self._say)

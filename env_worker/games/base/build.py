@@ -8,15 +8,14 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import msgspec
 import numpy as np
 
 from simul.common.config.schema import Config
+from simul.common.config.seats import check_opponents
 from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.error_place import describe_error
 from simul.env_worker.games.base.failures import CALLERS
-from simul.env_worker.games.base.matchmaking import SELF_PLAY
 from simul.env_worker.games.base.players import ANY_GAME, Players
 from simul.env_worker.games.base.replays import ReplayFolder, game_settings
 from simul.env_worker.games.base.source import TurnGameSource
@@ -39,10 +38,8 @@ def turn_game_source(
         players: the game's scripted players, by the names that its description lists; `random` is added.
     """
     spec = check_turn_game(make_game, config)
-    shares, evaluation = msgspec.structs.asdict(config.opponents), config.evaluation
-    others = [name for name, share in shares.items() if share and name != SELF_PLAY]
-    if spec.seats == 1 and (others := [*others, *evaluation.opponents]):
-        raise ConfigError(f"The game {spec.name} has one seat and no opponents; leave {', '.join(others)} out.")
+    if not options.pairings:
+        check_opponents(config, spec)
     build: Callable[..., TurnGameSource] = TurnGameSource
     if config.learner.algorithm == "alphazero":
         search = importlib.import_module("simul.env_worker.search.source")  # compiles; other games do without
@@ -85,11 +82,6 @@ def check_turn_game(make_game: Callable[[], TurnGame], config: Config) -> GameSp
         raise ConfigError(
             f"The game {spec.name} has hidden information, which a search would see; expected a game of perfect "
             "information. Use the algorithm ppo, vtrace or reinforce."
-        )
-    if spec.seats > 1 and config.evaluation.every_decisions and not config.evaluation.opponents:
-        raise ConfigError(
-            f"The game {spec.name} has {spec.seats} seats: it is evaluated against opponents. Name some in "
-            "evaluation.opponents, such as random."
         )
     return spec
 

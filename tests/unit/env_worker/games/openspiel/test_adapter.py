@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simul.common.config.games.openspiel import OpenSpielConfig
-from simul.common.config.schema import Config, EvaluationConfig, OpponentsConfig
+from simul.common.config.schema import Config, OpponentsConfig
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.base.turn_game import CHANCE, IllegalActionError
 from simul.env_worker.games.loading import build_source, game_spec
@@ -97,14 +97,11 @@ def test_what_cannot_be_hosted_is_one_sentence(name, parameters, says):
         game_spec(config(name, parameters))
 
 
-def test_one_seat_has_no_opponents_and_several_are_evaluated_against_some():
-    with pytest.raises(ConfigError, match=r"openspiel/catch has one seat and no opponents; leave random out"):
-        build_source(
-            config("catch", opponents=OpponentsConfig(self_play=0.5, random=0.5)),
-            index=0, episodes=5, greedy=False, record=True,
-        )  # fmt: skip
-    with pytest.raises(ConfigError, match=r"has 2 seats: it is evaluated against opponents"):
-        game_spec(config("tic_tac_toe", evaluation=EvaluationConfig(every_decisions=10)))
+def test_one_seat_has_a_spec_whatever_is_configured_but_a_worker_plays_it_without_opponents():
+    shares = config("catch", opponents=OpponentsConfig(self_play=0.5, random=0.5))
+    assert game_spec(shares).seats == 1
+    with pytest.raises(ConfigError, match=r"openspiel/catch has one seat and no opponents; leave out opponents.random"):
+        build_source(shares, index=0, episodes=5, greedy=False, record=True)
     source = build_source(config("catch"), index=0, episodes=5, greedy=False, record=True)
     source.start()
     play(source, any_legal(1))
