@@ -19,6 +19,7 @@ from simul.common.config.section import ArgumentsOf, Names, Section
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.terminal_text import printable
 
+SHIPPED = frozenset({"simul.env_worker.games.gymnasium.memory:MemoryEnv"})  # module:NAME of Simul's own
 MOST_SHOWN = 160  # characters of a value in an error
 WAY = ", or name these values on the command line, in a configuration or with --set"
 Mark = Names | ArgumentsOf
@@ -58,12 +59,14 @@ class Trust(msgspec.Struct, frozen=True):
 
     def check_name(self, name: str) -> None:
         """Raises ConfigError unless `module:NAME` may be imported; whatever key names it."""
-        if not self.everything and all(msgspec.json.decode(value.text) != name for value in self.values):
+        known = name in SHIPPED or any(value.text == _json(name) for value in self.values)
+        if not known and not self.everything:
             raise _refusal(f"importing {_cut(_json(name))}", self.reason)
 
     def check_module(self, module: str) -> None:
         """Raises ConfigError unless a callable of `module` may be imported."""
-        if not self.everything and not any(value.text.startswith(f'"{module}:') for value in self.values):
+        names = (*(_json(name) for name in SHIPPED), *(value.text for value in self.values))
+        if not self.everything and not any(name.startswith(f'"{module}:') for name in names):
             raise _refusal(f"importing the module {_cut(_json(module))}", self.reason)
 
     def check_program(self, words: Sequence[str]) -> None:
@@ -130,12 +133,12 @@ def _needs_trust(mark: Mark, value: Any, tree: Tree) -> bool:
 
 
 def _has_colon(value: Any) -> bool:
-    """True if a text in `value` has a colon, at any depth."""
+    """True if a text in `value`, at any depth, has a colon and is no name that Simul ships."""
     if isinstance(value, Mapping):
         return any(_has_colon(key) or _has_colon(below) for key, below in value.items())
     if isinstance(value, list | tuple):
         return any(map(_has_colon, value))
-    return isinstance(value, str) and ":" in value
+    return isinstance(value, str) and ":" in value and value not in SHIPPED
 
 
 def _at(tree: Tree, key: str) -> Any:

@@ -18,6 +18,7 @@ import pytest
 from simul.common import cli
 from simul.common.config.loader import load_config
 from simul.common.config.schema import NetworkConfig
+from simul.common.config.trust import NOTHING
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.base.replays import Replay, actions_of, read_replay
 from simul.env_worker.games.loading import game_spec, turn_game
@@ -52,7 +53,7 @@ def test_a_replay_of_every_game_and_a_picture_that_watch_shows(tmp_path):
 
 def figures_of(replay: Replay) -> dict[str, list[float]]:
     """The game's own figures, of the replay played again; by name, [seats]."""
-    game = turn_game(replay.config())()
+    game = turn_game(replay.config(NOTHING))()
     game.reset(replay.seed)
     for turn in replay.turns:
         game.apply(actions_of(turn))

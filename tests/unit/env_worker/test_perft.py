@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simul.common.config.loader import config_from_tree, load_config
+from simul.common.config.trust import EVERYTHING
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
@@ -143,6 +144,6 @@ def test_bad_input_is_one_sentence(arguments, sentence, capsys, monkeypatch):
 
 def test_a_game_of_ones_own_is_built_by_its_class_and_options():
     config = config_from_tree({"game": f"{__name__}:Countdown", "game_options": {"left": 7}}, "test")
-    assert turn_game(config)().left == 7  # type: ignore[attr-defined]
+    assert turn_game(config, EVERYTHING)().left == 7  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match=r"The game gymnasium is not a simul\.TurnGame"):
         turn_game(load_config("cartpole"))

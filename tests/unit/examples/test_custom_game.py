@@ -7,6 +7,7 @@ import random
 import pytest
 
 from simul.common.config.schema import Config, OpponentsConfig, WorkersConfig
+from simul.common.config.trust import EVERYTHING
 from simul.env_worker.games.loading import build_source, game_spec
 from simul.env_worker.games.openspiel.game import load_game
 from tests.support.turn_games import any_legal, play
@@ -18,8 +19,8 @@ CONFIG = Config(
 
 
 def test_it_is_hosted_with_opponents():
-    assert game_spec(CONFIG).seats == 2
-    source = build_source(CONFIG, index=0, episodes=50, greedy=False, record=True)
+    assert game_spec(CONFIG, trust=EVERYTHING).seats == 2
+    source = build_source(CONFIG, index=0, episodes=50, greedy=False, record=True, trust=EVERYTHING)
     source.start()
     play(source, any_legal(1))
     metrics = source.metrics()

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from simul.common.config.schema import NetworkConfig
+from simul.common.config.trust import EVERYTHING
 from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, check_state, fingerprint, weights_to_bytes
 from simul.common.nets.layers.entities import EntityBlocks
@@ -58,7 +59,7 @@ def user_module(monkeypatch):
 
 
 def test_a_users_plain_module_steps_and_unrolls(flat_spec, observed):
-    network = build_network(NetworkConfig("a_users_module:Plain"), flat_spec)
+    network = build_network(NetworkConfig("a_users_module:Plain"), flat_spec, trust=EVERYTHING)
     observation, mask = observed(flat_spec, 4, 3)
     state = network.initial_state(3)
     lengths = torch.tensor([4, 2, 0])
@@ -77,7 +78,7 @@ def test_a_users_plain_module_steps_and_unrolls(flat_spec, observed):
 def test_layers_of_tanh_begin_orthogonal_and_those_of_relu_do_not(flat_spec):
     def bodies(activation):
         options = {"hidden": 16, "layers": 2, "memory": False, "activation": activation}
-        return build_network(NetworkConfig("mlp_lstm", options), flat_spec).body.requires_grad_(False)
+        return build_network(NetworkConfig("mlp_lstm", options), flat_spec, trust=EVERYTHING).body.requires_grad_(False)
 
     tanh, relu = bodies("tanh"), bodies("relu")
     observation = torch.full((1, flat_spec.observation_size), 1e6)
@@ -88,7 +89,7 @@ def test_layers_of_tanh_begin_orthogonal_and_those_of_relu_do_not(flat_spec):
 
 
 def test_a_network_that_cannot_take_zeros_is_a_network(flat_spec):
-    assert build_network(NetworkConfig("a_users_module:NotForZeros"), flat_spec)
+    assert build_network(NetworkConfig("a_users_module:NotForZeros"), flat_spec, trust=EVERYTHING)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_a_network_that_cannot_take_zeros_is_a_network(flat_spec):
 )
 def test_a_network_that_does_not_fit_is_refused_with_a_sentence(flat_spec, name, options, match):
     with pytest.raises(ConfigError, match=match):
-        build_network(NetworkConfig(name, options), flat_spec)
+        build_network(NetworkConfig(name, options), flat_spec, trust=EVERYTHING)
 
 
 def test_a_layout_without_the_games_blocks_is_refused_with_advice():
@@ -129,12 +130,12 @@ def test_a_layout_without_the_games_blocks_is_refused_with_advice():
     with pytest.raises(
         ConfigError, match=r"needs a block own\.0\.\* in the layout of boards.* Set network.name: mlp_lstm"
     ):
-        build_network(NetworkConfig("pokemon"), spec)
+        build_network(NetworkConfig("pokemon"), spec, trust=EVERYTHING)
 
 
 def test_fresh_weights_depend_on_the_seed_alone(entity_spec):
     def built(seed):
-        return weights_to_bytes(build_network(NetworkConfig("pokemon"), entity_spec, seed))
+        return weights_to_bytes(build_network(NetworkConfig("pokemon"), entity_spec, seed, trust=EVERYTHING))
 
     torch.manual_seed(1)
     first = built(7)
@@ -146,7 +147,7 @@ def test_fresh_weights_depend_on_the_seed_alone(entity_spec):
 
 
 def test_weights_travel_as_bytes(flat_spec):
-    network = build_network(NetworkConfig("mlp_lstm", {"hidden": 8}), flat_spec)
+    network = build_network(NetworkConfig("mlp_lstm", {"hidden": 8}), flat_spec, trust=EVERYTHING)
     data = weights_to_bytes(network)
     torch.testing.assert_close(bytes_to_state(data), dict(network.state_dict()), rtol=0, atol=0)
     assert len(fingerprint(data)) == 64
@@ -196,14 +197,21 @@ def test_blocks_read_their_own_columns_and_ids_stay_exact_and_inside():
 
 def test_the_example_of_a_custom_network_fits_any_spec(flat_spec, entity_spec):
     for spec in (flat_spec, entity_spec):
-        network = build_network(NetworkConfig("examples.custom_network:GruNetwork", {"hidden": 8}), spec)
+        network = build_network(
+            NetworkConfig("examples.custom_network:GruNetwork", {"hidden": 8}), spec, trust=EVERYTHING
+        )
         assert network.state_size == 8
 
 
 def test_a_flat_network_takes_ids_as_numbers_from_0_to_1():
     layout = (Slice("hp", 0, 1), Slice("species", 1, 2, kind="id", high=500.0, vocabulary=501, table="species"))
     spec = GameSpec(name="ids", observation_size=3, num_actions=2, layout=layout)
-    network = build_network(NetworkConfig("mlp_lstm"), spec)
+    network = build_network(NetworkConfig("mlp_lstm"), spec, trust=EVERYTHING)
     assert network.scale.tolist() == pytest.approx([1.0, 1 / 500, 1 / 500])
     assert "scale" not in network.state_dict()
-    assert build_network(NetworkConfig("mlp_lstm"), GameSpec(name="x", observation_size=3, num_actions=2)).scale is None
+    assert (
+        build_network(
+            NetworkConfig("mlp_lstm"), GameSpec(name="x", observation_size=3, num_actions=2), trust=EVERYTHING
+        ).scale
+        is None
+    )

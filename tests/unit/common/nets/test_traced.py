@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from simul.common.config.schema import NetworkConfig
+from simul.common.config.trust import EVERYTHING
 from simul.common.nets import traced
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
@@ -33,11 +34,11 @@ def test_the_recorded_forward_is_the_same_and_follows_new_weights(name, layout, 
 
 
 def _check_recorded(config, spec, dtype, observed):
-    network = build_network(config, spec, seed=1).lowered(dtype)
+    network = build_network(config, spec, seed=1, trust=EVERYTHING).lowered(dtype)
     forward = traced_forward(network, spec)
     assert forward is not network
     for seed, batch in ((2, 5), (3, 33)):
-        network.load_state_dict(build_network(config, spec, seed=seed).state_dict())
+        network.load_state_dict(build_network(config, spec, seed=seed, trust=EVERYTHING).state_dict())
         observation, mask = observed(spec, batch, seed=seed)
         state = torch.randn(batch, network.state_size)
         torch.testing.assert_close(forward(observation, mask, state), network(observation, mask, state), rtol=0, atol=0)
@@ -46,13 +47,15 @@ def _check_recorded(config, spec, dtype, observed):
 @pytest.mark.parametrize("name", ["mlp_lstm", "pokemon", "examples.custom_network:GruNetwork"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_twin_answers_as_the_first_and_has_weights_of_its_own(name, dtype, entity_spec, observed):
-    network = build_network(NetworkConfig(name), entity_spec, seed=1).lowered(dtype).requires_grad_(False)
+    network = (
+        build_network(NetworkConfig(name), entity_spec, seed=1, trust=EVERYTHING).lowered(dtype).requires_grad_(False)
+    )
     first = trace_network(network, entity_spec)
     twin = first.clone()
     inputs = *observed(entity_spec, 5, seed=3), torch.randn(5, network.state_size)
     before = first.forward(*inputs)
     torch.testing.assert_close(twin.forward(*inputs), before, rtol=0, atol=0)
-    twin.network.load_state_dict(build_network(NetworkConfig(name), entity_spec, seed=2).state_dict())
+    twin.network.load_state_dict(build_network(NetworkConfig(name), entity_spec, seed=2, trust=EVERYTHING).state_dict())
     torch.testing.assert_close(first.forward(*inputs), before, rtol=0, atol=0)
     torch.testing.assert_close(twin.forward(*inputs), twin.network(*inputs), rtol=0, atol=0)
     assert not torch.equal(twin.forward(*inputs)[1], before[1])
@@ -97,7 +100,12 @@ SUPPORTED = [dtype for dtype in (torch.float32, torch.bfloat16) if dtype in trac
 
 
 def _network(name, dtype, spec, seed=1):
-    return build_network(NetworkConfig(name), spec, seed=seed).lowered(dtype).eval().requires_grad_(False)
+    return (
+        build_network(NetworkConfig(name), spec, seed=seed, trust=EVERYTHING)
+        .lowered(dtype)
+        .eval()
+        .requires_grad_(False)
+    )
 
 
 def _wrong_for_17(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, packed: torch.Tensor) -> torch.Tensor:
@@ -167,6 +175,10 @@ def test_a_network_of_several_kinds_of_numbers_is_packed_too(entity_spec):
 
 
 def test_small_weights_stay_as_they_are(flat_spec):
-    small = build_network(NetworkConfig(options={"hidden": 8}), flat_spec, seed=1).eval().requires_grad_(False)
+    small = (
+        build_network(NetworkConfig(options={"hidden": 8}), flat_spec, seed=1, trust=EVERYTHING)
+        .eval()
+        .requires_grad_(False)
+    )
     plain = trace_network(small, flat_spec)
     assert with_packed_weights(plain, flat_spec, BATCHES) is plain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from functools import partial
 from pathlib import Path
 
 import gymnasium
@@ -12,6 +13,7 @@ import pytest
 from simul.common.config.game_description import Game
 from simul.common.config.games.gymnasium import GymnasiumConfig
 from simul.common.config.schema import Config, LearnerConfig, WorkersConfig
+from simul.common.config.trust import EVERYTHING
 from simul.common.protocol.decisions import Action
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -34,8 +36,8 @@ class Cards(TicTacToe):
 def test_search_refuses_a_game_of_ones_own_that_hides_something():
     config = Config(game=f"{__name__}:Cards", learner=LearnerConfig(algorithm="alphazero"))
     with pytest.raises(ConfigError, match="has hidden information, which a search would see"):
-        game_spec(config)
-    assert game_spec(Config(game=config.game)).seats == 2
+        game_spec(config, trust=EVERYTHING)
+    assert game_spec(Config(game=config.game), trust=EVERYTHING).seats == 2
 
 
 class OwnSource:
@@ -90,7 +92,7 @@ def _modules(monkeypatch):
 
 def build(config, **options):
     given = {"index": 0, "episodes": None, "greedy": False, "record": True}
-    return build_source(config, **{**given, **options})
+    return build_source(config, **{**given, **options}, trust=EVERYTHING)
 
 
 def gym(env_id, **kwargs):
@@ -101,7 +103,7 @@ def test_a_registered_id():
     source = build(gym("CartPole-v1"))
     assert isinstance(source, GymnasiumSource)
     assert source.envs == 3
-    assert source.spec == game_spec(gym("CartPole-v1"))
+    assert source.spec == game_spec(gym("CartPole-v1"), trust=EVERYTHING)
     assert source.spec.name == "gymnasium/CartPole-v1"
 
 
@@ -130,13 +132,13 @@ def test_the_reward_scale_reaches_a_users_class():
 
 
 def test_a_class_as_gymnasium_id():
-    spec = game_spec(gym(MEMORY))
+    spec = game_spec(gym(MEMORY), trust=EVERYTHING)
     assert (spec.observation_size, spec.num_actions) == (6, 4)
 
 
 def test_the_example_of_a_users_env():
     config = Config(game="examples.custom_env:Corridor", game_options={"length": 3}, workers=WorkersConfig(envs=1))
-    assert game_spec(config).name == "examples.custom_env:Corridor"
+    assert game_spec(config, trust=EVERYTHING).name == "examples.custom_env:Corridor"
     source = build(config, episodes=1)
     source.start()
     masks = []
@@ -157,7 +159,7 @@ def test_frames_are_stacked_and_images_stay_bytes(game, name):
         game=game, gymnasium=GymnasiumConfig(id="benchmarks.learn_envs:SeekEnv", frame_stack=3), workers=ENVS
     )
     spec = GameSpec(name, 216, 4, "uint8", observation_shape=(3, 6, 6, 2), observation_axes="NHWC")
-    assert game_spec(config) == build(config).spec == spec
+    assert game_spec(config, trust=EVERYTHING) == build(config).spec == spec
 
 
 @pytest.mark.parametrize(
@@ -166,14 +168,15 @@ def test_frames_are_stacked_and_images_stay_bytes(game, name):
 @pytest.mark.parametrize("given", [{"frame_stack": 2}, {"reward_scale": 0.5}])
 def test_settings_of_gymnasium_envs_are_refused_for_other_games(game, kind, given):
     config = Config(game=game, gymnasium=GymnasiumConfig(**given), workers=ENVS)
-    for make in (build, game_spec):
+    for make in (build, partial(game_spec, trust=EVERYTHING)):
         with pytest.raises(ConfigError, match=f"{next(iter(given))} is for Gymnasium environments; {game} is {kind}"):
             make(config)
 
 
 def test_components_are_chosen_one_by_one():
     config = gym("benchmarks.learn_envs:ChordEnv")
-    assert (game_spec(config).observation_size, game_spec(config).num_actions) == (13, 4)
+    spec = game_spec(config, trust=EVERYTHING)
+    assert (spec.observation_size, spec.num_actions) == (13, 4)
     source = build(config)
     source.start()
     assert [row.mask.sum() for row in source.poll()] == [1, 1, 1]  # the first tone is given
@@ -185,8 +188,8 @@ def test_a_function_that_wraps_continuous_actions():
 
     sys.modules["a_users_module"].pendulum = pendulum
     config = Config(game="a_users_module:pendulum", game_options={"bins": 7}, workers=ENVS)
-    assert game_spec(config) == build(config).spec
-    assert game_spec(config).num_actions == 7
+    assert game_spec(config, trust=EVERYTHING) == build(config).spec
+    assert game_spec(config, trust=EVERYTHING).num_actions == 7
 
 
 def test_a_class_that_is_a_source_itself():
@@ -196,7 +199,7 @@ def test_a_class_that_is_a_source_itself():
         "size": 4, "index": 2, "envs": 3, "seed": worker_seed(1, 2, evaluation=True),
         "record": True, "greedy": False, "episodes": 5,
     }  # fmt: skip
-    assert game_spec(config).name == "own"
+    assert game_spec(config, trust=EVERYTHING).name == "own"
 
 
 @pytest.mark.parametrize(
@@ -222,7 +225,7 @@ def test_errors_are_sentences(config, says):
     with pytest.raises(ConfigError, match=says):
         build(config)
     with pytest.raises(ConfigError, match=says):
-        game_spec(config)
+        game_spec(config, trust=EVERYTHING)
 
 
 def test_replays_of_a_game_that_writes_none(tmp_path, monkeypatch):
@@ -243,7 +246,7 @@ def test_worker_seeds_do_not_overlap():
 def test_missing_npm_packages_are_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "SIM_HOST", tmp_path)
     with pytest.raises(ConfigError, match=r"npm packages are missing\. Run `make setup`"):
-        game_spec(Config(game="pokemon"))
+        game_spec(Config(game="pokemon"), trust=EVERYTHING)
 
 
 def test_a_bad_simul_node_is_said_with_the_spec(tmp_path, monkeypatch):
@@ -253,4 +256,4 @@ def test_a_bad_simul_node_is_said_with_the_spec(tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "SIM_HOST", tmp_path)
     monkeypatch.setenv("SIMUL_NODE", str(tmp_path / "absent"))
     with pytest.raises(ConfigError, match=r"SIMUL_NODE=.*absent"):
-        game_spec(Config(game="pokemon"))
+        game_spec(Config(game="pokemon"), trust=EVERYTHING)

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from simul.common.config.loader import load_game
+from simul.common.config.trust import EVERYTHING, NOTHING
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.base.replays import (
     RecordedGame,
@@ -55,7 +56,9 @@ def test_chance_and_seats_that_act_at_once_are_turns():
 
 def test_every_game_of_an_evaluation_is_written_and_plays_again(tmp_path):
     config = load_game(CUSTOM, ["opponents=random:1", "workers.envs=3"])
-    source = build_source(config, index=4, episodes=5, greedy=True, record=False, replays=tmp_path / "games")
+    source = build_source(
+        config, index=4, episodes=5, greedy=True, record=False, replays=tmp_path / "games", trust=EVERYTHING
+    )
     source.start()
     draw = random.Random(1)
     play(source, lambda row: draw.choice([a for a, legal in enumerate(row.mask) if legal]))
@@ -68,7 +71,7 @@ def test_every_game_of_an_evaluation_is_written_and_plays_again(tmp_path):
         replay = read_replay(file)
         assert (replay.game, replay.outcome) == ("tic_tac_toe", "terminated")
         assert sorted(replay.players) == ["learner", "random"]
-        game = turn_game(replay.config())()
+        game = turn_game(replay.config(EVERYTHING), trust=EVERYTHING)()
         game.reset(replay.seed)
         for turn in replay.turns:
             game.apply(actions_of(turn))
@@ -81,14 +84,14 @@ def test_every_game_of_an_evaluation_is_written_and_plays_again(tmp_path):
 
 def test_settings_of_a_built_in_game_build_it_again(tmp_path):
     config = load_game("blokus:classic", ["blokus.players=3"])
-    played = RecordedGame(turn_game(config)(), 7)
+    played = RecordedGame(turn_game(config, trust=EVERYTHING)(), 7)
     play_on(played, 6, random.Random(1))
     path = ReplayFolder(tmp_path, game_settings(config)).save(played.game, 0, 7, ["a/b", "c", "d"], played.turns)
     assert path.name == "a-b-vs-c-vs-d-0-0.json"
     assert path.with_suffix(".svg").read_text().startswith("<svg")
     replay = read_replay(path)
     assert (replay.outcome, replay.players) == ("unfinished", ["a/b", "c", "d"])
-    assert turn_game(replay.config())().spec == played.game.spec
+    assert turn_game(replay.config(NOTHING))().spec == played.game.spec
     assert json.loads(path.read_text())["turns"][0][0]["name"] == played.turns[0][0].name
     only = ReplayFolder(tmp_path / "only", game_settings(config), pictures=False)
     only.save(played.game, 0, 7, ["a", "b", "c"], played.turns)

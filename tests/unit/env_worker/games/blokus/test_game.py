@@ -9,6 +9,7 @@ import pytest
 from simul.common.config.loader import load_config
 from simul.common.config.matchups import Contestant, Pairing
 from simul.common.config.schema import Config
+from simul.common.config.trust import EVERYTHING
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.blokus.game import game_builder, players
 from simul.env_worker.games.loading import build_source, game_spec
@@ -62,7 +63,9 @@ def test_an_engine_that_is_not_there_is_found_before_a_game_starts():
 
 
 def source_of(config: Config, pairing: Pairing):
-    return build_source(config, index=0, episodes=pairing.battles, greedy=True, record=False, pairings=[pairing])
+    return build_source(
+        config, index=0, episodes=pairing.battles, greedy=True, record=False, pairings=[pairing], trust=EVERYTHING
+    )
 
 
 def test_bots_play_each_other():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from simul.common.config.trust import EVERYTHING
 from simul.common.protocol.errors import ConfigError, EnvError
 from simul.env_worker.games.blokus.board import Variant, classic, duo
 from simul.env_worker.games.blokus.players.gtp import GtpPlayer, engine_command
@@ -27,7 +28,7 @@ def players() -> Iterator[list[GtpPlayer]]:
 
 
 def engine(players: list[GtpPlayer], *arguments: str) -> GtpPlayer:
-    players.append(GtpPlayer([*ENGINE, *arguments], timeout_sec=600))
+    players.append(GtpPlayer([*ENGINE, *arguments], timeout_sec=600, trust=EVERYTHING))
     return players[-1]
 
 
@@ -128,7 +129,7 @@ def test_after_a_fault_the_next_game_has_a_new_engine(players):
 
 def test_a_program_that_cannot_be_started_is_one_sentence(tmp_path):
     with pytest.raises(EnvError, match="cannot be started: No such file or directory"):
-        play(duo(), GtpPlayer([str(tmp_path / "missing")], 1), {0}, seed=1)
+        play(duo(), GtpPlayer([str(tmp_path / "missing")], 1, trust=EVERYTHING), {0}, seed=1)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from simul.common.config.games.gymnasium import GymnasiumConfig
 from simul.common.config.schema import Config, WorkersConfig
+from simul.common.config.trust import EVERYTHING
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.gymnasium import replays
 from simul.env_worker.games.gymnasium.hosted_env import episode_seed
@@ -60,7 +61,14 @@ class WithoutPackage(Drawing):
 def played(folder, game, *, episodes=3, envs=2, player="none", **options):
     config = Config(game=game, game_options=options, workers=WorkersConfig(envs=envs))
     source = build_source(
-        config, index=4, episodes=episodes, greedy=True, record=False, replays=folder, replay_player=player
+        config,
+        index=4,
+        episodes=episodes,
+        greedy=True,
+        record=False,
+        replays=folder,
+        replay_player=player,
+        trust=EVERYTHING,
     )
     source.start()
     play(source)
@@ -103,7 +111,7 @@ def test_a_long_observation_is_left_out(tmp_path):
 
 def test_an_aborted_episode_says_why(tmp_path):
     config = Config(game=GAME, workers=WorkersConfig(envs=1))
-    source = build_source(config, index=0, episodes=1, greedy=True, record=False, replays=tmp_path)
+    source = build_source(config, index=0, episodes=1, greedy=True, record=False, replays=tmp_path, trust=EVERYTHING)
     source.start()
     source.abort([0], "server_lost")
     source.close()
@@ -114,7 +122,7 @@ def test_an_aborted_episode_says_why(tmp_path):
 def test_a_source_of_ones_own_writes_none(tmp_path):
     config = Config(game="tests.unit.env_worker.games.test_loading:OwnSource")
     with pytest.raises(ConfigError, match="writes no replays"):
-        build_source(config, index=0, episodes=1, greedy=True, record=False, replays=tmp_path)
+        build_source(config, index=0, episodes=1, greedy=True, record=False, replays=tmp_path, trust=EVERYTHING)
 
 
 def test_without_moviepy_a_sentence_comes_before_anything_is_played(tmp_path, monkeypatch):
@@ -155,7 +163,7 @@ def test_an_env_that_draws_is_recorded_by_gymnasium_one_env_at_a_time(tmp_path, 
 @pytest.mark.skipif(importlib.util.find_spec("moviepy") is None, reason="the extra [video] is not installed")
 def test_the_video_of_cartpole_is_a_file(tmp_path):
     config = Config(game="gymnasium", gymnasium=GymnasiumConfig(id="CartPole-v1"))
-    source = build_source(config, index=0, episodes=1, greedy=True, record=False, replays=tmp_path)
+    source = build_source(config, index=0, episodes=1, greedy=True, record=False, replays=tmp_path, trust=EVERYTHING)
     source.start()
     play(source)
     source.close()

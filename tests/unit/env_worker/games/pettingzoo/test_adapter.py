@@ -13,6 +13,7 @@ from gymnasium import spaces
 
 from simul.common.config.games.pettingzoo import PettingZooConfig
 from simul.common.config.schema import Config, WorkersConfig
+from simul.common.config.trust import EVERYTHING
 from simul.common.protocol.errors import ConfigError, EnvError
 from simul.common.protocol.messages import DECISION, TERMINATED, TRUNCATED
 from simul.env_worker import perft
@@ -37,7 +38,7 @@ def config(env_id: str, **kwargs) -> Config:
 def builder(env_id: str, **kwargs):
     from simul.env_worker.games.pettingzoo.game import game_builder
 
-    return game_builder(config(env_id, **kwargs))
+    return game_builder(config(env_id, **kwargs), EVERYTHING)
 
 
 def compare(name: str, games: int) -> None:
@@ -97,7 +98,9 @@ def test_agents_of_a_parallel_environment_leave_one_by_one(cut):
 
 
 def test_all_agents_truncated_at_once_end_with_their_final_observations():
-    source = build_source(config(f"{ZOO}:Leaving", cut=True), index=0, episodes=2, greedy=False, record=True)
+    source = build_source(
+        config(f"{ZOO}:Leaving", cut=True), index=0, episodes=2, greedy=False, record=True, trust=EVERYTHING
+    )
     source.start()
     rows = play(source, any_legal(1))
     ends = {(row.env, row.seat): row for row in rows if row.kind != DECISION}
@@ -116,7 +119,7 @@ def test_dead_agents_of_an_aec_environment_take_their_last_step_by_themselves():
     assert order == [0, 1, 2, 0, 2, 0, 2]
     assert list(game.returns()) == [3.0, 1.0, 4.0], "what the others paid while each was there"
     assert not game.truncated()
-    source = build_source(config(f"{ZOO}:Turns"), index=0, episodes=2, greedy=False, record=True)
+    source = build_source(config(f"{ZOO}:Turns"), index=0, episodes=2, greedy=False, record=True, trust=EVERYTHING)
     source.start()
     rows = play(source, any_legal(1))
     assert {row.kind for row in rows if row.kind != DECISION} == {TERMINATED}
@@ -155,7 +158,7 @@ class Continuous:
 def test_what_cannot_be_hosted_is_one_sentence(env_id, says, monkeypatch):
     monkeypatch.setitem(sys.modules, __name__, sys.modules[Continuous.__module__])
     with pytest.raises(ConfigError, match=says):
-        game_spec(config(env_id))
+        game_spec(config(env_id), trust=EVERYTHING)
 
 
 def test_people_see_planes_of_zeros_and_ones_as_a_board_and_other_observations_as_numbers():
