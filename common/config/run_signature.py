@@ -64,8 +64,9 @@ def signed_trust(root: Path) -> Trust:
         return Trust(reason=UNSIGNED) if (root / "config.yaml").exists() else Trust()
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return Trust(reason=f"the signature {root / SIGNATURE} cannot be read")
-    if not any(_fits(signature, secret) for secret in _secrets_to_verify()):
-        return Trust(reason=f"{UNSIGNED}, but one of another user or machine, or a changed one")
+    secrets_here, lacking = _secrets_to_verify()
+    if not any(_fits(signature, secret) for secret in secrets_here):
+        return Trust(reason=f"{UNSIGNED}, but one of another user or machine, or a changed one{lacking}")
     if signature.path != os.path.realpath(root):
         return Trust(reason=f"you made this run directory at {signature.path}, from where it was moved or copied")
     return Trust(values=frozenset(signature.values), reason=CHANGED)
@@ -93,13 +94,16 @@ def _secret_to_sign() -> bytes:
         return bytes.fromhex(os.environ.setdefault(SECRET_VARIABLE, secrets.token_hex(SECRET_BYTES)))
 
 
-def _secrets_to_verify() -> list[bytes]:
-    found = []
-    with contextlib.suppress(OSError, RuntimeError):
+def _secrets_to_verify() -> tuple[list[bytes], str]:
+    """The secrets, and why the user's own is not among them, as the end of a sentence."""
+    found, lacking = [], ""
+    try:
         found.append(_read_secret(state_folder()))
+    except (OSError, RuntimeError) as error:
+        lacking = f" (your secret cannot be used: {error})"
     with contextlib.suppress(KeyError, ValueError):
         found.append(bytes.fromhex(os.environ[SECRET_VARIABLE]))
-    return [secret for secret in found if len(secret) == SECRET_BYTES]
+    return [secret for secret in found if len(secret) == SECRET_BYTES], lacking
 
 
 def _make_secret(folder: Path) -> bytes:

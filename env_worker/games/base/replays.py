@@ -11,7 +11,8 @@ import msgspec
 from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree
 from simul.common.config.schema import Config
-from simul.common.config.trust import Trust, check_trust, values_to_trust
+from simul.common.config.section import Names
+from simul.common.config.trust import Trust, check_trust, marked_keys, values_to_trust
 from simul.common.protocol.errors import ConfigError
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.replays import file_stem, make_folder
@@ -59,7 +60,12 @@ class Replay(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 def game_settings(config: Config) -> dict[str, Any]:
     """The settings that determine the configured game."""
     if config.game in GAMES:
-        return {"game": config.game, config.game: msgspec.to_builtins(config.game_section)}
+        section = msgspec.to_builtins(config.game_section)
+        programs = [key for key, mark in marked_keys() if mark is Names.PROGRAM]  # of players; a replay needs none
+        return {
+            "game": config.game,
+            config.game: {key: value for key, value in section.items() if f"{config.game}.{key}" not in programs},
+        }
     return {"game": config.game, "game_options": msgspec.to_builtins(config.game_options)}
 
 

@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from simul.common import cli
+from simul.common.config.checkpoint_meta import decode_meta
 from simul.common.config.loader import command_line_trust, config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
-from simul.common.config.run_signature import SIGNATURE
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.config.section import ArgumentsOf, Names
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust, marked_keys, values_to_trust
@@ -149,6 +149,8 @@ def test_meta_json_alone_runs_nothing_here_or_out_of_a_store(key, marker, tmp_pa
             with pytest.raises(ConfigError) as refused:
                 networks_of([folder], NOTHING)
             assert_refused(refused.value, key, value, marker)
+            network = msgspec.json.encode(decode_meta(folder).network).decode()
+            assert networks_of([folder], command_line_trust([f"network={network}"]))
 
 
 @pytest.mark.parametrize("key", ["network.name", "network.options"])
@@ -171,7 +173,10 @@ def test_load_policy_and_up_from_do_not_run_the_network_of_a_stranger(key, marke
 @pytest.mark.parametrize("key", [key for key in MARKS if not key.startswith(("network.", "metrics_callback"))])
 def test_a_replay_runs_nothing_that_it_names(key, marker, tmp_path):
     tree, value = hostile_settings(key, marker)
-    settings = game_settings(config_from_tree(tree, "the test")) | tree
+    settings = game_settings(config_from_tree(tree, "the test"))
+    if key == "blokus.gtp":
+        assert "gtp" not in settings["blokus"]  # a replay that Simul writes names no program
+    settings |= tree
     replay = Replay(game="x", settings=settings, seed=1, players=["a"], turns=[], returns=[0.0], outcome="terminated")
     with pytest.raises(ConfigError) as refused:
         replay.config(NOTHING)
@@ -299,14 +304,3 @@ def test_modules_with_names_out_of_data_are_imported_in_known_places_only():
             ):
                 found.add(str(file.relative_to(ROOT)))
     assert found == known
-
-
-def test_only_the_run_directory_that_was_signed_is_trusted(tmp_path):
-    assert SIGNATURE in {path.name for path in _signed(tmp_path / "mine").root.iterdir()}
-
-
-def _signed(root: Path) -> RunDir:
-    run_dir = RunDir(root)
-    run_dir.create()
-    run_dir.write_config(config_from_tree({"game": "stranger:run"}, "the test"))
-    return run_dir

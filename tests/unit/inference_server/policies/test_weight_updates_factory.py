@@ -11,7 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
+from simul.common.config.trust import EVERYTHING, Trust, network_values
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.nets.models.mlp_lstm import MlpLstm
@@ -23,6 +25,7 @@ from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies import weight_updates
 from simul.inference_server.policies.table import LATECOMERS_SEC, PolicyTable
 from simul.inference_server.policies.weight_updates import EngineFactory
+from simul.learner.checkpoints import RunFacts, write_folder
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=3)
 NETWORK = NetworkConfig(options={"hidden": 8})
@@ -40,14 +43,18 @@ def _engine(network, precision=torch.float32) -> PolicyEngine:
     return PolicyEngine(network, SPEC, max_sessions=4, device=torch.device("cpu"), precision=precision)
 
 
+def _trust(network: NetworkConfig) -> Trust:
+    return Trust(values=network_values(network))
+
+
 def _table(network: NetworkConfig = NETWORK) -> PolicyTable:
-    table = PolicyTable(SPEC, EngineFactory(SPEC, network, _engine, (1, 2)))
+    table = PolicyTable(SPEC, EngineFactory(SPEC, network, _engine, (1, 2), _trust(network)))
     _install(table, "learner", 1, network)
     return table
 
 
 def _install(table: PolicyTable, name: str, version: int, network: NetworkConfig = NETWORK, resident=()) -> None:
-    data = weights_to_bytes(build_network(network, SPEC, seed=version))
+    data = weights_to_bytes(build_network(network, SPEC, seed=version, trust=EVERYTHING))
     weights = Weights(policy=name, policy_version=version, fingerprint=fingerprint(data), resident=resident)
     table.install(weights, data)
 
@@ -61,7 +68,7 @@ def _value(engine: PolicyEngine) -> float:
 
 
 def _alone(version: int, network: NetworkConfig = NETWORK) -> float:
-    own = build_network(network, SPEC, seed=version)
+    own = build_network(network, SPEC, seed=version, trust=EVERYTHING)
     with torch.no_grad():
         return float(own(torch.full((1, 6), 0.5), torch.ones(1, 3, dtype=torch.bool), own.initial_state(1))[1])
 
@@ -154,10 +161,23 @@ class OneTypeOnly(MlpLstm):
 
 def test_a_network_that_raises_ends_the_start_with_its_sentence(tmp_path):
     network = NetworkConfig(name=f"{__name__}:OneTypeOnly", options={"hidden": 8})
-    table = PolicyTable(SPEC, EngineFactory(SPEC, network, partial(_engine, precision=torch.bfloat16), (1, 2)))
-    data = weights_to_bytes(build_network(network, SPEC))
+    table = PolicyTable(
+        SPEC, EngineFactory(SPEC, network, partial(_engine, precision=torch.bfloat16), (1, 2), _trust(network))
+    )
+    data = weights_to_bytes(build_network(network, SPEC, trust=EVERYTHING))
     link = OneOffer(Weights(policy="learner", policy_version=0, fingerprint=fingerprint(data)), data)
     updates = weight_updates.WeightUpdates(link, table, Statistics(), logging.getLogger())
     with pytest.raises(ConfigError, match=r"cannot be served here: RuntimeError: .*set server\.precision=float32"):
         updates.wait_for_first(tmp_path, stop=[])
     assert len(link.refusals) == 1
+
+
+def test_the_network_of_a_stranger_is_loaded_only_where_the_user_trusts_it(tmp_path):
+    """`simul policies load`, of a checkpoint that names a class which neither the run nor a signature trusts."""
+    table, folder = _table(), tmp_path / "theirs" / "checkpoints" / "000000001"
+    network = NetworkConfig(name=f"{__name__}:Uncopyable")
+    files = {WEIGHTS_FILE: weights_to_bytes(build_network(network, SPEC, trust=EVERYTHING))}
+    write_folder(folder, RunFacts(SPEC, network, "0" * 16, 1).meta(1, 0, 0, files, False), files)
+    with pytest.raises(ConfigError, match=r'network.name: ".*:Uncopyable".*--trust'):
+        table.build_external("theirs", folder)
+    assert table.build_external("theirs", folder, trusted=True).version == 1
