@@ -13,6 +13,7 @@ OUTSIDE = {  # file of the checkout: page of the site
     "README.md": "overview.md",
     "ARCHITECTURE.md": "architecture.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security_policy.md",
     "benchmarks/RESULTS.md": "results.md",
 }
 SOURCES = {page: source for source, page in OUTSIDE.items()}
