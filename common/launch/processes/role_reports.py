@@ -60,6 +60,9 @@ OPEN_GAUGES: dict[str, tuple[tuple[str, str, str, str], ...]] = {
 }
 
 
+ENDED = ("stopped", "failed")  # states of a process's last report
+
+
 class RoleReports:
     """The last report of every life of every process; a life is identified by (role, index) and run_id."""
 
@@ -77,7 +80,8 @@ class RoleReports:
         before = self.last_report(key, report.run_id)
         only_sentence = before is not None and not report.metrics  # of a thread beside the loop, perhaps
         if before is not None and only_sentence:
-            report = msgspec.structs.replace(report, metrics=before.metrics)
+            state = before.state if before.state in ENDED else report.state  # a last report may overtake the sentence
+            report = msgspec.structs.replace(report, metrics=before.metrics, state=state)
         else:
             self._counted_at[key] = now - min(max(age_sec, 0.0), OLDEST_SEC)  # bounded: another machine's clock differs
         self._lives.setdefault(key, {})[report.run_id] = report
@@ -129,7 +133,7 @@ class RoleReports:
         """By role: `lives` that ended without a final report, and `seconds` from their last reports to their ends."""
         found: dict[str, dict[str, float]] = {}
         for (key, run_id), seconds in self._unreported_sec.items():
-            if self._lives[key][run_id].state in ("stopped", "failed"):  # the final report came in later
+            if self._lives[key][run_id].state in ENDED:  # the final report came in later
                 continue
             figures = found.setdefault(key[0], {"lives": 0, "seconds": 0.0})
             figures["lives"] += 1

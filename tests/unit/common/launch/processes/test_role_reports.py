@@ -145,6 +145,9 @@ def test_a_sentence_of_a_thread_beside_the_loop_does_not_end_its_silence():
     ]
     assert state.silent_sec(("env_worker", 0), 1, 26.0) == 16.0
     assert state.totals("env_worker")["decisions"] == 5
+    state.add_report(msgspec.structs.replace(report(role="env_worker", decisions=6), state="stopped"), 27.0)
+    state.add_report(report(role="env_worker", event="it was on its way"), 28.0)
+    assert state.last_report(("env_worker", 0), 1).state == "stopped"
 
 
 def test_the_time_that_no_figure_covers_ends_with_the_life_however_late_the_run_stops():
