@@ -13,6 +13,7 @@ import torch
 from hypothesis import settings
 
 from simul.common.config.schema import Config, ServerConfig
+from simul.common.config.trust import NOTHING
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.messages import Weights
@@ -96,8 +97,8 @@ def test_newer_weights_are_what_the_graphs_replay(policies) -> None:
 def test_the_server_builds_engines_with_graphs_where_its_device_has_them(device) -> None:
     log, cpu = logging.getLogger("test"), torch.device("cpu")
     config = Config(network=NETWORK, server=ServerConfig(max_batch=40, max_sessions=SLOTS))
-    with_graphs = _policies(config, SPEC, cpu, torch.float32, device, log)
-    without = _policies(config, SPEC, cpu, torch.float32, None, log)
+    with_graphs = _policies(config, NOTHING, SPEC, cpu, torch.float32, device, log)
+    without = _policies(config, NOTHING, SPEC, cpu, torch.float32, None, log)
     for table, largest, runner in ((with_graphs, 40, "8 graphs"), (without, 256, "recorded")):
         _install(table, "learner", 1)
         assert table["learner"].engine.runner == runner

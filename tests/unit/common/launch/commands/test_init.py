@@ -12,6 +12,7 @@ from simul.common import cli
 from simul.common.config.learner_presets import LEARNER_PRESETS
 from simul.common.config.loader import load_config
 from simul.common.config.schema import NetworkConfig
+from simul.common.config.trust import EVERYTHING
 from simul.common.nets.build import build_network
 from simul.env_worker.games.loading import game_spec
 
@@ -71,8 +72,8 @@ def test_the_game_keeps_its_rules(made):
 
 
 def test_the_network_fits_the_game(made):
-    spec = game_spec(load_config("first_game/first_game.yaml"))
-    network = build_network(NetworkConfig("first_game.network:Network", {"hidden": 8}), spec)
+    spec = game_spec(load_config("first_game/first_game.yaml"), trust=EVERYTHING)
+    network = build_network(NetworkConfig("first_game.network:Network", {"hidden": 8}), spec, trust=EVERYTHING)
     state = torch.zeros(2, 8)
     logits, value, state = network(torch.zeros(2, spec.observation_size), torch.ones(2, spec.num_actions).bool(), state)
     assert (logits.shape, value.shape, state.shape) == ((2, spec.num_actions), (2,), (2, 8))
@@ -107,6 +108,6 @@ def test_a_module_beside_the_folder_would_hide_it(made, tmp_path, capsys):
 def test_a_name_of_letters_beyond_ascii_can_be_used(made, monkeypatch):
     assert cli.main(["init", "über"]) == 0
     config = load_config("über/über.yaml")
-    assert game_spec(config).name == config.game == "über.env:Nim"
+    assert game_spec(config, trust=EVERYTHING).name == config.game == "über.env:Nim"
     monkeypatch.delitem(sys.modules, "über.env")
     monkeypatch.delitem(sys.modules, "über")

@@ -9,6 +9,7 @@ import pytest
 from simul.common.config.game_description import Game
 from simul.common.config.games import GAMES
 from simul.common.config.opponents import SCRIPTED
+from simul.common.config.trust import EVERYTHING
 from simul.common.launch.evaluation import eval_runner
 from simul.common.launch.evaluation.eval_runner import evaluate, numbered_labels
 from simul.common.launch.supervisor.checkpoint_files import checkpoint_labels
@@ -57,7 +58,7 @@ def test_who_can_play_against_a_checkpoint_depends_on_its_game(game, opponents, 
     spec = GameSpec(name=game, observation_size=4, num_actions=2)
     folder = write_checkpoint(tmp_path / "000000001", spec, 1)
     with pytest.raises(ConfigError, match=sentence):
-        evaluate([folder], opponents=opponents, episodes=5)
+        evaluate([folder], opponents=opponents, episodes=5, trust=EVERYTHING)
 
 
 def test_bots_of_different_games_do_not_meet(monkeypatch):

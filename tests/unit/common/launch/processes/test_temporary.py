@@ -103,7 +103,7 @@ def test_of_a_killed_agent_the_directory_stays_while_a_process_has_it_and_its_ch
     assert remove_leftovers(KIND, tmp_path, time.time()) == []
     assert [path.name for path in tmp_path.iterdir()] == [f"{KEPT}{learner.name}"]
     assert (tmp_path / f"{KEPT}{learner.name}" / "checkpoints" / "000000007").is_dir()
-    assert not RunDir(learner).sockets.exists()
+    assert not (learner / "sockets").exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no FIFOs and links there")
