@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import chain, combinations, count
 
 import msgspec
 
@@ -43,6 +43,15 @@ class Pairing(msgspec.Struct, frozen=True):
     def mirror(self, battle: int) -> int | None:
         """Number of the group of battles that share this one's seeds; None where every battle has its own."""
         return (self.start + battle) // self.seats if self.mirrored else None
+
+
+def distinct_labels(names: Sequence[str]) -> list[str]:
+    """`names`, where one that comes again has its number behind it: `random`, `random#2`."""
+    labels: list[str] = []
+    for name in names:
+        numbered = (f"{name}#{number}" for number in count(2))
+        labels.append(next(label for label in chain([name], numbered) if label not in labels))
+    return labels
 
 
 def round_robin(

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -13,12 +14,12 @@ from simul.common.client.control import ControlClient
 from simul.common.config.game_description import Game
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.loader import load_config, load_game
-from simul.common.config.matchups import Contestant, Pairing, encode_pairings, round_robin, share_out
+from simul.common.config.matchups import Contestant, Pairing, distinct_labels, encode_pairings, round_robin, share_out
 from simul.common.config.opponents import SCRIPTED, opponent_kind
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, values_to_trust
-from simul.common.launch.evaluation.matrix import build_matrix, matrix_table, standings_table
+from simul.common.launch.evaluation.matrix import matrix_table, standings_table
 from simul.common.launch.evaluation.result import build_result, result_text
 from simul.common.launch.monitoring.output import complain
 from simul.common.launch.processes.process_group import Command, RoleDied, RunningRoles
@@ -62,9 +63,10 @@ def evaluate(
     if replays is not None:
         each += ["--replays", str(replays.absolute()), "--replay-player", replay_player]
     served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
+    labels = distinct_labels([*checkpoint_labels(folders), *bots])
     contestants = [
-        *(Contestant(label, policy=policy) for label, policy in zip(checkpoint_labels(folders), served)),
-        *(Contestant(label, bot=bot) for label, bot in zip(numbered_labels(bots), bots)),
+        *(Contestant(label, policy=policy) for label, policy in zip(labels, served)),
+        *(Contestant(label, bot=bot) for label, bot in zip(labels[len(folders) :], bots)),
     ]
     signals = Signals()
     signals.install()
@@ -81,10 +83,12 @@ def evaluate(
         workers = min(workers, -(-episodes // seats) if pairings else episodes)
         with temporary_folder("simul-eval-") as folder:
             runner = EvalRunner(RunDir(folder), config, spec, signals, command, quiet=as_json, networks=networks)
-            if len(folders) == 1 and len(bots) <= 1:
-                pairing = pairings[0] if bots else None
-                return _single(runner, folders[0], pairing, episodes, workers, each, as_json)
-            return _matrix(runner, served, contestants, pairings, workers, each, as_json)
+            arguments = _arguments(pairings, workers, each) if pairings else _shares(episodes, workers, each)
+            wanted = sum(pairing.battles for pairing in pairings) if pairings else episodes
+            figures = runner.run(served, arguments, wanted)
+            result = build_result(figures, contestants, pairings, wanted, served, runner.versions)
+            _print(result, as_json=as_json)
+            return 0 if result["episodes"] == wanted else 1
     finally:
         signals.restore()
 
@@ -183,12 +187,6 @@ class EvalRunner:
             complain(f"{sentence}\n")
 
 
-def numbered_labels(names: Sequence[str]) -> list[str]:
-    """`random`, `random#2`: labels that differ."""
-    times = [names[: index + 1].count(name) for index, name in enumerate(names)]
-    return [f"{name}#{time}" if time > 1 else name for name, time in zip(names, times)]
-
-
 def _with_opponents(config: Config, bots: Sequence[str]) -> Config:
     """As the game is asked for its spec: it refuses opponents that it cannot have."""
     evaluation = msgspec.structs.replace(config.evaluation, every_decisions=0, opponents=tuple(dict.fromkeys(bots)))
@@ -200,7 +198,7 @@ def _config_of_bots(name: str, bots: Sequence[str], overrides: Sequence[str]) ->
 
     Raises ConfigError.
     """
-    with_bots = {name: game for name, game in GAMES.items() if game.pairings and len(game.scripted) > 1}
+    with_bots = {name: game for name, game in GAMES.items() if game.pairings and game.scripted}
     config = load_game(name, overrides) if name else None  # first: a misspelt name is the fault to tell
     if len(bots) < 2:
         raise ConfigError(f"Name a --checkpoint. Bots play without one, two of them or more: {_bots_of(with_bots)}.")
@@ -230,40 +228,21 @@ def _check_game(config: Config, checkpoints: int, bots: Sequence[str], named: st
         opponent_kind(bot, game.scripted)
 
 
-def _single(
-    runner: EvalRunner,
-    folder: Path,
-    pairing: Pairing | None,
-    episodes: int,
-    workers: int,
-    each: list[str],
-    as_json: bool,
-) -> int:
-    if pairing is not None:
-        arguments = _arguments([pairing], workers, each)
-    else:
-        shares = [episodes // workers + (index < episodes % workers) for index in range(workers)]
-        arguments = [["--episodes", str(share), *each] for share in shares]
-    figures = runner.run({"learner": folder}, arguments, episodes)
-    result = build_result(figures, pairing, episodes, checkpoint=folder, version=runner.versions.get("learner"))
-    sys.stdout.write((msgspec.json.encode(result).decode() if as_json else printable(result_text(result), "\n")) + "\n")
-    return 0 if result["episodes"] == episodes else 1
-
-
-def _matrix(
-    runner: EvalRunner, served: dict[str, Path], contestants: Sequence[Contestant], pairings: Sequence[Pairing],
-    workers: int, each: list[str], as_json: bool,
-) -> int:  # fmt: skip
-    battles = sum(pairing.battles for pairing in pairings)
-    figures = runner.run(served, _arguments(pairings, workers, each), battles)
-    matrix = build_matrix(figures, contestants, pairings, served, runner.versions)
+def _print(result: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(msgspec.json.encode(matrix).decode() + "\n")
+        sys.stdout.write(msgspec.json.encode(result).decode() + "\n")
+    elif [bool(contestant["opponent"]) for contestant in result["contestants"]] in ([False], [False, True]):
+        sys.stdout.write(printable(result_text(result), keep="\n") + "\n")
     else:
         console = SafeConsole(width=None if sys.stdout.isatty() else WIDEST)
-        console.print(matrix_table(matrix))
-        console.print(standings_table(matrix))
-    return 0 if all(pair["battles"] == pair["wanted"] for pair in matrix["pairs"]) else 1
+        console.print(matrix_table(result))
+        console.print(standings_table(result))
+
+
+def _shares(episodes: int, workers: int, each: list[str]) -> list[list[str]]:
+    """Arguments of each worker, of games without opponents."""
+    shares = [episodes // workers + (index < episodes % workers) for index in range(workers)]
+    return [["--episodes", str(share), *each] for share in shares]
 
 
 def _arguments(pairings: Sequence[Pairing], workers: int, each: list[str]) -> list[list[str]]:

@@ -1,64 +1,13 @@
-"""The result of a round robin, as figures and as a table. Pure."""
+"""The result of a round robin as tables. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-from simul.common.config.matchups import Contestant, Pairing
-from simul.common.launch.evaluation.ratings import beaten_share, elo_ratings
-from simul.common.launch.evaluation.result import OUTCOMES, count_outcomes
-from simul.common.launch.evaluation.standings import contestant_standings
 from simul.common.launch.monitoring.intervals import wilson
-from simul.common.launch.processes.role_reports import Metrics, counts, number
-
-
-def build_matrix(
-    figures: Metrics, contestants: Sequence[Contestant], pairings: Sequence[Pairing], served: Mapping[str, Path],
-    versions: Mapping[str, float | None],
-) -> dict[str, Any]:  # fmt: skip
-    """The result of all pairs. `served`, `versions`: checkpoint and policy_version by policy name."""
-    pairs, standings = [_pair(figures, i, pairing) for i, pairing in enumerate(pairings)], {}
-    if of_contestants := contestant_standings(figures, pairings):
-        standings = {"standings": of_contestants}
-    return {
-        "contestants": [_described(contestant, served, versions) for contestant in contestants],
-        "aborted": counts(figures, "episodes", "aborted"),
-        "pairs": pairs,
-        "ratings": _ratings(figures, contestants, pairs),
-        **standings,
-    }
-
-
-def _ratings(
-    figures: Metrics, contestants: Sequence[Contestant], pairs: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    duels = [number(figures, "standings", f"{index}/first", "duel") for index in range(len(pairs))]
-    played = [
-        (pair["first"], pair["second"], pair["battles"], beaten_share(pair, duel)) for pair, duel in zip(pairs, duels)
-    ]
-    return elo_ratings([contestant.label for contestant in contestants], played)
-
-
-def _described(
-    contestant: Contestant, served: Mapping[str, Path], versions: Mapping[str, float | None]
-) -> dict[str, Any]:
-    if contestant.bot:
-        return {"label": contestant.label, "opponent": contestant.bot}
-    return {
-        "label": contestant.label,
-        "checkpoint": str(served[contestant.policy]),
-        "policy_version": versions.get(contestant.policy),
-    }
-
-
-def _pair(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
-    outcomes = count_outcomes(figures, index, pairing)
-    names = {"first": pairing.first.label, "second": pairing.second.label, "wanted": pairing.battles}
-    return {**names, "battles": sum(outcomes[name] for name in OUTCOMES), **outcomes}
 
 
 def matrix_table(matrix: Mapping[str, Any]) -> Table:
@@ -80,7 +29,7 @@ def matrix_table(matrix: Mapping[str, Any]) -> Table:
 
 def standings_table(matrix: Mapping[str, Any]) -> Table:
     """A table of the contestants over everything they played: Elo and, where the game has scores, score and rank."""
-    standings = {standing["label"]: standing for standing in matrix.get("standings", ())}
+    standings = {standing["label"]: standing for standing in matrix["standings"]}
     names = dict.fromkeys(name for standing in standings.values() for name in standing["figures"])
     scores = ["score (95%)", "rank (95%)"] if standings else []
     columns = ["Elo (95%)", *scores, *(f"{name}\n(95%)" for name in names)]

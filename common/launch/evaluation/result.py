@@ -1,14 +1,21 @@
-"""The result of an evaluation of one checkpoint, as figures and in words. Pure."""
+"""The result of an evaluation as figures, and that of one checkpoint in words. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simul.common.config.matchups import Pairing, result_key
-from simul.common.launch.evaluation.standings import pair_standings, seat_score, seats_text, standing_text
+from simul.common.config.matchups import Contestant, Pairing, result_key
+from simul.common.launch.evaluation.ratings import beaten_share, elo_ratings
+from simul.common.launch.evaluation.standings import (
+    contestant_standings,
+    pair_standings,
+    seat_score,
+    seats_text,
+    standing_text,
+)
 from simul.common.launch.monitoring.intervals import Z_95, wilson
 from simul.common.launch.processes.role_reports import Metrics, counts, number
 
@@ -16,24 +23,68 @@ OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first conte
 
 
 def build_result(
-    figures: Metrics, pairing: Pairing | None, wanted: int, *, checkpoint: Path, version: float | None
-) -> dict[str, Any]:
-    """The result of one checkpoint; `pairing`: its opponent, None in games without opponents.
+    figures: Metrics, contestants: Sequence[Contestant], pairings: Sequence[Pairing], wanted: int,
+    served: Mapping[str, Path], versions: Mapping[str, float | None],
+) -> dict[str, Any]:  # fmt: skip
+    """The result in the one shape of `simul eval --json`; what does not apply is None or [].
 
+    The figures at the top are of the first contestant: its returns without opponents, else all its games together.
     Ties and truncated games do not count as wins.
+
+    Args:
+        pairings: none in games without opponents.
+        served, versions: checkpoint and policy_version by policy name.
     """
-    finished = int(number(figures, "episodes", "finished") or 0)
-    result: dict[str, Any] = {
-        "checkpoint": str(checkpoint), "policy_version": version, "wanted": wanted, "episodes": finished,
-        "aborted": counts(figures, "episodes", "aborted"),
-    }  # fmt: skip
-    if pairing is None:
-        truncated = number(figures, "episodes", "truncated") or 0
-        return {**result, "truncated": truncated, **_returns(figures)}
-    outcomes = count_outcomes(figures, 0, pairing)
+    described = [_described(contestant, served, versions) for contestant in contestants]
+    pairs = [_pair(figures, index, pairing) for index, pairing in enumerate(pairings)]
+    finished = sum(pair["battles"] for pair in pairs) if pairs else int(number(figures, "episodes", "finished") or 0)
+    own = [pair for pair in pairs if pair["first"] == described[0]["label"]]
     return {
-        **result, "opponent": pairing.second.label, "episodes": sum(outcomes[name] for name in OUTCOMES), **outcomes,
+        "checkpoint": described[0]["checkpoint"], "policy_version": described[0]["policy_version"],
+        "wanted": wanted, "episodes": finished, "aborted": counts(figures, "episodes", "aborted"),
+        **_returns({} if pairs else figures), **_outcomes_of(own),
+        "truncated": sum(pair["truncated"] for pair in own) if own else number(figures, "episodes", "truncated") or 0,
+        "contestants": described, "pairs": pairs, "ratings": _ratings(figures, contestants, pairs),
+        "standings": contestant_standings(figures, pairings),
     }  # fmt: skip
+
+
+def _described(
+    contestant: Contestant, served: Mapping[str, Path], versions: Mapping[str, float | None]
+) -> dict[str, Any]:
+    """`opponent`: the scripted one that plays; None for a checkpoint."""
+    checkpoint = None if contestant.bot else str(served[contestant.policy])
+    return {
+        "label": contestant.label, "opponent": contestant.bot or None, "checkpoint": checkpoint,
+        "policy_version": versions.get(contestant.policy),
+    }  # fmt: skip
+
+
+def _pair(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
+    outcomes = count_outcomes(figures, index, pairing)
+    names = {"first": pairing.first.label, "second": pairing.second.label, "wanted": pairing.battles}
+    return {**names, "battles": sum(outcomes[name] for name in OUTCOMES), **outcomes}
+
+
+def _outcomes_of(pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of the first contestant of all `pairs` together; None where there are none."""
+    names = OUTCOMES[:3]
+    if not pairs:
+        return dict.fromkeys((*names, "win_rate", "wilson_95"))
+    both = {name: sum(pair[name] for pair in pairs) for name in names}
+    battles = sum(pair["battles"] for pair in pairs)
+    rate = both["wins"] / battles if battles else None
+    return {**both, "win_rate": rate, "wilson_95": wilson(both["wins"], battles)}
+
+
+def _ratings(
+    figures: Metrics, contestants: Sequence[Contestant], pairs: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    duels = [number(figures, "standings", f"{index}/first", "duel") for index in range(len(pairs))]
+    played = [
+        (pair["first"], pair["second"], pair["battles"], beaten_share(pair, duel)) for pair, duel in zip(pairs, duels)
+    ]
+    return elo_ratings([contestant.label for contestant in contestants], played)
 
 
 def count_outcomes(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
@@ -110,9 +161,10 @@ def _returns(figures: Metrics) -> dict[str, Any]:
         margin = t_quantile(count - 1) * deviation / math.sqrt(count)
         found |= {"std_return": deviation, "t_95": (mean - margin, mean + margin)}
     listed = figures.get("episode_returns") or ()
-    if count and len(listed) == count:
-        found |= {"lowest_return": min(listed), "highest_return": max(listed)}
-    return found
+    known = count and len(listed) == count
+    return {
+        **found, "lowest_return": min(listed) if known else None, "highest_return": max(listed) if known else None,
+    }  # fmt: skip
 
 
 def t_quantile(freedom: int, inside: float = 0.95) -> float:
@@ -145,35 +197,36 @@ def _interval(result: Mapping[str, Any]) -> str:
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """The result in a few lines."""
+    """The result of one checkpoint, alone or against one opponent, in a few lines."""
     version = result["policy_version"]
     who = f"version {version:.0f}" if version is not None else "the checkpoint"
     missing = result["wanted"] - result["episodes"]
     note = f"\n{missing} of {result['wanted']} episodes were not played to their end." if missing else ""
-    if "opponent" not in result:
+    if not result["pairs"]:
         mean = "none" if result["mean_return"] is None else f"{result['mean_return']:.2f}"
         return f"{who}: mean return {mean}{_interval(result)} over {result['episodes']} greedy episodes{note}"
-    low, high = result["wilson_95"]
-    outcomes = ", ".join(f"{result[name]} {name}" for name in OUTCOMES)
+    (pair,) = result["pairs"]
+    low, high = pair["wilson_95"]
+    outcomes = ", ".join(f"{pair[name]} {name}" for name in OUTCOMES)
     return (
-        f"{who} against {result['opponent']}: {outcomes} in {result['episodes']} greedy games; "
-        f"win rate {result['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){_pairs_text(result)}"
-        f"{_standings_text(result)}{note}"
+        f"{who} against {pair['second']}: {outcomes} in {pair['battles']} greedy games; "
+        f"win rate {pair['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){_pairs_text(pair)}"
+        f"{_standings_text(pair)}{note}"
     )
 
 
-def _standings_text(result: Mapping[str, Any]) -> str:
-    own = result.get("standings", {}).get("first")
-    lines = [standing_text(own), seats_text(result)] if own else []
+def _standings_text(pair: Mapping[str, Any]) -> str:
+    own = pair.get("standings", {}).get("first")
+    lines = [standing_text(own), seats_text(pair)] if own else []
     return "".join(f"\n{line}" for line in lines if line)
 
 
-def _pairs_text(result: Mapping[str, Any]) -> str:
-    pairs = result.get("pairs")
-    if not pairs or pairs["normal_95"] is None:
+def _pairs_text(pair: Mapping[str, Any]) -> str:
+    mirrored = pair.get("pairs")
+    if not mirrored or mirrored["normal_95"] is None:
         return ""
-    low, high = pairs["normal_95"]
+    low, high = mirrored["normal_95"]
     return (
-        f"\n{pairs['complete']} pairs of the same battle from both sides: {pairs['both_won']} both won, "
-        f"{pairs['one_won']} one, {pairs['none_won']} none (95% from their spread: {low:.3f} to {high:.3f})"
+        f"\n{mirrored['complete']} pairs of the same battle from both sides: {mirrored['both_won']} both won, "
+        f"{mirrored['one_won']} one, {mirrored['none_won']} none (95% from their spread: {low:.3f} to {high:.3f})"
     )

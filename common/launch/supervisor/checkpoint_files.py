@@ -25,6 +25,7 @@ from simul.common.config.checkpoint_meta import (
 )
 from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree, load_config
+from simul.common.config.matchups import distinct_labels
 from simul.common.config.run_directory import RunDir
 from simul.common.config.run_signature import checkpoint_trust
 from simul.common.config.schema import Config
@@ -44,10 +45,8 @@ def checkpoint_labels(folders: Sequence[Path]) -> list[str]:
     for folder in folders:
         of_run = folder.parent.name == "checkpoints"
         label = f"{folder.parent.parent.name}@{folder.name.lstrip('0') or '0'}" if of_run else folder.name
-        label = label.replace("|", "-").replace("/", "-")  # labels are fields of Showdown's protocol lines
-        taken = labels.count(label) or sum(other.startswith(f"{label}#") for other in labels)
-        labels.append(f"{label}#{taken + 1}" if taken else label)
-    return labels
+        labels.append(label.replace("|", "-").replace("/", "-"))  # they are fields of Showdown's protocol lines
+    return distinct_labels(labels)
 
 
 def newest_checkpoint(path: Path, say: Callable[[str], object] = _to_stderr) -> Path:

@@ -169,20 +169,20 @@ def _result(printed: Any, config: Config, checkpoint: Path, seconds: float) -> d
     """Figures of the JSON that `simul eval` printed. Raises KeyError, ValueError, TypeError where it has none."""
     meta = json.loads((checkpoint / "meta.json").read_bytes())
     facts = {"policy_version": meta["version"], "decisions_learned": meta["decisions"], "seconds": round(seconds, 1)}
-    if "pairs" not in printed and "opponent" not in printed:
+    if not printed["pairs"]:
         if printed["mean_return"] is None:
             raise ValueError("no episode was played to its end")
         return {
             **facts, "score": float(printed["mean_return"]), "games": printed["episodes"],
-            "return_mean": printed["mean_return"], "return_min": printed.get("lowest_return"),
-            "return_max": printed.get("highest_return"), "return_95": printed.get("t_95"),
+            "return_mean": printed["mean_return"], "return_min": printed["lowest_return"],
+            "return_max": printed["highest_return"], "return_95": printed.get("t_95"),
         }  # fmt: skip
-    pairs = {pair.get("second", pair.get("opponent")): pair for pair in printed.get("pairs", [printed])}
+    pairs = {pair["second"]: pair for pair in printed["pairs"]}
     if any(pair["win_rate"] is None for pair in pairs.values()):
         raise ValueError("no battle was played to its end")
     return {
         **facts, "score": fmean(pair["win_rate"] for pair in pairs.values()),
-        "games": sum(pair.get("battles", pair.get("episodes")) for pair in pairs.values()),
+        "games": sum(pair["battles"] for pair in pairs.values()),
         "win_rate": {name: pair["win_rate"] for name, pair in pairs.items()},
         "win_rate_low": {name: pair["wilson_95"][0] for name, pair in pairs.items()},
         "win_rate_high": {name: pair["wilson_95"][1] for name, pair in pairs.items()},

@@ -75,10 +75,11 @@ def test_a_game_of_three_with_chance_trains_and_is_evaluated_from_every_seat(sta
     assert imbalances(summary) == []
     assert summary["policy_version"] >= 2
     result = evaluated(simul, "--opponent", "random", "--games", "31", "--workers", "2")
-    assert result["episodes"] == sum(result[f"as_p{seat}"][name] for seat in (1, 2, 3)
+    (pair,) = result["pairs"]
+    assert result["episodes"] == sum(pair[f"as_p{seat}"][name] for seat in (1, 2, 3)
                                      for name in ("wins", "losses", "ties", "truncated")) == 31  # fmt: skip
-    assert result["groups"]["complete"] == 10
-    standings = result["standings"]
+    assert pair["groups"]["complete"] == 10
+    standings = pair["standings"]
     assert standings["first"]["mean_score"] == pytest.approx(-2 * standings["second"]["mean_score"])
     assert standings["first"]["groups"] == 10
     low, high = standings["first"]["score_95"]

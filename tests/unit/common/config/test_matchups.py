@@ -6,7 +6,15 @@ from collections import Counter
 
 import pytest
 
-from simul.common.config.matchups import Contestant, Pairing, decode_pairings, encode_pairings, round_robin, share_out
+from simul.common.config.matchups import (
+    Contestant,
+    Pairing,
+    decode_pairings,
+    distinct_labels,
+    encode_pairings,
+    round_robin,
+    share_out,
+)
 
 A, B = Contestant("a@1", policy="learner"), Contestant("b@2", policy="eval/1")
 BOT = Contestant("random", bot="random")
@@ -59,6 +67,11 @@ def test_with_more_seats_the_first_takes_each_of_a_group_in_turn(seats, battles,
     assert sum(map(len, groups.values())) == battles
     whole = [sorted(group) for group in groups.values() if len(group) == seats]
     assert whole == [list(range(seats))] * (battles // seats)
+
+
+def test_who_is_named_again_has_a_label_of_its_own():
+    assert distinct_labels(["random", "mcts", "random", "random"]) == ["random", "mcts", "random#2", "random#3"]
+    assert distinct_labels(["a", "a", "a#2"]) == ["a", "a#2", "a#2#2"]
 
 
 def test_they_travel_on_a_command_line():

@@ -11,7 +11,7 @@ from simul.common.config.games import GAMES
 from simul.common.config.opponents import SCRIPTED
 from simul.common.config.trust import EVERYTHING
 from simul.common.launch.evaluation import eval_runner
-from simul.common.launch.evaluation.eval_runner import evaluate, numbered_labels
+from simul.common.launch.evaluation.eval_runner import evaluate
 from simul.common.launch.supervisor.checkpoint_files import checkpoint_labels
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -21,6 +21,7 @@ from tests.support.checkpoints import write_checkpoint
 def test_labels_of_checkpoints_are_short_and_distinct():
     folders = [Path(f"/{where}/run/checkpoints/{version:09d}") for where, version in (("x", 0), ("x", 12), ("y", 12))]
     assert checkpoint_labels([*folders, Path("/z/best")]) == ["run@0", "run@12", "run@12#2", "best"]
+    assert checkpoint_labels([folders[0]] * 3) == ["run@0", "run@0#2", "run@0#3"]
 
 
 @pytest.mark.parametrize(
@@ -34,10 +35,6 @@ def test_labels_of_checkpoints_are_short_and_distinct():
 def test_opponents_that_cannot_play(opponents, sentence, tmp_path):
     with pytest.raises(ConfigError, match=sentence):
         evaluate([], opponents=opponents, episodes=5)
-
-
-def test_the_same_bot_twice_has_two_labels():
-    assert numbered_labels(["random", "max_base_power", "random"]) == ["random", "max_base_power", "random#2"]
 
 
 @pytest.mark.parametrize("opponents", [[], ["random", "mcts"]])
@@ -59,6 +56,20 @@ def test_who_can_play_against_a_checkpoint_depends_on_its_game(game, opponents, 
     folder = write_checkpoint(tmp_path / "000000001", spec, 1)
     with pytest.raises(ConfigError, match=sentence):
         evaluate([folder], opponents=opponents, episodes=5, trust=EVERYTHING)
+
+
+def test_a_bot_may_play_itself(monkeypatch):
+    def arguments(pairings, workers, each):
+        (pairing,) = pairings
+        assert (pairing.first.label, pairing.second.label) == ("random", "random#2")
+        assert pairing.first.bot == pairing.second.bot == "random"
+        raise ConfigError("reached")
+
+    spec = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=2)
+    monkeypatch.setattr(eval_runner, "ask_for_spec", lambda config, command, *_: spec)
+    monkeypatch.setattr(eval_runner, "_arguments", arguments)
+    with pytest.raises(ConfigError, match="reached"):
+        evaluate([], game="openspiel", opponents=["random", "random"], episodes=4)
 
 
 def test_bots_of_different_games_do_not_meet(monkeypatch):

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from simul.common.config.matchups import Contestant, round_robin
-from simul.common.launch.evaluation.matrix import build_matrix, matrix_table, standings_table
+from simul.common.launch.evaluation.matrix import matrix_table, standings_table
+from simul.common.launch.evaluation.result import build_result
 from simul.common.launch.monitoring.intervals import wilson
 
 A, B = Contestant("a@1", policy="learner"), Contestant("b@2", policy="eval/1")
@@ -34,7 +35,7 @@ FIGURES = {
 def matrix():
     served = {"learner": Path("/x/a/checkpoints/000000001"), "eval/1": Path("/x/b/checkpoints/000000002")}
     pairings = round_robin([A, B, BOT], 10)
-    return build_matrix(FIGURES, [A, B, BOT], pairings, served, {"learner": 1.0, "eval/1": 2})
+    return build_result(FIGURES, [A, B, BOT], pairings, 30, served, {"learner": 1.0, "eval/1": 2})
 
 
 def test_both_seats_are_added_and_told_apart(matrix):
@@ -51,9 +52,9 @@ def test_both_seats_are_added_and_told_apart(matrix):
 
 def test_who_played_and_what_was_lost_is_named(matrix):
     assert matrix["contestants"] == [
-        {"label": "a@1", "checkpoint": "/x/a/checkpoints/000000001", "policy_version": 1.0},
-        {"label": "b@2", "checkpoint": "/x/b/checkpoints/000000002", "policy_version": 2},
-        {"label": "random", "opponent": "random"},
+        {"label": "a@1", "opponent": None, "checkpoint": "/x/a/checkpoints/000000001", "policy_version": 1.0},
+        {"label": "b@2", "opponent": None, "checkpoint": "/x/b/checkpoints/000000002", "policy_version": 2},
+        {"label": "random", "opponent": "random", "checkpoint": None, "policy_version": None},
     ]
     assert matrix["aborted"] == {"host_died": 11}
 
@@ -73,7 +74,8 @@ def test_the_table_of_standings_shows_figures_with_intervals():
     sums = {"games": 101, "score": 1.0, "score_square": 2.0, "rank": 1.5, "rank_square": 2.5, "win": 0.5, "duel": 0.5,
             "figure.foul": 0.1, "figure_square.foul": 0.26}  # fmt: skip
     figures = {**FIGURES, "standings": {"0/first": sums, "0/second": {**sums, "figure_square.foul": 0.01}}}
-    matrix = build_matrix(figures, [A, B], round_robin([A, B], 10), {"learner": Path("/x"), "eval/1": Path("/y")}, {})
+    served = {"learner": Path("/x"), "eval/1": Path("/y")}
+    matrix = build_result(figures, [A, B], round_robin([A, B], 10), 10, served, {})
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(standings_table(matrix))
     text = console.export_text()

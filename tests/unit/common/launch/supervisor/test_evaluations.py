@@ -60,7 +60,7 @@ class Run:
         version = int(checkpoint.name.removeprefix(module.PINNED))
         self.started.append(version)
         mean = self.returns.get(version, 0.0)
-        printed = {"episodes": 20, "mean_return": mean, "lowest_return": 1.0, "highest_return": 500.0}
+        printed = {"pairs": [], "episodes": 20, "mean_return": mean, "lowest_return": 1.0, "highest_return": 500.0}
         if isinstance(mean, dict):
             printed = mean
         return [sys.executable, "-c", self.program, json.dumps(printed)]
@@ -182,25 +182,30 @@ def test_the_learner_may_remove_the_checkpoint_that_is_evaluated(run, monkeypatc
 
 def test_the_event_has_the_interval_with_digits_enough(run):
     run.save(5)
-    run.returns = {5: {"episodes": 20, "mean_return": 487.25, "t_95": [470.123, 499.456]}}
+    run.returns = {5: {
+        5: {
+            "pairs": [], "episodes": 20, "mean_return": 487.25, "t_95": [470.123, 499.456], "lowest_return": None,
+            "highest_return": None,
+        }
+    }  # fmt: skip
     assert run.result(EVERY)["score"] == 487.25
     assert run.said[0].endswith("mean return of 20 greedy games 487 (95% interval 470 to 499), the best so far")
 
 
 def against(opponent, rate, low, high):
-    return {"opponent": opponent, "episodes": 10_000, "win_rate": rate, "wilson_95": [low, high]}
+    return {"second": opponent, "battles": 10_000, "win_rate": rate, "wilson_95": [low, high]}
 
 
 @pytest.mark.parametrize(
     ("printed", "says"),
     [
-        (against("random", 0.96, 0.95598, 0.96367), "0.9600 (95% interval 0.9560 to 0.9637), the best so far"),
+        ({"pairs": [against("random", 0.96, 0.95598, 0.96367)]}, "0.9600 (95% interval 0.9560 to 0.9637), the best so far"),
         (
             {"pairs": [against("random", 0.96, 0.95598, 0.96367), against("heuristic", 0.5, 0.4, 0.6)]},
             "0.7300 (random 0.9600, 95% interval 0.9560 to 0.9637; heuristic 0.50, 95% interval 0.40 to 0.60), "
             "the best so far",
         ),
-        (against("random", 1.0, 0.963, 1.0), "1.000 (95% interval 0.963 to 1.000), the best so far"),
+        ({"pairs": [against("random", 1.0, 0.963, 1.0)]}, "1.000 (95% interval 0.963 to 1.000), the best so far"),
     ],
 )
 def test_the_event_of_games_against_opponents_has_an_interval_for_each(run, printed, says):
@@ -216,7 +221,7 @@ def test_the_event_of_games_against_opponents_has_an_interval_for_each(run, prin
         ("import sys; sys.exit('There is no room.')", "exit code 1, There is no room.; see logs/simul-evaluation.log"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "signal 9; see logs/"),
         ("print('no JSON')", "JSONDecodeError"),
-        ('print(\'{"episodes": 0, "mean_return": null}\')', "no episode was played to its end"),
+        ('print(\'{"pairs": [], "episodes": 0, "mean_return": null}\')', "no episode was played to its end"),
     ],
 )
 def test_a_failed_or_killed_evaluation_is_said_and_the_next_one_comes(run, program, words):
