@@ -71,8 +71,8 @@ class Trust(msgspec.Struct, frozen=True):
 
     def check_program(self, words: Sequence[str]) -> None:
         """Raises ConfigError unless the command line of these words may be run."""
-        lines = (msgspec.json.decode(value.text) for value in self.values)
-        if not self.everything and not any(isinstance(line, str) and _words(line) == [*words] for line in lines):
+        lines = (msgspec.json.decode(value.text) for value in self.values if value.text.startswith('"'))
+        if not self.everything and not any(_words(line) == [*words] for line in lines):
             raise _refusal(f"running {_cut(_json(shlex.join(words)))}", self.reason)
 
 
@@ -134,11 +134,16 @@ def _needs_trust(mark: Mark, value: Any, tree: Tree) -> bool:
 
 def _has_colon(value: Any) -> bool:
     """True if a text in `value`, at any depth, has a colon and is no name that Simul ships."""
-    if isinstance(value, Mapping):
-        return any(_has_colon(key) or _has_colon(below) for key, below in value.items())
-    if isinstance(value, list | tuple):
-        return any(map(_has_colon, value))
-    return isinstance(value, str) and ":" in value and value not in SHIPPED
+    left = [value]
+    while left:
+        below = left.pop()
+        if isinstance(below, Mapping):
+            left += [*below.keys(), *below.values()]
+        elif isinstance(below, list | tuple | set | frozenset):
+            left += below
+        elif isinstance(below, str) and ":" in below and below not in SHIPPED:
+            return True
+    return False
 
 
 def _at(tree: Tree, key: str) -> Any:
@@ -155,7 +160,12 @@ def _marked(key: str, value: Any) -> MarkedValue:
 
 
 def _json(value: Any) -> str:
-    return msgspec.json.encode(value, order="sorted", enc_hook=repr).decode()
+    try:
+        return msgspec.json.encode(value, order="sorted", enc_hook=repr).decode()
+    except RecursionError:
+        raise ConfigError("The value of a key that names what is run is nested too deeply.") from None
+    except (TypeError, OverflowError, ValueError):  # what YAML has and JSON has not
+        return repr(value)
 
 
 def _words(line: str) -> list[str]:

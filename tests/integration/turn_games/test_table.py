@@ -22,6 +22,7 @@ from examples.custom_game import TicTacToe
 from simul.common import cli
 from simul.common.config.loader import load_config, load_game
 from simul.common.config.schema import Config, NetworkConfig
+from simul.common.config.trust import EVERYTHING
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.base.replays import RecordedGame, ReplayFolder, game_settings, read_replay
 from simul.env_worker.games.loading import game_spec, scripted_players, turn_game
@@ -315,8 +316,9 @@ def test_a_checkpoint_of_another_game_is_refused(checkpoint, capfd):
 def written_replay(game: str, folder: Path) -> dict:
     """Of a game of random players."""
     config = load_game(game)
-    played, replays = RecordedGame(turn_game(config)(), 3), ReplayFolder(folder, game_settings(config))
-    players = [ScriptedPlayer("random", scripted_players(config)["random"]()) for _ in range(played.game.spec.seats)]
+    played, replays = RecordedGame(turn_game(config, EVERYTHING)(), 3), ReplayFolder(folder, game_settings(config))
+    factories = scripted_players(config, EVERYTHING)
+    players = [ScriptedPlayer("random", factories["random"]()) for _ in range(played.game.spec.seats)]
     GameLoop(played, players, Screen(output=io.StringIO()), None).run()
     file = replays.save(played.game, 0, 3, [player.name for player in players], played.turns)
     return json.loads(file.read_text())
@@ -357,7 +359,7 @@ def test_a_replay_that_was_changed_is_refused(game, change, says, tmp_path, capf
     replay, file = written_replay(game, tmp_path), tmp_path / "changed.json"
     change(replay)
     file.write_text(json.dumps(replay))
-    assert cli.main(["watch", "--replay", str(file)]) == 2
+    assert cli.main(["watch", "--replay", str(file), "--trust"]) == 2
     errors = capfd.readouterr().err
     assert says in errors
     assert errors.startswith("simul: ")

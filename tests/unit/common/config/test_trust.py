@@ -217,6 +217,7 @@ def test_arguments_of_a_registered_environment_need_trust_only_where_they_may_na
     assert not values(env_id="CartPole-v1", desc=["SFF", "FFG"], size=3)
     assert values(env_id="stranger:Env-v0")
     assert values(make_kwargs={"below": ["stranger:Env"]})
+    assert values(makers={1: None, None: {"stranger:Env"}, 2**70: b"x"})  # what YAML has and JSON has not
 
 
 def test_what_equals_a_value_that_the_command_line_names_is_trusted(marker, tmp_path):
