@@ -182,12 +182,8 @@ def test_the_learner_may_remove_the_checkpoint_that_is_evaluated(run, monkeypatc
 
 def test_the_event_has_the_interval_with_digits_enough(run):
     run.save(5)
-    run.returns = {5: {
-        5: {
-            "pairs": [], "episodes": 20, "mean_return": 487.25, "t_95": [470.123, 499.456], "lowest_return": None,
-            "highest_return": None,
-        }
-    }  # fmt: skip
+    figures = {"episodes": 20, "mean_return": 487.25, "t_95": [470.123, 499.456]}
+    run.returns = {5: {"pairs": [], **figures, "lowest_return": None, "highest_return": None}}
     assert run.result(EVERY)["score"] == 487.25
     assert run.said[0].endswith("mean return of 20 greedy games 487 (95% interval 470 to 499), the best so far")
 
@@ -199,7 +195,10 @@ def against(opponent, rate, low, high):
 @pytest.mark.parametrize(
     ("printed", "says"),
     [
-        ({"pairs": [against("random", 0.96, 0.95598, 0.96367)]}, "0.9600 (95% interval 0.9560 to 0.9637), the best so far"),
+        (
+            {"pairs": [against("random", 0.96, 0.95598, 0.96367)]},
+            "0.9600 (95% interval 0.9560 to 0.9637), the best so far",
+        ),
         (
             {"pairs": [against("random", 0.96, 0.95598, 0.96367), against("heuristic", 0.5, 0.4, 0.6)]},
             "0.7300 (random 0.9600, 95% interval 0.9560 to 0.9637; heuristic 0.50, 95% interval 0.40 to 0.60), "
