@@ -99,7 +99,7 @@ def _work(
             client.connect(timeout_sec=60.0)
     gc.freeze()
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
-    worker = Worker(source, client, reporter, log, watch)
+    worker = Worker(source, client, reporter, log, config.workers.max_failed_share, watch)
     try:
         worker.run(stop)
     except SimulError as error:

@@ -12,6 +12,7 @@ from simul.common.protocol.decisions import Failure
 from simul.common.runtime.lifecycle import Reporter, StopFlag, Stopped
 from simul.common.runtime.metrics import Stages
 from simul.env_worker.game_watch import GameWatch
+from simul.env_worker.refusals import FAULTS_OF_GAMES, RefusedRows
 from simul.env_worker.source import EnvSource, SearchingSource
 
 WAIT_SEC = 0.05
@@ -25,9 +26,9 @@ class Worker:
 
     def __init__(
         self, source: EnvSource, client: InferenceClient, reporter: Reporter, log: Logger,
-        watch: GameWatch | None = None,
+        max_failed_share: float = 1.0, watch: GameWatch | None = None,
     ) -> None:  # fmt: skip
-        """`watch`: is told that the loop turns."""
+        """`max_failed_share`: of episodes with refused rows, see RefusedRows. `watch`: is told that the loop turns."""
         self._source = source
         self._client = client
         self._reporter = reporter
@@ -35,6 +36,7 @@ class Worker:
         self._watch = watch
         self._decisions = 0
         self._refused: dict[str, int] = {}
+        self._refused_rows = RefusedRows(source.spec.name, source.envs, max_failed_share)
         self._event = ""
         self._actions = 0
         self._searching = source if isinstance(source, SearchingSource) else None
@@ -157,6 +159,7 @@ class Worker:
             self._abort_refused(replies.failures)
 
     def _abort_refused(self, failures: list[Failure]) -> None:
+        """Abort the episodes of refused rows. Raises FailingEnvError where too many are the game's fault."""
         for failure in failures:
             if failure.code not in self._refused:
                 self._log.warning("env %d seat %d: %s: %s", failure.env, failure.seat, failure.code, failure.message)
@@ -167,6 +170,9 @@ class Worker:
                 by_code.setdefault(failure.code, set()).add(failure.env)
         for code, envs in by_code.items():
             self._source.abort(envs, code)
+        if not FAULTS_OF_GAMES.isdisjoint(failure.code for failure in failures):
+            said = self._refused_rows.add(failures, self._source.metrics()["episodes"])
+            self._event = "; ".join([self._event, *said] if self._event else said)
 
 
 def _every_env(source: EnvSource) -> Iterable[int]:

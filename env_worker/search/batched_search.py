@@ -89,9 +89,9 @@ def leaf_request(leaves: Sequence[PendingLeaf]) -> LeafRequest:
     return LeafRequest(leaves, rows, acting, actions, first, observation, mask)
 
 
-def take_answers(request: LeafRequest, evaluation: Evaluation) -> dict[Search, str]:
-    """Give each leaf its evaluation. Returns the searches that had a row refused, each with the error's code."""
-    refused: dict[Search, str] = {}
+def take_answers(request: LeafRequest, evaluation: Evaluation) -> dict[Search, tuple[str, str]]:
+    """Give each leaf its evaluation. Returns the searches that had a row refused: the error's code and message."""
+    refused: dict[Search, tuple[str, str]] = {}
     priors = np.empty(len(request.actions), np.float32)
     loops.priors_by_action(evaluation.legal_priors, request.actions, request.first, request.mask, priors)
     logits, values = logits_of(priors), _seat_values(request, evaluation.value)
@@ -100,7 +100,7 @@ def take_answers(request: LeafRequest, evaluation: Evaluation) -> dict[Search, s
     for at, (each, start, stop) in enumerate(zip(request.leaves, starts, stops)):
         asked = range(rows[at], rows[at + 1])
         if evaluation.errors and (failed := [row for row in asked if row in evaluation.errors]):
-            refused[each.search] = evaluation.errors[failed[0]][0]
+            refused[each.search] = evaluation.errors[failed[0]]
             continue
         answer = CachedEvaluation(priors[start:stop], values[at])
         each.search.take(each.leaf, versions[at], answer, logits[start:stop])
@@ -120,7 +120,7 @@ def run_searches(searches: Sequence[Search], evaluator: Evaluator, symmetries: b
         while not answers:
             answers = [answer for answer in evaluator.poll() if answer.id == number]
         if refused := take_answers(request, answers[0]):
-            raise RuntimeError(f"the evaluation of a leaf was refused: {next(iter(refused.values()))}")
+            raise RuntimeError(f"the evaluation of a leaf was refused: {': '.join(next(iter(refused.values())))}")
 
 
 def _acting_row(leaf: Leaf) -> int:

@@ -56,7 +56,7 @@ class StepRows:
     def describe_not_finite(self, row: int) -> str:
         """What of a row that is not `finite` is wrong."""
         if not np.isfinite(self.reward[row]):
-            return f"the reward is {self.reward[row]}; expected a finite number"
+            return f"the reward is {self.reward[row]}; expected a finite number of float32"
         return describe_not_finite(self.observation[row])
 
     def final_observation(self, row: int) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter, deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,12 @@ _GAMES = Path(__file__).parents[1]
 CALLERS = frozenset(  # they call the game's code
     str(_GAMES / name)
     for name in (
-        "base/build.py", "base/source.py", "base/hosted_game.py", "gymnasium/source.py", "gymnasium/hosted_env.py",
-        "gymnasium/game.py", "gymnasium/spaces.py", "gymnasium/consecutive_choices.py", "gymnasium/replays.py",
-        "openspiel/adapter.py", "pettingzoo/adapter.py",
+        "base/build.py", "base/checks.py", "base/source.py", "base/hosted_game.py", "gymnasium/source.py",
+        "gymnasium/hosted_env.py", "gymnasium/game.py", "gymnasium/spaces.py", "gymnasium/consecutive_choices.py",
+        "gymnasium/replays.py", "openspiel/adapter.py", "pettingzoo/adapter.py",
     )
 )  # fmt: skip
+_NUMBER = re.compile(r"\d[\d.]*(e[-+]?\d+)?")
 _log = logging.getLogger("simul-worker")
 
 
@@ -37,7 +39,7 @@ class EpisodeFailures:
 
     Episodes count in the order of their start, each once all those before it have ended: failed episodes end sooner, so
     the first that end would not stand for all. The traceback of the first failure of each kind is logged; a kind is an
-    exception type and the line that raised it.
+    exception type and the line that raised it, or else its message, whatever numbers are in it.
 
     Args:
         max_share: more failed episodes of the last RECENT_EPISODES are an error; 1.0: never.
@@ -51,6 +53,7 @@ class EpisodeFailures:
         self._running: dict[int, _Started] = {}  # by env
         self._recent: deque[str] = deque(maxlen=RECENT_EPISODES)  # kind of the failure; empty: finished
         self._kinds: Counter[str] = Counter()
+        self._named: dict[str, str] = {}  # the first message of a kind, by the message without its numbers
 
     def add_started(self, env: int) -> None:
         """An episode starts; where the env's last one neither finished nor failed, that one does not count."""
@@ -68,7 +71,8 @@ class EpisodeFailures:
     def add_failed(self, env: int, error: Exception) -> int:
         """The env's episode failed. Returns how many failed in this way; logs the traceback of the first."""
         place = place_of(error, CALLERS)
-        kind = f"{type(error).__name__} at {place}" if place else f"{type(error).__name__}: {str(error)[:100]}"
+        message = f"{type(error).__name__} at {place}" if place else f"{type(error).__name__}: {str(error)[:200]}"
+        kind = self._named.setdefault(message if place else _NUMBER.sub("0", message), message)
         if not self._kinds[kind]:
             _log.warning("the first %s:", kind, exc_info=error)
         self._kinds[kind] += 1

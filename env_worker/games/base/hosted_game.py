@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.errors import EnvError
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
+from simul.env_worker.games.base.checks import MOST_REWARD, check_legal, check_reward, no_legal_action
 from simul.env_worker.games.base.matchmaking import Matchup
 from simul.env_worker.games.base.replays import Turn, moves_of
 from simul.env_worker.games.base.turn_game import CHANCE, Player, TurnGame
@@ -42,7 +43,9 @@ class PolicySeat:
 
     def decide(self, game: TurnGame) -> Decision:
         """What the seat is asked now."""
-        mask, observation, reward = game.mask(self.seat), _observed(game, self.seat), self._earned(game)
+        mask = game.mask(self.seat)
+        check_legal(mask, game.spec.name, self.seat)
+        observation, reward = _observed(game, self.seat), self._earned(game)
         self.step += 1  # behind what may raise: a session begins with the row that is sent
         self.mask = mask
         return Decision(
@@ -67,8 +70,7 @@ class PolicySeat:
     def _earned(self, game: TurnGame) -> float:
         total = float(game.learned_returns()[self.seat])
         reward, self._paid = total - self._paid, total
-        if not np.isfinite(reward):
-            raise EnvError(f"the return of seat {self.seat} is {total}")
+        check_reward(reward, game.spec.name, self.seat, self._reward_scale)
         return reward * self._reward_scale
 
 
@@ -81,10 +83,12 @@ class ScriptedSeat:
         self._draw = draw
 
     def choose(self, game: TurnGame) -> int:
-        """Its action. Raises PlayerError."""
+        """Its action. Raises PlayerError, and EnvError where the game leaves it none."""
         try:
             return self._player.choose(game, self.seat, self._draw)
         except Exception as error:
+            if not len(game.legal_actions(self.seat)):
+                raise EnvError(no_legal_action(game.spec.name, self.seat)) from None
             raise PlayerError from error
 
 
@@ -158,8 +162,11 @@ class HostedGame:
         returns = [float(each) for each in self.game.returns()]
         figures = {name: [float(each) for each in values] for name, values in self.game.figures().items()}
         for name, values in {"returns": returns, **figures}.items():
-            if len(values) != len(self.seats) or not np.isfinite(values).all():
-                raise EnvError(f"{name} are {values}; expected a finite number for each of {len(self.seats)} seats")
+            if len(values) != len(self.seats) or not (np.abs(values) <= MOST_REWARD).all():
+                raise EnvError(
+                    f"{name} are {values}; expected a number of at most {MOST_REWARD:.2g} for each of "
+                    f"{len(self.seats)} seats"
+                )
         return returns, figures
 
     def answers(self, seat: int, episode: int, step: int) -> PolicySeat | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,8 +11,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.protocol.errors import EnvError
 from simul.common.protocol.specs import GameSpec
+from simul.env_worker.games.base.checks import check_reward
 from simul.env_worker.games.gymnasium.consecutive_choices import ConsecutiveChoices
 from simul.env_worker.games.gymnasium.replays import EpisodeRecorder
 from simul.env_worker.games.gymnasium.spaces import action_mask, close_env, flat_observation
@@ -38,8 +37,9 @@ class HostedEnv:
     """
 
     def __init__(
-        self, index: int, make_env: Callable[[], gymnasium.Env], spec: GameSpec, recorder: EpisodeRecorder | None = None
-    ) -> None:
+        self, index: int, make_env: Callable[[], gymnasium.Env], spec: GameSpec,
+        recorder: EpisodeRecorder | None = None, reward_scale: float = 1.0,
+    ) -> None:  # fmt: skip
         self.index = index
         self.episode = -1
         self.step = 0
@@ -50,6 +50,8 @@ class HostedEnv:
         self.finished = 0
         self.encode_sec = 0.0
         self._dtype = spec.observation_dtype
+        self._name = spec.name
+        self._reward_scale = reward_scale
         self._make_env = make_env
         self._recorder = recorder
         self._env: gymnasium.Env | None = None
@@ -72,7 +74,7 @@ class HostedEnv:
         if self._recorder is not None:
             self._recorder.begin(self.episode, own_seed)
         observation, info = self._env.reset(seed=own_seed)
-        self.mask = action_mask(info, len(self.mask))
+        self.mask = action_mask(info, len(self.mask), self._name)
         flat = flat_observation(self._env.observation_space, observation, self._dtype)
         if self._recorder is not None:
             self._recorder.observe(flat, self.mask)
@@ -84,15 +86,14 @@ class HostedEnv:
         self.step += 1
         observation, reward, terminated, truncated, info = self._env.step(int(self._env.action_space.start) + action)
         self.reward = float(reward)
-        if not math.isfinite(self.reward):
-            raise EnvError(f"the reward is {reward}")
+        check_reward(self.reward, self._name, 0, self._reward_scale)
         self.episode_return += self.reward
         if self._recorder is not None:
             self._recorder.act(action, self.reward)
         if terminated:
             return None, True, False
         if not truncated:
-            self.mask = action_mask(info, len(self.mask))
+            self.mask = action_mask(info, len(self.mask), self._name)
         begin = time.perf_counter()
         flat = flat_observation(self._env.observation_space, observation, self._dtype)
         self.encode_sec += time.perf_counter() - begin

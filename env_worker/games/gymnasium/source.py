@@ -118,7 +118,9 @@ class GymnasiumSource:
         self._flags = start_flags(record, greedy)
         self._reward_scale = reward_scale
         self._shares = [None if episodes is None else (episodes + envs - 1 - i) // envs for i in range(envs)]
-        self._hosted = [HostedEnv(i, make_env, self.spec, recorder(i) if recorder else None) for i in range(envs)]
+        self._hosted = [
+            HostedEnv(i, make_env, self.spec, recorder(i) if recorder else None, reward_scale) for i in range(envs)
+        ]
         self._episode_tally = EpisodeTally(listed=episodes is not None)
         self._failures = EpisodeFailures(max_failed_share, envs)
         self._to_begin: set[int] = set()  # envs whose last reset failed; tried again by `poll`

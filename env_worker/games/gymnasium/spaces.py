@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from simul.common.protocol.errors import ConfigError, EnvError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.error_place import describe_error
+from simul.env_worker.games.base.checks import check_reward, no_legal_action
 from simul.env_worker.games.base.failures import CALLERS
 from simul.env_worker.games.gymnasium.consecutive_choices import (
     ConsecutiveChoices,
@@ -200,7 +201,7 @@ def _check_bytes(space: spaces.Space, observation: Any) -> None:
         )
 
 
-def action_mask(info: Mapping[str, Any], num_actions: int) -> NDArray[np.uint8]:
+def action_mask(info: Mapping[str, Any], num_actions: int, game: str = "the env") -> NDArray[np.uint8]:
     """uint8 [A], 1 = legal, from info["action_mask"]; every action is legal where the env names no mask.
 
     Raises:
@@ -214,7 +215,7 @@ def action_mask(info: Mapping[str, Any], num_actions: int) -> NDArray[np.uint8]:
         raise EnvError(f'info["action_mask"] has shape {list(mask.shape)}; expected [{num_actions}]')
     legal = legal_actions(mask)
     if not np.count_nonzero(legal):
-        raise EnvError('info["action_mask"] allows no action at all')
+        raise EnvError(f'{no_legal_action(game, 0)}: info["action_mask"] allows none')
     return legal
 
 
@@ -235,8 +236,7 @@ def check_env(make_env: Callable[[], gymnasium.Env], name: str) -> GameSpec:
         if not (terminated or truncated):
             action_mask(info, spec.num_actions)
         flat_observation(env.observation_space, observation, spec.observation_dtype)
-        if not np.isfinite(float(reward)):
-            raise EnvError(f"the first reward is {reward}")
+        check_reward(float(reward), name, 0)
     except ConfigError:
         raise
     except Exception as error:

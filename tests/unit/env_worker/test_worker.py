@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from simul.common.client.client import Replies
 from simul.common.client.evaluation import unanswered
 from simul.common.protocol.decisions import Action, Failure
+from simul.common.protocol.errors import FailingEnvError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.lifecycle import STOP_SIGNAL, StopFlag
 from simul.env_worker.source import EvaluationRequest
@@ -47,9 +49,11 @@ class ScriptedSource:
     """Four envs, env e in episode 10 + e; remembers every call."""
 
     envs = 4
+    spec = GameSpec("script", 2, 3)
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Any]] = []
+        self.aborted: Counter[str] = Counter()
 
     def episode(self, env: int) -> int:
         return 10 + env
@@ -65,6 +69,10 @@ class ScriptedSource:
 
     def abort(self, envs: Any, cause: str) -> None:
         self.calls.append((cause, sorted(envs)))
+        self.aborted[cause] += len(envs)
+
+    def metrics(self) -> dict[str, Any]:
+        return {"episodes": {"finished": 0, "aborted": self.aborted}}
 
 
 class SilentReporter:
@@ -74,8 +82,6 @@ class SilentReporter:
 
 class SearchingScript(ScriptedSource):
     """Asks for two rows once, and has one sample after their answer."""
-
-    spec = GameSpec("script", 2, 3)
 
     def __init__(self) -> None:
         super().__init__()
@@ -266,6 +272,34 @@ def test_the_stages_of_a_source_that_sleeps_known_times_are_these_times_and_add_
 def test_a_refused_row_ends_its_game_and_no_later_one() -> None:
     failures = [_failure(0, 10), _failure(1, 10), _failure(3, 13, "ERR_MASK")]
     assert _turn(Replies([], failures)).calls == [("ERR_ORDER", [0]), ("ERR_MASK", [3])]
+
+
+def test_rows_that_are_refused_for_what_the_game_gave_are_named_and_end_the_worker_where_they_are_too_many() -> None:
+    """Of every kind of source: only the server has looked at the numbers of one that a user wrote."""
+
+    class Events(SilentReporter):
+        said: list[str] = []
+
+        def due(self, now: float) -> bool:
+            return True
+
+        def send(self, metrics: Any, *, state: str = "", event: str = "") -> None:
+            self.said.append(event)
+
+    class Quiet(ScriptedSource):
+        def set_policies(self, names: Any) -> None:
+            pass
+
+    replies = [Replies([], [_failure(1, 11, "ERR_VALUE")]), Replies([], [_failure(0, 10, "ERR_ORDER")])]
+    replies += [Replies([], [_failure(1, 11, "ERR_VALUE")]) for _ in range(30)]
+    source, events = Quiet(), Events()
+    worker = Worker(source, ScriptedClient(*replies), events, logging.getLogger("test"), 0.5)  # type: ignore[arg-type]
+    sentence = "script: env 1 seat 0 step 3: the server refused the row, why (ERR_VALUE)"
+    with pytest.raises(FailingEnvError, match=r"^19 of the last 20 episodes were .*max_failed_share 0\.5\.") as end:
+        [worker._run_once(0.0) for _ in replies]
+    assert sentence in str(end.value)
+    said = [event for event in events.said if event]
+    assert said == [f"{sentence}; the episode is aborted", f"{sentence}, 10 times so far; the episode is aborted"]
 
 
 def test_lost_sessions_start_every_game_again() -> None:

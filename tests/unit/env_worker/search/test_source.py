@@ -158,6 +158,18 @@ def test_a_refused_row_aborts_its_game_and_leaves_the_others() -> None:
     assert sum(len(request.mask) for request in _request(source)) == 4
 
 
+def test_a_searched_position_without_a_legal_action_is_an_error_of_the_game() -> None:
+    source = _source(envs=2, search=msgspec.structs.replace(QUICK, requests_in_flight=1))
+    (request,) = _request(source)
+    answer = RowEvaluator(hashed).answer(0, request.observation, request.mask, source.spec.num_actions)
+    answer.errors[0] = ("ERR_MASK", "the mask allows no action")
+    source.take_evaluation(request.number, answer)
+    metrics = source.metrics()
+    assert metrics["episodes"]["aborted"] == {"env_error": 1}
+    assert "the server refused a searched position, the mask allows no action (ERR_MASK)" in metrics["events"][-1]
+    assert source.episode(0) == 1
+
+
 def test_answers_for_aborted_games_are_ignored_and_their_positions_dropped() -> None:
     source = _source(envs=2, search=msgspec.structs.replace(QUICK, requests_in_flight=1))
     requests = _request(source)

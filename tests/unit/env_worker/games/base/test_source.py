@@ -371,6 +371,39 @@ def test_figures_that_are_not_a_number_for_each_seat_are_an_error_of_the_game(fo
         play(hosted, any_legal(1))
 
 
+class Stuck(HighCard):
+    """Leaves seat 1 no action in its second round."""
+
+    def legal_actions(self, seat: int) -> np.ndarray:
+        return np.arange(0) if seat == 1 and self.played == 1 else super().legal_actions(seat)
+
+
+@pytest.mark.parametrize("opponent", [None, "random"], ids=["policies", "a scripted player"])
+def test_a_seat_without_a_legal_action_is_an_error_of_the_game_whoever_sits_there(opponent):
+    """Of a player alone the sentence would be that its draw failed, and of a policy the server's refusal of a row."""
+    more = {}
+    if opponent is not None:
+        first, other = Contestant("new", policy="learner"), Contestant(opponent, bot=opponent)
+        more = {"episodes": 40, "pairings": [Pairing(first, other, 40, seats=3)]}
+    hosted = source(Stuck, envs=2, max_failed_share=0.5, **more)
+    with pytest.raises(FailingEnvError, match="high-card: seat 1 must act, and no action is legal"):
+        play(hosted, any_legal(1))
+    metrics = hosted.metrics()
+    assert metrics["episodes"]["aborted"]["env_error"] >= 20
+    assert "seat 1 must act, and no action is legal (env " in metrics["events"][0]
+    assert "step 1)" in metrics["events"][0]
+
+
+def test_a_game_that_pays_what_a_row_cannot_carry_is_named():
+    class Rich(HighCard):
+        def returns(self):
+            return [self.played * 1e308] * 3
+
+    hosted = source(Rich, envs=1, max_failed_share=0.5)
+    with pytest.raises(FailingEnvError, match=r"high-card: the reward of seat 0 is 1e\+308; .* at most 3\.4e\+38"):
+        play(hosted, any_legal(1))
+
+
 def test_a_session_whose_first_decision_failed_never_began():
     class Blind(HighCard):
         def observation(self, seat: int) -> np.ndarray:

@@ -402,7 +402,7 @@ class Broken(gymnasium.Env):
     def step(self, action):
         return (
             {"shape": np.zeros(3), "nan": np.array([np.nan, 0])}.get(self.what, np.zeros(2)),
-            np.inf if self.what == "reward" else 0.0, False, False,
+            {"reward": np.inf, "huge": 1e308}.get(self.what, 0.0), False, False,
             {"width": {"action_mask": [1]}, "empty": {"action_mask": [0, 0]}}.get(self.what, {}),
         )  # fmt: skip
 
@@ -412,9 +412,14 @@ class Broken(gymnasium.Env):
     [
         ("shape", "has shape [3]; its space declares [2]"),
         ("nan", "not finite"),
-        ("reward", "reward is inf"),
+        ("reward", "the reward of seat 0 is inf"),
+        (
+            "huge",
+            "EnvError: test: the reward of seat 0 is 1e+308; expected a finite number, at most 3.4e+38 (float32) "
+            "(env 0 episode 0 step 1); a new env",
+        ),
         ("width", "[2]"),
-        ("empty", "no action"),
+        ("empty", "EnvError: test: seat 0 must act, and no action is legal"),
     ],
 )
 def test_a_broken_promise_aborts_the_episode(what, says):
@@ -423,3 +428,29 @@ def test_a_broken_promise_aborts_the_episode(what, says):
     source.act([answer(row) for row in source.poll()])
     assert [row.kind for row in source.poll()] == [ABORTED, DECISION]
     assert says in source.metrics()["events"][0]
+
+
+def test_rewards_that_a_row_cannot_carry_are_one_kind_of_failure_and_end_the_source():
+    class Growing(Counting):
+        def step(self, action):
+            observation, _, *others = super().step(action)
+            return observation, self.draw * 1e300, *others
+
+    source = make_source(Growing, max_failed_share=0.5)
+    source.start()
+    with pytest.raises(FailingEnvError, match=r"20 of the last 20 .*: test: the reward of seat 0 is .* \(20 times\)"):
+        play(source)
+    assert len(source.metrics()["events"]) == 2  # the 1st and the 10th
+
+
+def test_a_reward_is_held_against_the_limit_as_it_is_sent():
+    class Large(Counting):
+        def step(self, action):
+            observation, _, *others = super().step(action)
+            return observation, 1e30, *others
+
+    for scale, failed in ((1e8, 0), (1e9, 1)):
+        source = make_source(Large, reward_scale=scale)
+        source.start()
+        source.act([answer(row) for row in source.poll()])
+        assert sum(source.metrics()["episodes"]["aborted"].values()) == failed

@@ -113,7 +113,7 @@ def test_masks():
     assert action_mask({"action_mask": np.array([True, False])}, 2).tolist() == [1, 0]
     with pytest.raises(EnvError, match=r"shape \[2\]; expected \[3\]"):
         action_mask({"action_mask": [1, 1]}, 3)
-    with pytest.raises(EnvError, match="no action at all"):
+    with pytest.raises(EnvError, match="seat 0 must act, and no action is legal"):
         action_mask({"action_mask": [0, 0]}, 2)
     for mask, held in (([0.0, -np.inf], "-inf"), ([1, -1], "-1"), ([1.0, np.nan], "nan"), ([2, 1], "2")):
         with pytest.raises(EnvError, match=f"holds {held}; expected 1 where an action is legal, 0 where it is not"):

@@ -1,0 +1,33 @@
+"""What a game gives, checked before it is sent: the server would refuse the row, and not know the game."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simul.common.protocol.errors import EnvError
+
+MOST_REWARD = float(np.finfo(np.float32).max)  # that a row can carry; sums and squares of it are finite numbers here
+
+
+def check_legal(mask: NDArray[Any], game: str, seat: int) -> None:
+    """Raises EnvError where a mask, 1 = legal, allows no action."""
+    if b"\1" not in mask.tobytes() and not mask.any():  # the first takes 0.1 us, a twentieth of the second
+        raise EnvError(no_legal_action(game, seat))
+
+
+def no_legal_action(game: str, seat: int) -> str:
+    """The sentence for a seat that must act and may not."""
+    return f"{game}: seat {seat} must act, and no action is legal"
+
+
+def check_reward(reward: float, game: str, seat: int, scale: float = 1.0) -> None:
+    """Raises EnvError where a reward, or what is sent of it (times `scale`), is no finite number of float32."""
+    if not abs(reward) * max(abs(scale), 1.0) <= MOST_REWARD:  # also NaN
+        scaled = "" if scale == 1.0 else f" (times reward_scale {scale:g})"
+        raise EnvError(
+            f"{game}: the reward of seat {seat} is {reward:g}{scaled}; expected a finite number, at most "
+            f"{MOST_REWARD:.2g} (float32)"
+        )
