@@ -92,10 +92,10 @@ def test_steps_go_on_while_a_policy_is_loaded(tmp_path) -> None:
         client, folder = stand.client("a"), _checkpoint(tmp_path, stand, hidden=256)
         build, begun, go = stand.server._weight_updates._policies.build_external, threading.Event(), threading.Event()
 
-        def held(name: str, path: Path):
+        def held(name: str, path: Path, *, trusted: bool):
             begun.set()
             assert go.wait(PATIENCE_SEC)
-            return build(name, path)
+            return build(name, path, trusted=trusted)
 
         stand.server._weight_updates._policies.build_external = held
         loading = threading.Thread(target=control.load, args=("rival", folder))

@@ -15,6 +15,7 @@ import pytest
 
 from simul.common import cli
 from simul.common.client.client import InferenceClient
+from simul.common.config.trust import EVERYTHING
 from simul.common.launch.monitoring.snapshot import Snapshot
 from simul.common.launch.processes.process_group import ProcessGroup, RoleDied
 from simul.common.launch.supervisor import inference_only as module
@@ -47,7 +48,7 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
     (tmp_path / "keys" / "client.key_secret").unlink()  # a server needs nobody's secret but its own
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     program = f"{OFTEN}import sys; from simul.common.cli import main; sys.exit(main())"
-    line = [sys.executable, "-c", program, "serve", "--checkpoint", str(checkpoint), "--endpoint", endpoint]
+    line = [sys.executable, "-c", program, "serve", "--checkpoint", str(checkpoint), "--trust", "--endpoint", endpoint]
     command = Command([*line, "--curve-keys", str(tmp_path / "keys"), "--plain"], tmp_path / "serve")
     client = InferenceClient(endpoint, name="bot", spec=SPEC, keys=keys)
     try:
@@ -95,7 +96,7 @@ def test_what_cannot_be_served_is_said_before_anything_starts(
     with socket.create_server(("127.0.0.1", 0)) as server:
         names = {"folder": tmp_path, "taken": server.getsockname()[1]}
         given = [argument.format(**names) for argument in arguments]
-        assert cli.main(["serve", "--checkpoint", str(checkpoint), *given]) == 2
+        assert cli.main(["serve", "--trust", "--checkpoint", str(checkpoint), *given]) == 2
     assert sentence.format(**names) in capsys.readouterr().err
 
 
@@ -146,7 +147,10 @@ def test_a_server_that_dies_is_started_again_and_totals_go_on(checkpoint: Path, 
         return back
 
     display = ScriptedDisplay(kill, stop)
-    assert serve(checkpoint, display, endpoint=f"ipc://{checkpoint.parent}/data.ipc", command=stand_in) == 0
+    assert (
+        serve(checkpoint, display, endpoint=f"ipc://{checkpoint.parent}/data.ipc", command=stand_in, trust=EVERYTHING)
+        == 0
+    )
     assert "the inference server died (signal 9), restarting" in display.said
     assert display.said[-1] == "stopping: answering what waits (Ctrl-C again: now)"
     assert re.match(r"answered [\d,]+ in \d+ s .*, mean batch .*, latency 0.8 ms p50, 2.0 ms p99", display.last_words)
@@ -160,6 +164,12 @@ def test_an_interrupted_start_ends_at_once(checkpoint: Path) -> None:
         return [sys.executable, "-c", "import time; time.sleep(60)"]
 
     with pytest.raises(RoleDied, match="stopped before it was ready") as ended:
-        serve(checkpoint, ScriptedDisplay(), endpoint=f"ipc://{checkpoint.parent}/data.ipc", command=asleep)
+        serve(
+            checkpoint,
+            ScriptedDisplay(),
+            endpoint=f"ipc://{checkpoint.parent}/data.ipc",
+            command=asleep,
+            trust=EVERYTHING,
+        )
     assert ended.value.exit_code == 130
     assert {child.pid for child in psutil.Process().children()} <= before

@@ -295,7 +295,7 @@ def test_in_a_terminal_there_are_colours_and_keys(command, typed, last):
         (["play", "--game", "blokus", "--opponent", "random", "--seat", "2"], "has the seats 0 to 1; got --seat 2"),
         (["play", "--game", "blokus", "--opponent", "random", "--opponent", "mcts"], "has 1 seat for 2 players"),
         (["play", "--game", "blokus", "--opponent", "gtp"], "Set blokus.gtp to its path and arguments"),
-        (["watch"], "Name who plays: --checkpoint, or --game with --opponent; or a --replay"),
+        (["watch"], "Name who plays: --checkpoint, or a GAME with --opponent; or a --replay"),
         (["watch", "--game", "blokus"], "Name who plays"),
         (["watch", "--replay", "nowhere.json"], "nowhere.json cannot be read: No such file"),
         (["watch", "--replay", "x", "--game", "ofc"], "leave --game, --checkpoint and --opponent out"),
