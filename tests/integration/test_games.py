@@ -9,6 +9,7 @@ import pytest
 from simul.common.config.games import GAMES
 from simul.common.config.loader import load_config
 from simul.common.config.schema import Config
+from simul.common.config.trust import EVERYTHING
 from simul.common.launch.supervisor.checkpoint_files import game_section_of
 from simul.env_worker.games.loading import build_source, game_spec
 
@@ -31,7 +32,7 @@ def test_the_spec_has_the_seats_and_the_name_of_the_description(name):
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, game in GAMES.items() for kind in game.opponents])
 def test_the_source_accepts_every_opponent_of_the_description(name, kind):
     config = config_of(name, f"opponents={kind}:1", *(["blokus.gtp=sh"] if kind == "gtp" else []))
-    source = build_source(config, index=0, episodes=None, greedy=False, record=True)
+    source = build_source(config, index=0, episodes=None, greedy=False, record=True, trust=EVERYTHING)
     assert source.envs == 1
     source.close()
 
