@@ -14,6 +14,7 @@ from pathlib import Path
 
 from simul.common.config.run_directory import RunDir
 from simul.common.protocol.errors import CheckpointError, StoreError
+from simul.common.runtime.lifecycle import StopFlag, Stopped
 from simul.common.runtime.terminal_text import printable
 from simul.common.store import REASON, REFUSED
 from simul.common.store.fetch import fetch_checkpoint, prepare_store
@@ -21,10 +22,11 @@ from simul.common.store.remote import Store
 
 PATIENCE_SEC, LONG_PATIENCE_SEC = 30.0, 600.0  # for a store that cannot be reached
 RETRY_SEC = 2.0
+INTERRUPTED = 130
 
 
 def main() -> int:
-    """Exit code 0: done; REFUSED: a sentence says why not."""
+    """Exit code 0: done; REFUSED: a sentence says why not; 130: a signal came, or the parent is gone."""
     parser = argparse.ArgumentParser(prog="python -m simul.common.store")
     parser.add_argument("--url", required=True)
     parser.add_argument("--run-dir", type=Path, help="prepare the store for this run")
@@ -34,9 +36,14 @@ def main() -> int:
     parser.add_argument(
         "--fetch-to", type=Path, help="instead: fetch a checkpoint without its optimizer into this folder"
     )
+    parser.add_argument("--parent", type=int, default=0, help="end when this process is gone (0: do not watch)")
     options = parser.parse_args()
+    stop = StopFlag(options.parent).install()
     try:
-        _patiently(options)
+        with stop.interrupting():
+            _patiently(options)
+    except Stopped:
+        return INTERRUPTED
     except (StoreError, CheckpointError) as error:
         _say(f"{REASON}{error}")
         return REFUSED

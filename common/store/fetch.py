@@ -46,7 +46,7 @@ def prepare_store(store: Store, run_dir: RunDir, spec_fingerprint: str, *, past:
     claim_store(store, run_dir)
     local = newest_local(run_dir.checkpoints)
     newest = fetch_newest(store, run_dir, local, say)
-    _fetch_origin(store, run_dir)
+    _fetch_origin(store, run_dir, say)
     if newest is not None:
         _fetch_best(store, run_dir, say)
     if past:
@@ -161,6 +161,8 @@ def _read_meta(store: Store, entry: Entry) -> tuple[bytes, CheckpointMeta, bytes
     """meta.json as bytes and decoded; evaluation.json of the best checkpoint. Raises CheckpointError, StoreError."""
     data = store.read(f"{entry.path}/{META_FILE}") or b""
     evaluation = (store.read(f"{entry.path}/{RESULT_FILE}") or b"") if entry.kind == "best" else b""
+    if entry.kind == "best" and not evaluation:
+        raise CheckpointError(f"{entry.path} of the store is damaged: {RESULT_FILE} is missing.")
     if digest(data, evaluation) != entry.digest:
         raise CheckpointError(f"{entry.path} of the store is damaged: {META_FILE} does not have its hash.")
     try:
@@ -169,10 +171,14 @@ def _read_meta(store: Store, entry: Entry) -> tuple[bytes, CheckpointMeta, bytes
         raise CheckpointError(f"{entry.path} of the store cannot be read: {META_FILE}: {error}.") from None
 
 
-def _fetch_origin(store: Store, run_dir: RunDir) -> None:
+def _fetch_origin(store: Store, run_dir: RunDir, say: Say) -> None:
     """The `--from` that the run began with: so the command that started the run also resumes it elsewhere."""
-    if not run_dir.read_origin() and (origin := store.read(ORIGIN_FILE)):
+    if run_dir.read_origin() or not (origin := store.read(ORIGIN_FILE)):
+        return
+    try:
         run_dir.write_origin(origin.decode())
+    except UnicodeDecodeError:
+        say(f"{ORIGIN_FILE} of the store is not UTF-8 text, so that the --from of the run is not known here")
 
 
 def _fetch_best(store: Store, run_dir: RunDir, say: Say) -> None:

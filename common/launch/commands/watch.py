@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 
 from simul.common.config.option_types import add_trust, checkpoint, path, whole_number
 from simul.common.launch.commands.play import add_game
@@ -56,7 +57,11 @@ def _watch(options: argparse.Namespace) -> int:
     if options.replay is not None:
         if options.checkpoints or options.opponents or options.game:
             raise ConfigError("A replay names its game and players: leave --game, --checkpoint and --opponent out.")
-        further = ["--trust"] * options.trust + ([] if options.delay is None else [f"--delay={options.delay}"])
+        further = (
+            [f"--parent={os.getpid()}"]
+            + ["--trust"] * options.trust
+            + ([] if options.delay is None else [f"--delay={options.delay}"])
+        )
         return run_in_foreground(TABLE_PLAYER, [f"--replay={options.replay.absolute()}", *further])
     if not options.checkpoints and not (options.game and options.opponents):
         raise ConfigError("Name who plays: --checkpoint, or a GAME with --opponent; or a --replay.")

@@ -196,7 +196,7 @@ def read_header(path: Path) -> list[str]:
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             columns = next(csv.reader([file.readline()]), [])
-    except OSError:
+    except (OSError, csv.Error):  # Error: a field of more than 131,072 characters
         return []
     return columns if tuple(columns[: len(BASE_COLUMNS)]) == BASE_COLUMNS else []
 

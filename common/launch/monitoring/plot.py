@@ -25,6 +25,7 @@ from simul.common.launch.monitoring.curves import CURVES
 from simul.common.protocol.errors import ConfigError
 
 matplotlib.use("Agg")
+matplotlib.rcParams["text.parse_math"] = False  # a run or a figure may be called $x$
 
 # What is drawn where no figure is named: of these, what the runs have.
 DEFAULTS = ("win_rate", "evaluation/win_rate", "evaluation/score", "episodes/return_mean", "episodes/length_mean",
@@ -151,6 +152,8 @@ def read_curves(folder: Path) -> Curves:
             rows = list(csv.reader(whole))[1:]
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+    except csv.Error as error:
+        raise ConfigError(f"{path} is no table of curves: {error}. Name another run, or remove the file.") from None
     cells = np.full((len(rows), len(columns)), np.nan)
     for number, row in enumerate(rows):
         for place, cell in enumerate(row[: len(columns)]):

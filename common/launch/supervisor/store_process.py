@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import subprocess
 import sys
@@ -54,7 +55,8 @@ def local_checkpoints(checkpoints: Sequence[Path | str]) -> Iterator[list[Path]]
 def _run(arguments: Sequence[str], say: Say, stopped: Callable[[], bool]) -> None:
     lines: queue.Queue[str | None] = queue.Queue()
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "simul.common.store", *arguments], stdin=subprocess.DEVNULL,
+        [sys.executable, "-P", "-m", "simul.common.store", f"--parent={os.getpid()}", *arguments],
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=role_environment(1),
         start_new_session=sys.platform != "win32",
     ) as process:  # fmt: skip

@@ -71,6 +71,22 @@ def test_a_fresh_machine_gets_the_newest_checkpoint_past_selves_the_best_and_the
     assert folders == {"000000003", "past", "best", "best-000000003"}, "nothing is left aside"
 
 
+def test_an_origin_that_is_no_text_and_a_best_one_without_its_result_are_said_and_the_start_goes_on(machines):
+    path = save_checkpoint(machines.first, 1, EVERY)
+    best = machines.first.checkpoints / ".evaluating-000000001"
+    link_folder(path, best)
+    replace_best(best, b'{"score": 7}')
+    machines.upload()
+    machines.store.write("origin", b"\xff\xfe")
+    (entry,) = whole(machines.store.entries(), "best")
+    machines.store._fs.rm_file(machines.store._path(f"{entry.path}/{RESULT_FILE}"))
+    machines.start()
+    assert machines.versions() == [1]
+    assert any("origin of the store is not UTF-8" in said for said in machines.said)
+    assert any("evaluation.json is missing" in said for said in machines.said)
+    assert not (machines.second.checkpoints / BEST).exists()
+
+
 def test_what_is_newer_here_stays_and_what_is_newer_there_wins(machines):
     for version in (5, 6):
         save_checkpoint(machines.first, version)

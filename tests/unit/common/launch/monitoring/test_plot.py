@@ -169,3 +169,10 @@ def test_the_opponents_of_several_runs_have_a_colour_each_and_the_runs_a_style(t
         ("random, slow", 0, 0), ("random, fast", 0, 1),
         ("simple_heuristics, slow", 1, 0), ("simple_heuristics, fast", 1, 1),
     ]  # fmt: skip
+
+
+def test_a_field_that_is_too_long_for_a_table_is_a_sentence(runs):
+    with (runs[0] / "curves.csv").open("a") as file:
+        file.write("x" * 131_073 + "\n")
+    with pytest.raises(ConfigError, match="is no table of curves: field larger than field limit"):
+        read_curves(runs[0])
