@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from simul.common.config.loader import config_from_tree
 from simul.common.config.run_directory import RunDir
 from simul.common.config.run_signature import SIGNATURE
 from simul.common.config.schema import Config
@@ -171,6 +172,7 @@ def test_a_fetch_from_the_store_is_a_state_of_its_own_and_takes_as_long_as_it_do
 
 
 def test_what_vanished_is_written_again_as_it_was(run_dir):
+    run_dir.write_config(config_from_tree({"game": "own.game:Game"}, "the test"))  # signed
     files = NeededFiles(run_dir)
     files.remember()
     before = {name: (run_dir.root / name).read_bytes() for name in NEEDED_FILE_NAMES if name != SIGNATURE}
