@@ -273,6 +273,7 @@ class Learner:
         return {
             "policy_version": progress.version,
             "checkpoint_version": self._checkpoints.saved_version,
+            "unsaved_updates": progress.updates - self._checkpoints.saved_updates,
             "saving": self._saving,
             "store_behind_sec": mirror.behind_sec(now) if mirror is not None else math.nan,
             "store_state": mirror.state if mirror is not None else "",

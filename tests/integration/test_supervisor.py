@@ -265,6 +265,19 @@ def test_a_role_that_fails_in_every_start_is_an_event_and_ends_the_run_with_a_su
     assert imbalances(summary) == []
 
 
+@pytest.mark.parametrize("unsaved", [False, True])
+def test_a_rank_that_dies_in_a_clean_stop_is_an_error_only_where_something_was_not_saved(up, unsaved):
+    run = up("--set", "cluster.learner.ranks=2")
+    run.wait_until_training()
+    (run.run_dir.root / "killed-learner-1").touch()
+    if unsaved:
+        (run.run_dir.root / "unsaved").touch()
+    code, output = run.finish()
+    assert "rank 1 of the learner ended with signal 9" in output
+    said = "The learner had saved everything that was learned: nothing is lost." in output
+    assert (code, said) == ((1, False) if unsaved else (0, True)), output
+
+
 def test_an_empty_token_is_named_and_made_anew_when_the_run_starts(up, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "token").touch()

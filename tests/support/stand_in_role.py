@@ -3,8 +3,8 @@
 `python stand_in_role.py ROLE --run-dir D ...`. What it does besides reporting is set by files in the run directory:
 `sentence-ROLE` (exit 2 with its text; also beside the run directory), `crash-ROLE` (traceback), `deaf-ROLE`
 (ignores every request to stop), `unready-ROLE` (never says that it is ready), `ends-ROLE` (ends the run, with its
-text), `stop-ROLE-INDEX` (hangs before its first report, by a SIGSTOP), `checkpoints/version` (the learner resumes from
-it).
+text), `stop-ROLE-INDEX` (hangs before its first report, by a SIGSTOP), `killed-ROLE-INDEX` (dies where it is asked to
+stop, by a SIGKILL), `unsaved` (the learner could not save), `checkpoints/version` (the learner resumes from it).
 """
 
 from __future__ import annotations
@@ -82,11 +82,16 @@ def main() -> int:
             reporter.close()
             return 0
         time.sleep(0.02)
+    if (root / f"killed-{role}-{arguments.index}").exists():
+        os.kill(os.getpid(), signal.SIGKILL)
     if role == "learner":
         (root / "checkpoints" / "version").write_text("7")
     if host is not None:
         host.communicate()
-    reporter.send(figures(role, time.monotonic() - began, over=True), state="stopped")
+    last = figures(role, time.monotonic() - began, over=True)
+    if role == "learner":
+        last["unsaved_updates"] = int((root / "unsaved").exists())
+    reporter.send(last, state="stopped")
     reporter.close()
     return 0
 

@@ -137,7 +137,7 @@ class EvalRunner:
     def _start_server(self, checkpoint: Path) -> None:
         group = self._roles.group
         group.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
-        group.wait_until_ready("inference_server", self._poll)
+        group.wait_until_ready("inference_server", self._poll, lambda sentence: complain(f"{sentence}\n"))
         self.versions["learner"] = number(self._roles.reports.totals("inference_server"), "policy_version")
 
     def _load(self, others: Mapping[str, Path]) -> None:

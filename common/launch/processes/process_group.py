@@ -28,6 +28,7 @@ READY_LIMIT_SEC = 300.0
 START_ALERT_SEC = 15.0  # a start takes seconds, on a loaded machine some more
 IDLE_SHARE = 0.01  # of a core: a process that starts, and uses less, waits or hangs
 ROLE_TITLES = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
+EXIT_RAISED = 1  # of Python after an exception, whose traceback is in the log
 NEEDED_FILE_NAMES = ("config.yaml", SIGNATURE, "spec.json", "token")  # what a role reads when it starts
 
 RESTART_WINDOW_SEC = 120.0
@@ -192,17 +193,21 @@ class ProcessGroup:
     ) -> None:
         """Wait for every process of `role`; `meanwhile` is called often and returns True to stop waiting.
 
+        A process that ends meanwhile without saying why is started again, as it would be later.
+
         Args:
-            say: gets sentences that name those that are not ready, see `StartAlerts`.
+            say: gets sentences that name those that are not ready, see `StartAlerts`, and those that died.
             patience_sec: once one is ready, wait so long for the others; then return without them.
 
-        Raises RoleDied: a process ended, or READY_LIMIT_SEC passed, without the time of a fetch from the store.
+        Raises RoleDied: a process said why it ends, or died too often, or READY_LIMIT_SEC passed, without the time of a
+        fetch from the store.
         """
         began, some_ready_at, fetching = time.monotonic(), math.inf, False
         alerts = StartAlerts(began)
         while late := self.unready(role):
-            self.check_alive()
             now = time.monotonic()
+            for sentence in self._restart_silent(now):
+                say(sentence)
             if fetching != any(self.state_of((role, index)) == "fetching" for index in late):
                 began, alerts, fetching = now, StartAlerts(now), not fetching
             if len(late) < sum(key[0] == role for key in self.members):
@@ -250,9 +255,25 @@ class ProcessGroup:
 
     def check_alive(self) -> None:
         """Raises RoleDied, with the end of its log, if a process has ended."""
-        ended = [member for member in self.members.values() if member.child.exit_code() is not None]
+        self._raise_first([member for member in self.members.values() if member.child.exit_code() is not None])
+
+    def _raise_first(self, ended: Sequence[_Member]) -> None:
+        """Raises RoleDied where any has ended."""
         if ended:
             raise self._death_error(min(ended, key=_is_bystander))
+
+    def _restart_silent(self, now: float) -> list[str]:
+        """`restart_dead` during a start. Raises RoleDied also where a life that was never ready said why it ended."""
+        dead = (member for member in self.members.values() if member.restart_at is None and member.stop_by is None)
+        self._raise_first([member for member in dead if self._ends_start(member.child)])
+        return self.restart_dead(now)
+
+    def _ends_start(self, child: RoleLife) -> bool:
+        """It ended in its start with an exception, whose end is in its log; or it is a rank, which needs the others."""
+        code = child.exit_code()
+        if code is None or self._reports.was_ready((child.role, child.index), child.run_id):
+            return False
+        return child.role in self._gangs or (code == EXIT_RAISED and bool(child.log_tail()))
 
     def restart_dead(self, now: float) -> list[str]:
         """Restart what died, after a short wait. Returns sentences for the view. Raises RoleDied: died too often."""
@@ -392,8 +413,20 @@ class ProcessGroup:
         code = child.exit_code()
         if code in (2, EXIT_ENDS_RUN):  # the role has logged a sentence that says what is wrong
             return RoleDied(f"{self._title(child)}: {child.error_message()}", 2 if code == 2 else 1)
-        log = child.log_tail() or "(its log is empty)"
-        return RoleDied(f"{self._title(child)} died {before}({child.exit_reason()}). The end of its log:\n{log}", 1)
+        died = f"{self._title(child)} died {before}({child.exit_reason()})"
+        if log := child.log_tail():
+            return RoleDied(f"{died}. The end of its log:\n{log}", 1)
+        why = "Its log is empty: no exception was raised, the process was ended"
+        if child.role == "env_worker":
+            why += f", from outside or by the game {self._game()} itself (os._exit, or a crash in a native library)"
+        return RoleDied(f"{died}. {why}.", 1)
+
+    def _game(self) -> str:
+        """Name of the run's game; empty where spec.json cannot be read."""
+        try:
+            return self._run_dir.read_spec().name
+        except (OSError, ValueError):
+            return ""
 
     def _are(self, role: str, indices: Sequence[int]) -> str:
         """`worker 1 is`, `worker 1, worker 2 are`."""

@@ -97,8 +97,7 @@ class RoleLife(ABC):
 
     def exit_reason(self) -> str:
         """`signal 9` or `exit code 1`."""
-        code = self.exit_code()
-        return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        return exit_reason(self.exit_code())
 
     def exited_cleanly(self) -> bool:
         """Exit code 0, or ended by the stop request itself: a role that still starts has no handler for it yet."""
@@ -179,6 +178,11 @@ class RoleProcess(RoleLife):
             return self.log.open("ab")
         except OSError:
             return open(os.devnull, "ab")
+
+
+def exit_reason(code: int | None) -> str:
+    """`signal 9` or `exit code 1`, of an exit code as `subprocess` has it."""
+    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
 
 def kill_session(process: subprocess.Popen[bytes]) -> None:

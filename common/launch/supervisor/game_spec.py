@@ -17,8 +17,8 @@ from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
 from simul.common.config.games import GAMES
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.processes.process_group import Command, RoleDied
-from simul.common.launch.processes.role_process import kill_session, role_environment
+from simul.common.launch.processes.process_group import MOST_FAILED_STARTS, Command, RoleDied
+from simul.common.launch.processes.role_process import exit_reason, kill_session, role_environment
 from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
@@ -49,7 +49,18 @@ def ask_for_spec(
     """
     with temporary_folder("simul-spec-") as folder:
         RunDir(folder).write_config(config)
-        return _ask(folder, command, stopped, say)
+        ends = []
+        for _ in range(MOST_FAILED_STARTS):  # as a worker that ends without a word is started again
+            answer = _ask(folder, command, stopped, say, config.game)
+            if isinstance(answer, GameSpec):
+                return answer
+            ends.append(exit_reason(answer))
+    raise RoleDied(
+        f"The game {config.game} could not be loaded: its process ended {len(ends)} times without an exception "
+        f"({', '.join(dict.fromkeys(ends))}), from outside or by the game itself (os._exit, or a crash in a native "
+        "library).",
+        1,
+    )
 
 
 def check_same_encoder(run_dir: RunDir, spec: GameSpec, config: Config) -> None:
@@ -86,7 +97,10 @@ def _game(config: Config) -> dict[str, Any]:
     return {"game": plain["game"], **inner}
 
 
-def _ask(folder: Path, command: Command, stopped: Callable[[], bool], say: Callable[[str], None]) -> GameSpec:
+def _ask(
+    folder: Path, command: Command, stopped: Callable[[], bool], say: Callable[[str], None], game: str
+) -> GameSpec | int:
+    """The spec, or the exit code of a process that ended without a word. Raises as `ask_for_spec`."""
     line = [*command("env_worker"), "--run-dir", str(folder), "--parent", str(os.getpid()), "--print-spec"]
     with subprocess.Popen(
         line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=role_environment(1),
@@ -100,8 +114,9 @@ def _ask(folder: Path, command: Command, stopped: Callable[[], bool], say: Calla
     if probe.returncode == 2:
         raise ConfigError(words)
     if probe.returncode != 0:
-        words = words[-4000:] or f"(exit code {probe.returncode}, and no message)"
-        raise RoleDied(f"The game could not be loaded:\n{words}", 1)
+        if not words:
+            return probe.returncode
+        raise RoleDied(f"The game {game} could not be loaded ({exit_reason(probe.returncode)}):\n{words[-4000:]}", 1)
     try:
         return msgspec.json.decode(printed.strip().splitlines()[-1], type=GameSpec)
     except (msgspec.DecodeError, IndexError):

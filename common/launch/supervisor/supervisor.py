@@ -34,6 +34,7 @@ START_PATIENCE_SEC = 30.0  # for the rest of a role's processes, once one of the
 LAST_REPORTS_SEC = 5.0  # how long to wait for the last reports of roles that have ended
 # Workers first, so that nothing new arrives; the learner last, because it saves.
 STOP_PATIENCE_SEC = {"env_worker": 15.0, "inference_server": 15.0, "learner": 120.0}
+LEARNER = ("learner", 0)  # rank 0 where there are several: it saves
 STOPPING = "stopping: draining and saving (Ctrl-C again: now)"
 STOPPING_EARLY = "stopping before everything was ready: nothing was learned, there is no summary (Ctrl-C again: now)"
 
@@ -263,22 +264,35 @@ class Supervisor:
         return self._signals.stop or bool(limit and decisions >= limit)
 
     def _shut_down(self, quiet: bool) -> bool:
-        """Stop the roles in order; `quiet`: a failed start has its own sentence. True: all exited cleanly."""
+        """Stop the roles in order; `quiet`: a failed start has its own sentence. True: nothing was lost.
+
+        That is, all exited cleanly; a process of the learner may have died when everything was saved.
+        """
         if self._evaluations is not None:
             self._evaluations.close()
         if not quiet:
             self._say(STOPPING if self._trained else STOPPING_EARLY)
         self._phase = "stopping"
         self._monitor.mark_stopping()
-        bad = []
+        bad: dict[str, list[str]] = {}
         patience = dict(STOP_PATIENCE_SEC)
         patience["learner"] += STOP_WAIT_SEC if self._config.store else 0.0
         for role, patience_sec in patience.items():
-            bad += self._group.stop(role, patience_sec, self._poll_while_stopping)
-        self._say_all([] if quiet else bad)
+            bad[role] = self._group.stop(role, patience_sec, self._poll_while_stopping)
+            self._say_all([] if quiet else bad[role])
         self._take_last_reports()
         self._phase = "stopped"
-        return not bad
+        if bad["learner"] and not quiet and (saved := self._describe_saved()):
+            self._say(saved)
+            bad.pop("learner")
+        return not any(bad.values())
+
+    def _describe_saved(self) -> str:
+        """A sentence where the learner's last report says that everything was saved; else ""."""
+        report = self._reports.last_report(LEARNER, self._group.members[LEARNER].child.run_id)
+        if report is None or report.state not in ("stopped", "failed") or report.metrics.get("unsaved_updates") != 0:
+            return ""
+        return "The learner had saved everything that was learned: nothing is lost."
 
     def _take_last_reports(self) -> None:
         deadline = time.monotonic() + LAST_REPORTS_SEC

@@ -14,7 +14,6 @@ import pytest
 
 from simul.common.config.loader import config_from_tree
 from simul.common.config.run_directory import RunDir
-from simul.common.config.run_signature import SIGNATURE
 from simul.common.config.schema import Config
 from simul.common.launch.processes import process_group, role_process
 from simul.common.launch.processes.process_group import (
@@ -148,6 +147,60 @@ def run_dir(tmp_path):
     return run_dir
 
 
+class Starts:
+    """A worker whose first lives end with `code`, without a word; the next one lives, and says that it is ready."""
+
+    def __init__(self, run_dir: RunDir, code: int, lives: int) -> None:
+        count = run_dir.root / "lives"
+        program = (
+            f"import os, time; file = open({str(count)!r}, 'ab'); file.write(b'x'); file.close()\n"
+            f"if os.path.getsize({str(count)!r}) <= {lives}: os._exit({code})\ntime.sleep(1000)"
+        )
+        self._reports = RoleReports()
+        self.group = ProcessGroup(run_dir, self._reports, lambda role: [sys.executable, "-c", program])
+        self._count, self._lives = count, lives
+        self.said: list[str] = []
+        self.group.start("env_worker", 1, 1)
+
+    def wait(self) -> None:
+        self.group.wait_until_ready("env_worker", self._meanwhile, self.said.append)
+
+    def _meanwhile(self) -> bool:
+        time.sleep(0.005)
+        if self._count.exists() and self._count.stat().st_size > self._lives:
+            life = self.group.members["env_worker", 0].child.run_id
+            report = Report(role="env_worker", index=0, run_id=life, pid=1, state="ready", metrics={}, event="")
+            self._reports.add_report(report, 0.0)
+        return False
+
+
+@pytest.fixture
+def starts(run_dir, monkeypatch):
+    """Makes `Starts` whose restarts follow at once."""
+    monkeypatch.setattr(process_group, "FIRST_DELAY_SEC", 0.0)
+    made = []
+
+    def make(code: int, lives: int) -> Starts:
+        made.append(Starts(run_dir, code, lives))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.group.kill_all()
+
+
+def test_a_process_that_ends_in_its_start_without_a_word_is_started_again(starts):
+    trying = starts(7, 2)
+    trying.wait()
+    assert trying.said == ["worker 0 died (exit code 7), restarting"] * 2
+    assert trying.group.members["env_worker", 0].restarts == 2
+
+
+def test_one_that_always_ends_in_its_start_without_a_word_is_named_with_its_exit_code_and_the_game(starts):
+    with pytest.raises(RoleDied, match=r"died too often; last with \(exit code 7\)\. .* by the game test itself"):
+        starts(7, MOST_FAILED_STARTS).wait()
+
+
 def test_a_fetch_from_the_store_is_a_state_of_its_own_and_takes_as_long_as_it_does(tmp_path, monkeypatch):
     now, said = [0.0], []
     monkeypatch.setattr(process_group, "time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -175,7 +228,7 @@ def test_what_vanished_is_written_again_as_it_was(run_dir):
     run_dir.write_config(config_from_tree({"game": "own.game:Game"}, "the test"))  # signed
     files = NeededFiles(run_dir)
     files.remember()
-    before = {name: (run_dir.root / name).read_bytes() for name in NEEDED_FILE_NAMES if name != SIGNATURE}
+    before = {name: (run_dir.root / name).read_bytes() for name in NEEDED_FILE_NAMES}
     assert files.restore() == []
     shutil.rmtree(run_dir.root)
     said = files.restore()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.launch.processes.process_group import MOST_FAILED_STARTS, RoleDied
 from simul.common.launch.supervisor.game_spec import StartStopped, ask_for_spec, check_same_encoder
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -58,3 +60,21 @@ def test_a_sentence_of_the_worker_that_is_asked_is_said_while_it_is_waited_for()
     with pytest.raises(StartStopped):
         ask_for_spec(Config(), lambda role: [sys.executable, "-c", HANGS], stopped=lambda: bool(said), say=said.append)
     assert said == ["the game has not returned from Mine.reset[31m for 15 s: mine.py:7"]
+
+
+def test_a_game_that_ends_its_process_is_asked_again_and_named_where_it_always_does(tmp_path) -> None:
+    count = tmp_path / "asked"
+
+    def asked(ends: int) -> GameSpec:
+        """Of a game that ends the process so many times."""
+        count.write_bytes(b"")
+        program = (
+            f"import os; file = open({str(count)!r}, 'ab'); file.write(b'x'); file.close()\n"
+            f"if os.path.getsize({str(count)!r}) <= {ends}: os._exit(7)\n"
+            f"print({msgspec.json.encode(SPEC).decode()!r})"
+        )
+        return ask_for_spec(Config(game="mine:Game"), lambda role: [sys.executable, "-c", program])
+
+    assert asked(2) == SPEC
+    with pytest.raises(RoleDied, match=r"The game mine:Game could not be loaded: .* 5 times .* \(exit code 7\)"):
+        asked(MOST_FAILED_STARTS)
