@@ -19,10 +19,10 @@ from simul.common.config.run_directory import RunDir
 from simul.common.protocol.codec import encode
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.messages import Report
+from simul.common.runtime.parent_watch import PARENT_EVERY_SEC, wait_for_end_of
 from simul.common.transport import PushSocket
 
 REPORT_EVERY_SEC = 0.5
-PARENT_EVERY_SEC = 0.5
 STUCK_SEC = 5.0  # after the parent's death: how long an uninterruptible call may last before the process exits
 # The supervisor's request to stop. A signal of its own, because a second SIGTERM means exit at once, and a service
 # manager may already have sent one SIGTERM to every process.
@@ -134,9 +134,8 @@ class StopFlag:
             over.set()
 
     def _watch_parent(self, over: threading.Event) -> None:
-        while os.getppid() == self._parent:
-            if over.wait(PARENT_EVERY_SEC):
-                return
+        if not wait_for_end_of(self._parent, over):
+            return
         if hasattr(signal, "pthread_kill"):
             signal.pthread_kill(threading.main_thread().ident or 0, STOP_SIGNAL)
         if not over.wait(STUCK_SEC):

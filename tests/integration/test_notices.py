@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import re
+import subprocess
+import sys
 
+import psutil
 import pytest
-from apprise.plugins.discord import NotifyDiscord
 
 from simul.common.launch.monitoring.notice_addresses import open_addresses
 from simul.common.launch.monitoring.notices import Notice, NoticeKind, NoticeSender, Notifier, Picture, TokenBucket
+from simul.common.launch.processes.role_process import role_environment
 from tests.support.stand_ins import PROGRAM
 from tests.support.webhook import Answer, Webhook
 
@@ -18,23 +21,37 @@ NEVER = lambda: False  # noqa: E731 - nothing is in a hurry
 PNG = b"\x89PNG\r\n\x1a\n" + b"curve" * 100
 
 
-PATIENT = "from simul.common.launch.monitoring import notices; notices.FINISH_SEC = 100.0\n"  # else 10 s for what waits
+# Else 10 s for what waits at the end, and 20 s for each attempt.
+PATIENT = (
+    "from simul.common.launch.monitoring import notice_addresses, notices\n"
+    "notices.FINISH_SEC = notice_addresses.SEND_SEC = 100.0\n"
+)
+LOCAL_DISCORD = """
+import sys
+from apprise.plugins.discord import NotifyDiscord
+from simul.common.launch.monitoring import notice_delivery
+NotifyDiscord.notify_url = "http://{address}/api/webhooks"
+NotifyDiscord.socket_connect_timeout = NotifyDiscord.socket_read_timeout = {timeout}
+sys.exit(notice_delivery.main())
+"""
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """A slow machine gets its answers in time."""
     monkeypatch.setattr("simul.common.launch.monitoring.notices.FINISH_SEC", 100.0)
-    monkeypatch.setattr(NotifyDiscord, "socket_connect_timeout", 100.0)
-    monkeypatch.setattr(NotifyDiscord, "socket_read_timeout", 100.0)
+    monkeypatch.setattr("simul.common.launch.monitoring.notice_addresses.SEND_SEC", 100.0)
 
 
 @pytest.fixture
 def discord(monkeypatch):
     """A function that makes a sender whose Discord is the given web service."""
 
-    def sender(hook: Webhook, *pauses: float) -> NoticeSender:
-        monkeypatch.setattr(NotifyDiscord, "notify_url", f"http://{hook.address}/api/webhooks")
+    def sender(hook: Webhook, *pauses: float, timeout: float = 100.0) -> NoticeSender:
+        program = LOCAL_DISCORD.format(address=hook.address, timeout=timeout)
+        monkeypatch.setattr(
+            "simul.common.launch.monitoring.notice_addresses.SENDER", (sys.executable, "-P", "-c", program)
+        )
         (address,) = open_addresses({"SIMUL_NOTIFY": f"discord://4174216298/{SECRET}"})
         return NoticeSender(address, "Simul run", TokenBucket(0.0), pauses)
 
@@ -106,9 +123,8 @@ def test_a_text_whose_picture_is_refused_is_not_sent_again(discord):
 
 def test_discord_that_hangs_is_left_behind(discord, monkeypatch):
     monkeypatch.setattr("simul.common.launch.monitoring.notices.FINISH_SEC", 0.2)
-    monkeypatch.setattr(NotifyDiscord, "socket_read_timeout", 1e6)
     with Webhook(then=Answer(hang=True)) as hook:
-        notifier = Notifier([discord(hook)])
+        notifier = Notifier([discord(hook, timeout=1e6)])
         notifier.post(Notice(NoticeKind.STOP, "text"))
         hook.next()
         (sentence,) = notifier.close(NEVER)
@@ -122,6 +138,71 @@ def test_nobody_there_is_one_sentence(discord):
     notifier.post(Notice(NoticeKind.STOP, "text"))
     (sentence,) = notifier.close(NEVER)
     assert sentence.endswith("discord (address 1 of notices): no connection, or no answer in time")
+
+
+def delivered(hook: Webhook, pauses: tuple[float, ...] = ()) -> list[str]:
+    """The sentences of a notice to a JSON webhook."""
+    (address,) = open_addresses({"SIMUL_NOTIFY": json_address(hook)})
+    notifier = Notifier([NoticeSender(address, "Simul run", TokenBucket(0.0), pauses)])
+    notifier.post(Notice(NoticeKind.STOP, "text"))
+    return notifier.close(NEVER)
+
+
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="the system does not limit a process's memory")
+def test_an_answer_of_a_gibibyte_is_not_read_into_this_process():
+    import resource
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with Webhook(then=Answer(200, stream_bytes=1 << 30)) as hook:
+        said = delivered(hook, (0.0, 0.0))
+        hook.next()
+        assert hook.quiet, "it may have arrived, and is not sent again"
+    assert said == [
+        "the notice 'stopped' did not reach json (address 1 of notices): "
+        "its answer is larger than 512 MiB; the notice may have arrived"
+    ]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024, "KiB"
+
+
+@pytest.mark.parametrize("status", [302, 307])
+def test_a_redirect_is_not_followed(status):
+    with Webhook() as other:
+        there = {"Location": f"http://{other.address}/"}
+        with Webhook(then=Answer(status, there)) as hook:
+            (said,) = delivered(hook, (0.0, 0.0))
+            hook.next()
+            assert hook.quiet
+        assert other.quiet, "the text goes nowhere else"
+    assert f"it answered with a redirect, HTTP {status} " in said
+
+
+def test_a_service_that_never_answers_is_given_up_and_its_process_is_gone(monkeypatch):
+    with Webhook(then=Answer(hang=True)) as hook:
+        (address,) = open_addresses({"SIMUL_NOTIFY": json_address(hook)})
+        monkeypatch.setattr("simul.common.launch.monitoring.notice_addresses.SEND_SEC", 3.0)
+        before = set(psutil.Process().children())
+        delivery = address.deliver("title", "text", "info", b"")
+    assert delivery.problem == "no answer within 3 s"
+    assert not delivery.final
+    assert set(psutil.Process().children()) <= before
+
+
+def test_the_process_that_sends_shows_no_address_and_ends_with_a_killed_parent():
+    program = (
+        "from simul.common.launch.monitoring.notice_addresses import open_addresses\n"
+        "(address,) = open_addresses()\n"
+        "address.deliver('title', 'text', 'info', b'')\n"
+    )
+    with Webhook(then=Answer(hang=True)) as hook:
+        environment = {**role_environment(1), "SIMUL_NOTIFY": json_address(hook)}
+        with subprocess.Popen([sys.executable, "-P", "-c", program], env=environment) as parent:
+            hook.next()
+            (child,) = psutil.Process(parent.pid).children()
+            assert SECRET not in " ".join(child.cmdline())
+            assert SECRET not in str(child.environ())
+            parent.kill()
+        gone, _ = psutil.wait_procs([child], timeout=100)
+        assert gone == [child]
 
 
 @pytest.fixture

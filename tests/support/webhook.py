@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import threading
@@ -13,12 +14,13 @@ from typing import Any, NamedTuple, Self
 
 
 class Answer(NamedTuple):
-    """What the service answers. `hang`: nothing, until it is closed."""
+    """What the service answers. `hang`: nothing, until it is closed. `stream_bytes`: a body of zeros instead."""
 
     status: int = 204
     headers: Mapping[str, str] = {}
     body: bytes = b""
     hang: bool = False
+    stream_bytes: int = 0
 
 
 class Request(NamedTuple):
@@ -87,7 +89,11 @@ class Webhook:
             self._closing.wait()
             return
         handler.send_response(answer.status)
-        for name, value in {"Content-Length": str(len(answer.body)), **answer.headers}.items():
+        size = answer.stream_bytes or len(answer.body)
+        for name, value in {"Content-Length": str(size), **answer.headers}.items():
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(answer.body)
+        with contextlib.suppress(ConnectionError):  # the sender has enough of it
+            for _ in range(answer.stream_bytes >> 20):
+                handler.wfile.write(bytes(1 << 20))

@@ -1,35 +1,35 @@
 """Addresses of notices: apprise URLs out of the environment or a private file. They are secrets.
 
 They never enter the configuration, which is copied into run directories, checkpoints and services. No message of this
-module shows one; neither does what apprise logs, of which only a status code is kept.
+module shows one. `notice_delivery.py` sends, in a process of its own.
 """
 
 from __future__ import annotations
 
-import http
 import importlib.util
-import logging
 import os
 import re
 import stat
+import subprocess
 import sys
-from collections.abc import MutableMapping, Sequence
+from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Any
 
+import msgspec
+
+from simul.common.launch.monitoring.notice_delivery import DeliveryRequest, open_service
 from simul.common.launch.monitoring.notices import Address, Delivery
+from simul.common.launch.processes.role_process import kill_session, role_environment
 from simul.common.protocol.errors import ConfigError
 
 VARIABLE = "SIMUL_NOTIFY"
 FILE_VARIABLE = "SIMUL_NOTIFY_FILE"
 DEFAULT_FILE = Path("~/.config/simul/notify")
 SERVICES = "https://appriseit.com/services/"
-PERMANENT = range(400, 500)  # status codes after which another attempt does not help,
-TEMPORARY = (408, 425, 429)  # but for these
+SENDER = (sys.executable, "-P", "-m", "simul.common.launch.monitoring.notice_delivery")
+SEND_SEC = 20.0  # limit of one attempt, the start of its process included
 _BETWEEN = re.compile(r"[\s,]+(?=\w+://)|\s+|,+$")
 _SCHEME = re.compile(r"([a-z][a-z0-9]{0,19})://", re.IGNORECASE)
-_RETRY_AFTER = re.compile(r"retry_after\W{1,4}(\d+(?:\.\d+)?)")  # in the body of Discord's answer 429
-_STATUS = re.compile(r"\berror=(\d{3})\b")
 
 
 def open_addresses(environment: MutableMapping[str, str] | None = None) -> list[Address]:
@@ -90,70 +90,29 @@ class _AppriseAddress:
     """One URL. `number` of `count`: its place in `source`, for sentences. Raises ConfigError."""
 
     def __init__(self, url: str, number: int, count: int, source: str) -> None:
-        import apprise
-
-        asset = apprise.AppriseAsset(
-            app_id="Simul", app_desc="Simul", app_url="", image_url_mask="", image_url_logo="", secure_logging=True
-        )
         scheme = _SCHEME.match(url)
-        service = apprise.Apprise.instantiate(url, asset=asset)
-        if service is None:
+        if open_service(url) is None:
             begin = f"begins with {scheme[0]}" if scheme else "does not begin with the name of one, such as discord://"
             raise ConfigError(
                 f"{source}: apprise knows no service for address {number} of {count}, which {begin}, or lacks a "
                 f"package for it. {SERVICES} lists the services and the form of their addresses."
             )
         self.name = f"{scheme[1] if scheme else 'apprise'} (address {number} of notices)"
-        self._service: Any = service
-        self._log = _Log()
-        self._service.logger = logging.Logger("apprise", logging.DEBUG)  # of this instance: passes nothing on
-        self._service.logger.addHandler(self._log)
+        self._url = url
 
     def deliver(self, title: str, text: str, severity: str, picture: bytes) -> Delivery:
-        """See `Address`. A text that arrived without its picture is not sent again."""
-        from apprise import AppriseAttachment
-        from apprise.attachment.memory import AttachMemory
-
-        attach = None
-        if picture and self._service.attachment_support:
-            attach = AppriseAttachment()
-            attach.add(AttachMemory(content=picture, name="curves.png", mimetype="image/png"))
-        self._log.records.clear()
-        failed = ""
+        """See `Address`. A process of its own sends, which is killed after SEND_SEC."""
+        request = DeliveryRequest(self._url, title, text, severity, picture, os.getpid())
+        with subprocess.Popen(
+            SENDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=role_environment(1),
+            start_new_session=sys.platform != "win32",
+        ) as process:  # fmt: skip
+            try:
+                answer, _ = process.communicate(msgspec.msgpack.encode(request), timeout=SEND_SEC)
+            except subprocess.TimeoutExpired:
+                kill_session(process)
+                return Delivery(f"no answer within {SEND_SEC:g} s")
         try:
-            if self._service.notify(body=text, title=title, notify_type=severity, attach=attach, body_format="text"):
-                return Delivery()
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, with its URL in the message
-            failed = f" ({type(error).__name__})"
-        lines = [record.getMessage() for record in self._log.records]
-        problem, code = _why(lines)
-        waits = [float(found[1]) for line in lines if (found := _RETRY_AFTER.search(line))]
-        sent = any(record.levelno == logging.INFO for record in self._log.records)
-        if attach is not None and sent:
-            return Delivery(f"the text arrived, its picture did not: {problem}{failed}", final=True)
-        final = code in PERMANENT and code not in TEMPORARY
-        return Delivery(problem + failed, final, waits[-1] if waits else 0.0)
-
-
-class _Log(logging.Handler):
-    """Keeps what apprise logs while it sends; nothing of it is printed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.records: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Called by logging."""
-        self.records.append(record)
-
-
-def _why(lines: Sequence[str]) -> tuple[str, int]:
-    """(words, status code or 0) of what apprise logged. Only the code is taken from there: texts may name the URL."""
-    codes = [int(found[1]) for line in lines if (found := _STATUS.search(line))]
-    if not codes:
-        return "no connection, or no answer in time", 0
-    try:
-        phrase = f" {http.HTTPStatus(codes[-1]).phrase}"
-    except ValueError:
-        phrase = ""
-    return f"it was refused with HTTP {codes[-1]}{phrase}", codes[-1]
+            return msgspec.msgpack.decode(answer, type=Delivery)
+        except msgspec.DecodeError:
+            return Delivery(f"the process that sends it failed (exit code {process.returncode})")
