@@ -19,6 +19,7 @@ from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder
 from simul.common.config.checkpoint_meta import META_FILE, CheckpointMeta, checkpoint_folders, file_hash
 from simul.common.config.run_directory import RunDir
 from simul.common.protocol.errors import StoreError
+from simul.common.runtime.private_files import read_regular
 from simul.common.store.layout import KEEP_NEWEST, ORIGIN_FILE, Entry, Kind, Owner, digest, kept, newest_first
 from simul.common.store.remote import Store
 
@@ -267,8 +268,8 @@ class StoreMirror:
 def _read(kind: Kind, folder: Path) -> tuple[Entry, CheckpointMeta] | None:
     """What a folder is in a store, and its meta.json; None where it is damaged, or is being removed."""
     try:
-        data = (folder / META_FILE).read_bytes()
-        evaluation = (folder / RESULT_FILE).read_bytes() if kind == "best" else b""
+        data = read_regular(folder / META_FILE)
+        evaluation = read_regular(folder / RESULT_FILE) if kind == "best" else b""
         meta = META.decode(data)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None

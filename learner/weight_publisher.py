@@ -30,6 +30,7 @@ from simul.common.protocol.messages import (
     WeightsAck,
 )
 from simul.common.protocol.shared_memory import anonymous_file, can_share_memory, file_number, shared_path
+from simul.common.runtime.private_files import read_regular
 from simul.common.transport import RouterSocket
 
 FILE = "last_version"
@@ -136,7 +137,7 @@ class LastVersionFile:
         the run cannot have reached, is ignored, and the sentence says so.
         """
         try:
-            text = self._path.read_bytes()
+            text = read_regular(self._path)
         except FileNotFoundError:
             return -1, ""
         except OSError as error:

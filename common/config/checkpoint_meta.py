@@ -18,6 +18,7 @@ WEIGHTS_FILE = "weights.safetensors"
 OPTIMIZER_FILE = "optimizer.safetensors"
 META_FILE = "meta.json"
 META_BYTES = 16 << 20
+WEIGHTS_BYTES = 16 << 30  # of a file of weights, or of the optimizer
 
 
 class CheckpointMeta(msgspec.Struct, frozen=True):
@@ -82,7 +83,7 @@ def check_spec(path: Path, meta: CheckpointMeta, spec: GameSpec, advice: str = "
 def read_verified(folder: Path, meta: CheckpointMeta, name: str) -> bytes:
     """Content of a checkpoint's file, verified by its hash in meta.json. Raises CheckpointError."""
     try:
-        data = (folder / name).read_bytes()
+        data = read_regular(folder / name, WEIGHTS_BYTES)
     except OSError as error:
         fault = "is damaged" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise CheckpointError(f"The checkpoint {folder} {fault}: {name}: {error.strerror}.") from None

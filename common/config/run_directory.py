@@ -7,10 +7,12 @@ import hashlib
 import hmac
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import yaml
@@ -24,6 +26,7 @@ from simul.common.runtime.private_files import (
     check_private_folder,
     is_private_folder,
     make_private_folder,
+    open_regular,
     read_regular,
 )
 from simul.common.transport import ClientKeys, ServerKeys, client_keys, connectable, server_keys
@@ -75,12 +78,18 @@ class RunDir:
         """True if the directory exists; False for an impossible name, for which Path.exists raises."""
         return os.path.exists(self.root)
 
-    def create(self) -> None:
-        """Create the directories and the training token. Raises ConfigError."""
+    def create(self, access: Literal["owner", "group"] = "owner") -> None:
+        """Create the directories and the training token. Raises ConfigError.
+
+        `access`: who may read them, the sockets and the token aside; `run_dir_access` of the configuration.
+        """
+        mode = 0o750 if access == "group" else 0o700
         self._check_kinds()
         try:
             for folder in (self.root, self.checkpoints, self.logs):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.mkdir(mode=mode, parents=True, exist_ok=True)
+                if access == "group":
+                    folder.chmod(stat.S_IMODE(folder.stat().st_mode) | mode)
             self._make_sockets()
             if not (self.root / "token").exists():
                 self._make_token()
@@ -135,7 +144,7 @@ class RunDir:
     def addresses(self) -> AddressBook | None:
         """The address book of a run on several machines; None on one machine. Raises ConfigError."""
         try:
-            return msgspec.json.decode((self.root / ADDRESSES).read_bytes(), type=AddressBook)
+            return msgspec.json.decode(self._read(ADDRESSES), type=AddressBook)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
@@ -181,7 +190,7 @@ class RunDir:
     def token(self) -> str:
         """The run's training token, without which no client's sessions are learned from. Raises ConfigError."""
         with contextlib.suppress(OSError, UnicodeDecodeError):
-            if token := (self.root / "token").read_text().strip():
+            if token := self._read("token").decode().strip():
                 return token
         raise ConfigError(
             f"The run's token {self.root / 'token'} is missing, unreadable or empty. Start the run again: it makes one."
@@ -189,6 +198,10 @@ class RunDir:
 
     def _make_token(self) -> None:
         self.write("token", os.urandom(16).hex().encode(), mode=0o600)
+
+    def _read(self, name: str) -> bytes:
+        """A small file, which others may have put there. Raises OSError."""
+        return read_regular(self.root / name)
 
     def write(self, name: str, data: bytes, mode: int = 0o666) -> None:
         """Write a small file atomically: a reader never sees a part of it, and a full disk leaves the old one.
@@ -222,10 +235,12 @@ class RunDir:
 
     def _readable(self, name: str) -> bool:
         try:
-            data = (self.root / name).read_bytes()
             if name.endswith(".json"):
-                return isinstance(msgspec.json.decode(data), dict)
-            return isinstance(yaml.safe_load(data), dict) if name.endswith(".yaml") else bool(data.strip())
+                return isinstance(msgspec.json.decode(self._read(name)), dict)
+            if name.endswith(".yaml"):
+                return isinstance(yaml.safe_load(self._read(name)), dict)
+            with os.fdopen(open_regular(self.root / name), "rb") as file:
+                return bool(file.read(MAX_PATH_BYTES).strip())
         except (OSError, ValueError, yaml.YAMLError):
             return False
 
@@ -243,7 +258,7 @@ class RunDir:
 
     def read_config(self) -> Config:
         """The resolved configuration, to look at; `read_trusted_config` where what it names is run."""
-        return msgspec.convert(yaml.safe_load((self.root / "config.yaml").read_text()), Config)
+        return msgspec.convert(yaml.safe_load(self._read("config.yaml")), Config)
 
     def read_trusted_config(self, trust: Trust = NOTHING) -> tuple[Config, Trust]:
         """The resolved configuration, and the trust with which what it names may be run.
@@ -257,8 +272,8 @@ class RunDir:
 
     def read_start_files(self) -> dict[str, bytes]:
         """Contents of config.yaml, its signature and spec.json of the last start, by name; empty in a new directory."""
-        files = (self.root / name for name in ("config.yaml", SIGNATURE, "spec.json"))
-        return {file.name: file.read_bytes() for file in files if file.exists()}
+        names = ("config.yaml", SIGNATURE, "spec.json")
+        return {name: self._read(name) for name in names if (self.root / name).exists()}
 
     def restore_start_files(self, files: Mapping[str, bytes]) -> None:
         """Write back what `read_start_files` returned."""
@@ -271,7 +286,7 @@ class RunDir:
 
     def read_spec(self) -> GameSpec:
         """The game spec."""
-        return msgspec.json.decode((self.root / "spec.json").read_bytes(), type=GameSpec)
+        return msgspec.json.decode(self._read("spec.json"), type=GameSpec)
 
     def write_origin(self, origin: str) -> None:
         """Write the `--from` option that the run began with; empty: none."""
@@ -283,7 +298,7 @@ class RunDir:
     def read_origin(self) -> str:
         """The `--from` option that the run began with; empty: none."""
         with contextlib.suppress(OSError, UnicodeDecodeError):
-            return (self.root / "origin").read_text()
+            return self._read("origin").decode()
         return ""
 
     @property

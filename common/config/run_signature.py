@@ -14,19 +14,18 @@ import hashlib
 import hmac
 import os
 import secrets
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from simul.common.config.trust import MarkedValue, Trust
+from simul.common.runtime.private_files import OTHERS, read_regular
 
 SIGNATURE = "signature.json"
 SECRET = "run-signing.key"
 SECRET_VARIABLE = "SIMUL_RUN_SIGNING_SECRET"
 SECRET_BYTES = 32
-MOST_BYTES = 1 << 20  # of a signature
 UNSIGNED = "the run directory has no signature of yours"
 CHANGED = "its values are not those that you started the run with"
 
@@ -59,7 +58,7 @@ def checkpoint_trust(folder: Path, trust: Trust) -> Trust:
 def signed_trust(root: Path) -> Trust:
     """Trust in the values that this user's signature of the run directory `root` holds; else the reason why in none."""
     try:
-        signature = msgspec.json.decode(_read(root / SIGNATURE, MOST_BYTES), type=Signature)
+        signature = msgspec.json.decode(read_regular(root / SIGNATURE, own=True), type=Signature)
     except FileNotFoundError:
         return Trust(reason=UNSIGNED) if (root / "config.yaml").exists() else Trust()
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -126,26 +125,17 @@ def _make_secret(folder: Path) -> bytes:
 
 def _read_secret(folder: Path) -> bytes:
     """Raises OSError, also where others could have read or written the secret."""
-    _check_private(os.stat(folder), folder)
-    secret = _read(folder / SECRET, SECRET_BYTES, private=True)
+    path = folder / SECRET
+    for each in (folder, path):
+        _check_private(each)
+    secret = read_regular(path, SECRET_BYTES, own=True)
     if len(secret) != SECRET_BYTES:
-        raise PermissionError(f"{folder / SECRET} is damaged")
+        raise PermissionError(f"{path} is damaged")
     return secret
 
 
-def _read(path: Path, most: int, *, private: bool = False) -> bytes:
-    """A regular file of at most `most` bytes, without waiting and through no link. Raises OSError."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    with os.fdopen(os.open(path, flags), "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode) or facts.st_size > most:
-            raise PermissionError(f"{path} is no file of at most {most} bytes")
-        if private:
-            _check_private(facts, path)
-        return file.read(most)
-
-
-def _check_private(facts: os.stat_result, path: Path) -> None:
+def _check_private(path: Path) -> None:
     """Raises PermissionError unless only this user can read and write it. Windows has no such mode."""
-    if hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & 0o077):
+    facts = path.stat()
+    if hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & OTHERS):
         raise PermissionError(f"{path} is not this user's alone")

@@ -28,8 +28,8 @@ from simul.common.config.section import (
 
 # Keys of `Config` that only say what is watched or copied, and where.
 WATCHING = (
-    "evaluation", "metrics", "prometheus_port", "metrics_callback", "store", "store_milestone_decisions",
-    "notice_every_decisions",
+    "evaluation", "metrics", "prometheus_port", "metrics_callback", "run_dir_access", "store",
+    "store_milestone_decisions", "notice_every_decisions",
 )  # fmt: skip
 S = TypeVar("S", bound=Section)
 
@@ -216,6 +216,7 @@ class Config(GamesConfig, frozen=True):
     metrics: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ("tensorboard", "csv")  # curves go there
     prometheus_port: Port = 0  # the newest figures of the curves at 127.0.0.1:PORT/metrics; 0: off
     metrics_callback: ProgramName = ""  # module:function of yours that gets each report of the curves
+    run_dir_access: Literal["owner", "group"] = "owner"  # who may read the run directory
     store: str = ""  # s3://bucket/run or another URL of fsspec's: checkpoints are copied there, and resumed from there
     store_milestone_decisions: Positive = 1_000_000  # the first checkpoint past each multiple stays there for good
     notice_every_decisions: NonNegative = 1_000_000  # a notice each so many, where SIMUL_NOTIFY has addresses; 0: none

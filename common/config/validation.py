@@ -350,6 +350,12 @@ def _server(config: Config) -> Iterator[Rule]:
             ("server.precision", "server.deterministic"),
             "deterministic replies are promised for float32 only; set auto or float32",
         )
+    if server.ipc_access != "owner" and not server.endpoint.startswith("ipc://"):
+        yield (
+            ("server.ipc_access", "server.endpoint"),
+            f"{server.ipc_access} lets others connect to an ipc endpoint outside the run directory, whose sockets are "
+            f"this user's alone; set server.endpoint to ipc://PATH. Got server.endpoint {server.endpoint!r}",
+        )
     if server.endpoint:
         try:
             check_endpoint(server.endpoint, curve=bool(server.curve_keys))

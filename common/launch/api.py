@@ -28,6 +28,7 @@ from simul.common.config.loader import DEFAULT_MODE, config_from_tree, load_conf
 from simul.common.launch.processes.child_command import ChildCommand
 from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import SimulError
+from simul.common.runtime.private_files import read_regular
 
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 
@@ -131,7 +132,7 @@ class Run:
         try:
             if path.stat().st_mtime < self._started_at - CLOCK_GRAIN_SEC:
                 return {}
-            return dict(json.loads(path.read_bytes()))
+            return dict(json.loads(read_regular(path)))
         except FileNotFoundError:
             return {}
 

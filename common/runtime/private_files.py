@@ -11,6 +11,7 @@ from pathlib import Path
 from simul.common.protocol.errors import ConfigError
 
 OTHERS = 0o077  # permissions of group and everybody
+MOST_BYTES = 64 * 2**20  # of a file without weights or samples, unless its reader knows less
 
 
 def open_regular(path: Path, *, own: bool = False) -> int:
@@ -38,7 +39,7 @@ def open_regular(path: Path, *, own: bool = False) -> int:
     return descriptor
 
 
-def read_regular(path: Path, most_bytes: int, *, own: bool = False) -> bytes:
+def read_regular(path: Path, most_bytes: int = MOST_BYTES, *, own: bool = False) -> bytes:
     """The content of a regular file of at most `most_bytes`; see `open_regular`. Raises OSError."""
     with os.fdopen(open_regular(path, own=own), "rb") as file:
         data = file.read(most_bytes + 1)

@@ -12,6 +12,7 @@ import msgspec
 
 from simul.common.config.checkpoint_meta import META_FILE
 from simul.common.protocol.errors import StoreError
+from simul.common.runtime.private_files import read_regular
 from simul.common.store.layout import OWNER_FILE, Entry, Owner, entries
 
 EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}  # of Simul, by scheme
@@ -39,9 +40,11 @@ class Store:
         with self._sentences():
             import fsspec
             from fsspec.asyn import AsyncFileSystem
+            from fsspec.implementations.local import LocalFileSystem
 
             options = {"skip_instance_cache": True, **_OPTIONS.get(scheme, {})}  # reads the credentials anew
             self._fs, self._root = fsspec.core.url_to_fs(self.url, **options)
+            self._local = isinstance(self._fs, LocalFileSystem)
             self._limited = isinstance(self._fs, AsyncFileSystem)  # only these take a time limit
         self._makes_folders = scheme not in _NO_FOLDERS
         if scheme in ("s3", "s3a"):
@@ -58,7 +61,11 @@ class Store:
             except FileNotFoundError:
                 return {}
         start = len(self._root.rstrip("/")) + 1
-        return {name[start:]: int(info.get("size") or 0) for name, info in found.items()}
+        return {
+            name[start:]: int(info.get("size") or 0)
+            for name, info in found.items()
+            if info.get("type", "file") == "file"  # not a FIFO of a disk, which would be waited for
+        }
 
     def entries(self) -> dict[Entry, frozenset[str]]:
         """The checkpoints' folders, and the files in each."""
@@ -68,6 +75,8 @@ class Store:
         """A small file; None where it does not exist."""
         with self._sentences():
             try:
+                if self._local:
+                    return read_regular(Path(self._path(name)))
                 return bytes(self._fs.cat_file(self._path(name), **self._limit(0)))
             except FileNotFoundError:
                 return None

@@ -20,11 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.runtime.private_files import read_regular
 from simul.learner.replay.batches import ReceivedSamples, SampleLayout
 
 FORMAT = "simul-replay-1"
 HEADER = struct.Struct("<IIQQII")  # MARK, samples, batch, number of the first sample, bytes that follow, CRC-32 of them
 MARK = 0x504D4153
+MOST_FILE_BYTES = 16 << 30  # of a file that is read
 FILES = 16  # the limit is kept by deleting one of so many
 COLUMNS = (
     "outcome", "policy_version", "target_count", "observation", "mask", "target_action", "target_probability",
@@ -55,7 +57,7 @@ class ReplayFiles:
         """
         for path in sorted(self._folder.glob("[0-9]*")):
             try:
-                data = path.read_bytes()
+                data = read_regular(path, MOST_FILE_BYTES)
             except OSError as error:
                 notes.append(f"{path} cannot be read: {error.strerror or error}. Its samples are not used.")
                 continue

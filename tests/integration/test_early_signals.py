@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
 from tests.support.checkpoints import write_small_checkpoint
 from tests.support.waiting import PATIENCE_SEC
@@ -19,7 +20,7 @@ CLEAN = (0, 130, -signal.SIGTERM, -signal.SIGINT)  # the last two: the interpret
 
 
 def start(command: str, tmp_path) -> subprocess.Popen[str]:
-    checkpoint = write_small_checkpoint(tmp_path / "checkpoints" / "000000003", 3)
+    checkpoint = write_small_checkpoint(tmp_path / "checkpoints" / "000000003", 3, spec=GameSpec("gymnasium", 4, 2))
     arguments = {
         "up": ["up", "configs/cartpole.yaml", "--run-dir", str(tmp_path / "run"), "--plain"],
         "serve": ["serve", "--checkpoint", str(checkpoint), "--endpoint", f"ipc://{tmp_path}/s.ipc", "--plain"],

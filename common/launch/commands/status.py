@@ -34,15 +34,18 @@ def status(root: Path | None, *, as_json: bool) -> int:
     from simul.common.launch.monitoring.snapshot import Snapshot
     from simul.common.launch.processes.run_lock import choose_run, describe_start, living_owner
     from simul.common.protocol.errors import ConfigError
+    from simul.common.runtime.private_files import read_regular
     from simul.common.runtime.terminal_console import SafeConsole
 
     run_dir = choose_run(root, active_only=False)
     file = run_dir.root / "status.json"
     try:
-        snapshot = msgspec.json.decode(file.read_bytes(), type=Snapshot)
-    except OSError:
+        snapshot = msgspec.json.decode(read_regular(file), type=Snapshot)
+    except FileNotFoundError:
         missing = f"There is no run in {run_dir.root} (no status.json). Start one with `simul up`."
         raise ConfigError(describe_start(run_dir) or missing) from None
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}.") from None
     except msgspec.DecodeError as error:
         raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None
     owner = living_owner(run_dir)

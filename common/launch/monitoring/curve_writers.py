@@ -30,6 +30,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from simul.common.launch.monitoring.callback_figures import CallbackFigures
 from simul.common.launch.monitoring.curves import CURVES, CurveReport, Position
+from simul.common.runtime.private_files import open_regular
 
 CSV_NAME = "curves.csv"
 BASE_COLUMNS = ("decisions", "training_sec", "time")
@@ -194,7 +195,7 @@ class CsvWriter:
 def read_header(path: Path) -> list[str]:
     """The columns of a curves.csv; [] where there is none, or the file is something else."""
     try:
-        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        with os.fdopen(open_regular(path), encoding="utf-8", errors="replace", newline="") as file:
             columns = next(csv.reader([file.readline()]), [])
     except (OSError, csv.Error):  # Error: a field of more than 131,072 characters
         return []
@@ -207,7 +208,7 @@ def last_position(root: Path) -> Position:
     if not read_header(path):
         return found
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_regular(path), "rb") as file:
             file.seek(max(0, path.stat().st_size - 65_536))
             tail = file.read().decode(errors="replace").splitlines()[1:]  # the first one may be cut
     except OSError:

@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 from simul.common.launch.processes.log_rotation import OLD_SUFFIX
 from simul.common.launch.processes.role_process import LOG_NAMES
 from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.private_files import open_regular
 from simul.common.runtime.terminal_text import printable
 
 SUFFIX = ".log"
@@ -47,7 +48,8 @@ class LogFile:
     def __init__(self, path: Path) -> None:
         self.process = path.name.removesuffix(OLD_SUFFIX).removesuffix(SUFFIX).removeprefix(PREFIX)
         self._old = path.with_name(path.name + OLD_SUFFIX)
-        self._file = path.open("rb", buffering=0)  # a buffer would hide that the file was written again
+        # A buffer would hide that the file was written again.
+        self._file = os.fdopen(open_regular(path), "rb", buffering=0)
         self._head = b""  # its first bytes: others when it was emptied and written again
         self._part = b""  # of a line whose end is not written yet
         self._open: Entry | None = None  # the last entry: more of its lines may follow
@@ -109,7 +111,7 @@ class LogFile:
     def _rest_of_rotated(self) -> bytes | None:
         """What was appended between the last read and the rotation; None: the rotated log is not what was read."""
         try:
-            with self._old.open("rb") as old:
+            with os.fdopen(open_regular(self._old), "rb") as old:
                 if old.read(len(self._head)) != self._head:
                     return None
                 old.seek(self._file.tell())

@@ -23,6 +23,7 @@ from simul.common.config.run_directory import RunDir
 from simul.common.launch.monitoring.curve_writers import BASE_COLUMNS, CSV_NAME, read_header
 from simul.common.launch.monitoring.curves import CURVES
 from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.private_files import open_regular
 
 matplotlib.use("Agg")
 matplotlib.rcParams["text.parse_math"] = False  # a run or a figure may be called $x$
@@ -147,7 +148,7 @@ def read_curves(folder: Path) -> Curves:
             f"configuration leaves csv out.{older}"
         )
     try:
-        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        with os.fdopen(open_regular(path), encoding="utf-8", errors="replace", newline="") as file:
             whole = [line for line in file if line.endswith("\n")]  # a run may be writing the last one
             rows = list(csv.reader(whole))[1:]
     except OSError as error:

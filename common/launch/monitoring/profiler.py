@@ -15,6 +15,7 @@ from simul.common.launch.processes.machine import is_this_machine
 from simul.common.launch.processes.processor_time import ProcessTree, usable_cores
 from simul.common.launch.processes.run_lock import living_owner
 from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.runtime.private_files import read_regular
 
 POLL_SEC = 0.1
 LOOK_EVERY_SEC = 1.0  # for new processes
@@ -125,7 +126,7 @@ def _read_status(run_dir: RunDir) -> Snapshot | None:
     """status.json; None before the first. Raises ConfigError where it is of another version."""
     file = run_dir.root / "status.json"
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Snapshot)
+        return msgspec.json.decode(read_regular(file), type=Snapshot)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:

@@ -16,6 +16,7 @@ from simul.common.launch.processes.process_group import ProcessGroup
 from simul.common.launch.processes.role_process import LOG_NAMES
 from simul.common.launch.processes.role_reports import Metrics, RoleReports, counts, decisions_of, number
 from simul.common.launch.processes.run_lock import write_atomically
+from simul.common.runtime.private_files import read_regular
 
 RATE_WINDOW_SEC = 10.0
 SILENT_SEC = 3.0
@@ -270,7 +271,7 @@ class StatusFile:
     def read(self) -> bytes:
         """Its content; empty where there is none."""
         with contextlib.suppress(OSError):
-            return (self._run_dir.root / "status.json").read_bytes()
+            return read_regular(self._run_dir.root / "status.json")
         return b""
 
     def restore(self, content: bytes) -> None:

@@ -19,6 +19,7 @@ from simul.common.launch.processes.role_reports import RoleKey, RoleReports
 from simul.common.protocol.errors import SimulError
 from simul.common.protocol.messages import Report
 from simul.common.runtime.lifecycle import EXIT_ENDS_RUN, EXIT_RANK_LOST, SAVE_PATIENCE_SEC
+from simul.common.runtime.private_files import read_regular
 from simul.common.transport import EndpointMonitor, Poller
 
 Command = Callable[[str], list[str]]  # role -> command line
@@ -102,7 +103,7 @@ class NeededFiles:
         """Read them. Called before roles start."""
         for name in NEEDED_FILE_NAMES:
             with contextlib.suppress(OSError):
-                self._contents[name] = (self._run_dir.root / name).read_bytes()
+                self._contents[name] = read_regular(self._run_dir.root / name)
 
     def restore(self) -> list[str]:
         """Write those that are missing or empty. Returns a sentence for each, or one about why that failed."""

@@ -19,6 +19,7 @@ from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes.machine import this_machine
 from simul.common.runtime.installation import import_path
 from simul.common.runtime.lifecycle import STOP_SIGNAL
+from simul.common.runtime.private_files import open_regular
 
 LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
 NICER_BY = 10  # than this process
@@ -106,7 +107,7 @@ class RoleLife(ABC):
     def log_tail(self, lines: int = 15) -> str:
         """The last lines that this life wrote, at most 16 KiB."""
         try:
-            with self.log.open("rb") as file:
+            with os.fdopen(open_regular(self.log), "rb") as file:
                 size = self.log.stat().st_size
                 start = self._log_start if size >= self._log_start else 0  # rotated since
                 file.seek(max(start, size - 16_384))

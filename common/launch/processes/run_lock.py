@@ -22,7 +22,6 @@ from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.private_files import read_regular
 
 SAME_START_SEC = 0.1
-SMALL_BYTES = 64 << 20  # of a file of JSON in a run directory
 OWNER_FILE = "supervisor.pid"
 ELSEWHERE_SEC = 4.0  # a run on another machine whose status.json does not change for so long is not active
 
@@ -71,7 +70,7 @@ def describe_start(run_dir: RunDir) -> str:
 
 def _read_owner(run_dir: RunDir) -> ProcessIdentity | None:
     try:
-        return msgspec.json.decode(read_regular(run_dir.root / OWNER_FILE, SMALL_BYTES), type=ProcessIdentity)
+        return msgspec.json.decode(read_regular(run_dir.root / OWNER_FILE), type=ProcessIdentity)
     except (OSError, msgspec.DecodeError):
         return None
 
@@ -90,7 +89,7 @@ def _status_changes(run_dir: RunDir) -> bool:
 
     def content() -> bytes:
         with contextlib.suppress(OSError):
-            return file.read_bytes()
+            return read_regular(file)
         return b""
 
     before = content()
@@ -193,7 +192,7 @@ def end_leftover_roles(run_dir: RunDir, patience_sec: float = 15.0) -> list[int]
 def read_json(run_dir: RunDir, name: str) -> dict[str, Any]:
     """A small JSON file of the run directory; {} where it does not exist or is torn."""
     try:
-        content = msgspec.json.decode(read_regular(run_dir.root / name, SMALL_BYTES))
+        content = msgspec.json.decode(read_regular(run_dir.root / name))
     except (OSError, msgspec.DecodeError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -17,6 +17,7 @@ from simul.common.config.checkpoint_folder import new_folder
 from simul.common.config.checkpoint_meta import (
     META_FILE,
     OPTIMIZER_FILE,
+    WEIGHTS_BYTES,
     WEIGHTS_FILE,
     CheckpointMeta,
     checkpoint_folders,
@@ -32,6 +33,7 @@ from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, network_values, values_to_trust
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.private_files import read_regular
 from simul.common.runtime.terminal_text import printable
 
 
@@ -230,7 +232,7 @@ def _copy(origin: Path, target: Path, meta: CheckpointMeta) -> None:
 def _verified(origin: Path, name: str, meta: CheckpointMeta) -> bytes:
     """A file of a checkpoint. Raises ConfigError where it cannot be read or does not have its hash."""
     try:
-        data = (origin / name).read_bytes()
+        data = read_regular(origin / name, WEIGHTS_BYTES)
     except OSError as error:
         raise ConfigError(f"The checkpoint {origin} of --from cannot be read: {name}: {error.strerror}.") from None
     if hashlib.sha256(data).hexdigest() != meta.files[name]:

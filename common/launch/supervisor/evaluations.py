@@ -26,6 +26,7 @@ from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.launch.monitoring.intervals import format_interval, interval_digits
 from simul.common.launch.processes.role_process import kill_session, low_priority, role_environment
+from simul.common.runtime.private_files import read_regular
 
 PINNED = ".evaluating-"  # prefix of the checkpoint that is being evaluated: the learner may remove its own
 LOG_NAME = "simul-evaluation.log"
@@ -148,7 +149,7 @@ class Evaluations:
     def _read_best(self) -> BestResult | None:
         """The best of this run by the measure of its configuration; of another measure the next result is better."""
         try:
-            data = (self._run_dir.checkpoints / BEST / RESULT_FILE).read_bytes()
+            data = read_regular(self._run_dir.checkpoints / BEST / RESULT_FILE)
             best = msgspec.json.decode(data, type=BestResult)
         except (OSError, msgspec.MsgspecError):
             return None
@@ -167,7 +168,7 @@ def _measure(config: Config) -> str:
 
 def _result(printed: Any, config: Config, checkpoint: Path, seconds: float) -> dict[str, Any]:
     """Figures of the JSON that `simul eval` printed. Raises KeyError, ValueError, TypeError where it has none."""
-    meta = json.loads((checkpoint / "meta.json").read_bytes())
+    meta = json.loads(read_regular(checkpoint / "meta.json"))
     facts = {"policy_version": meta["version"], "decisions_learned": meta["decisions"], "seconds": round(seconds, 1)}
     if not printed["pairs"]:
         if printed["mean_return"] is None:

@@ -27,6 +27,7 @@ from simul.common.launch.monitoring.snapshot import Snapshot
 from simul.common.launch.processes.run_lock import read_json
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.named_class import load_class
+from simul.common.runtime.private_files import read_regular
 
 if TYPE_CHECKING:
     from simul.common.launch.monitoring.run_exporter import RunExporter
@@ -149,7 +150,7 @@ def read_position(run_dir: RunDir) -> Position:
     decisions = [curves.decisions, _number(status.get("run_decisions"))]
     for meta in run_dir.checkpoints.glob("[0-9]" * 9 + "/meta.json"):
         try:
-            decisions.append(_number(msgspec.json.decode(meta.read_bytes())["decisions"]))
+            decisions.append(_number(msgspec.json.decode(read_regular(meta))["decisions"]))
         except (OSError, msgspec.DecodeError, KeyError, TypeError):
             continue  # damaged: the learner reports it
     return Position(max(decisions), max(curves.training_sec, _number(status.get("training_sec"))))

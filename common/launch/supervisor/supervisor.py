@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -92,7 +93,9 @@ class Supervisor:
             raise
 
     def _run_owned(self) -> int:
-        self._run_dir.create()
+        if self._config.run_dir_access == "group":
+            os.umask(0o027)  # also of the roles
+        self._run_dir.create(self._config.run_dir_access)
         run_lock.check_unowned(self._run_dir)
         self._signals.install()
         self._prepare_addresses()

@@ -14,6 +14,7 @@ from simul.common.config.schema import Config
 from simul.common.config.section import Names
 from simul.common.config.trust import Trust, check_trust, marked_keys, values_to_trust
 from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.private_files import read_regular
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.replays import file_stem, make_folder
 
@@ -159,7 +160,7 @@ class ReplayFolder:
 def read_replay(path: Path) -> Replay:
     """A replay that `ReplayFolder` wrote. Raises ConfigError."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Replay)
+        return msgspec.json.decode(read_regular(path), type=Replay)
     except OSError as error:
         raise ConfigError(f"The replay {path} cannot be read: {error.strerror}.") from None
     except msgspec.DecodeError as error:

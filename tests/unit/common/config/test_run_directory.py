@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
 
 from simul.common.config.run_directory import RunDir
+from simul.common.config.run_signature import signed_trust
 from simul.common.config.schema import Config
+from simul.common.launch.commands.status import status
+from simul.common.launch.monitoring.curve_writers import read_header
+from simul.common.launch.monitoring.merged_logs import LogFile
+from simul.common.launch.monitoring.snapshot import StatusFile
+from simul.common.launch.processes.run_lock import living_owner
+from simul.common.launch.supervisor.checkpoint_files import newest_checkpoint
+from simul.common.launch.supervisor.run_curves import read_position
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.store.claim import read_claim
+from tests.support.waiting import PATIENCE_SEC
 
 
 @pytest.fixture
 def full_disk(monkeypatch):
     """Every write fails as on a disk without room, behind the file's making."""
 
-    def fails(descriptor, *arguments):
+    fdopen = os.fdopen
+
+    def fails(descriptor, mode="r", *arguments, **options):
+        if "w" not in mode:
+            return fdopen(descriptor, mode, *arguments, **options)
         os.close(descriptor)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -45,6 +61,7 @@ def test_a_full_disk_leaves_the_former_files(tmp_path, full_disk) -> None:
     full_disk.setattr(os, "fdopen", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
     with pytest.raises(OSError, match="full"):
         run_dir.write_config(Config(seed=8))
+    full_disk.undo()
     assert run_dir.read_config().seed == 7
 
 
@@ -148,11 +165,55 @@ def test_sockets_inside_that_others_may_enter_are_refused(tmp_path):
         run_dir.create()
 
 
-def test_a_new_run_directory_is_its_owners_whatever_the_umask(tmp_path):
-    before = os.umask(0)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("config.yaml", RunDir.read_config),
+        ("config.yaml", RunDir.read_start_files),
+        ("spec.json", RunDir.read_spec),
+        ("token", RunDir.token),
+        ("token", RunDir.repair),
+        ("addresses.json", RunDir.addresses),
+        ("origin", RunDir.read_origin),
+        ("sockets-folder", lambda run_dir: run_dir.sockets),
+        ("store.json", lambda run_dir: read_claim(run_dir, 1)),
+        ("signature.json", lambda run_dir: signed_trust(run_dir.root)),
+        ("status.json", lambda run_dir: status(run_dir.root, as_json=True)),
+        ("status.json", lambda run_dir: StatusFile(run_dir, print).read()),
+        ("status.json", read_position),
+        ("supervisor.pid", living_owner),
+        ("curves.csv", lambda run_dir: read_header(run_dir.root / "curves.csv")),
+        ("checkpoints/000000001/meta.json", lambda run_dir: newest_checkpoint(run_dir.root)),
+        ("checkpoints/000000001/meta.json", read_position),
+        ("logs/simul-learner.log", lambda run_dir: LogFile(run_dir.logs / "simul-learner.log")),
+    ],
+)
+def test_a_fifo_in_the_place_of_a_file_is_not_waited_for(tmp_path, name, read):
+    run_dir = RunDir(tmp_path)
+    run_dir.create()
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+
+    def look() -> None:
+        with contextlib.suppress(ConfigError, OSError):
+            read(run_dir)
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    looking.join(PATIENCE_SEC)
+    assert not looking.is_alive()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes there")
+@pytest.mark.parametrize(("access", "mode"), [("owner", 0o700), ("group", 0o750)])
+@pytest.mark.parametrize("umask", [0, 0o077])
+def test_a_new_run_directory_is_its_owners_or_groups_whatever_the_umask(tmp_path, access, mode, umask):
+    before = os.umask(umask)
     try:
-        RunDir(tmp_path / "run").create()
+        RunDir(tmp_path / "run").create(access)
     finally:
         os.umask(before)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "run", *(tmp_path / "run").iterdir())}
-    assert modes == {"run": 0o700, "checkpoints": 0o700, "logs": 0o700, "sockets": 0o700, "token": 0o600}
+    assert modes == {"run": mode, "checkpoints": mode, "logs": mode, "sockets": 0o700, "token": 0o600}

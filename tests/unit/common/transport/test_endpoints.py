@@ -7,10 +7,12 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from simul.common.config.run_directory import RunDir
 from simul.common.protocol.errors import ConfigError
 from simul.common.transport import (
     DealerSocket,
@@ -131,6 +133,20 @@ def test_an_ipc_socket_is_its_owners_whatever_the_umask_is(endpoint, no_umask, a
     assert not path.exists()
     with PullSocket(endpoint):
         assert mode_now() == 0o600
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
+@pytest.mark.parametrize(("access", "said"), [("owner", b"PermissionError"), ("everyone", b"")])
+def test_another_user_connects_where_ipc_access_says_so(access, said):
+    """Beside a run directory that is the owner's alone."""
+    program = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        RunDir(f"{folder}/run").create()
+        with RouterSocket(f"ipc://{folder}/s.ipc", access=access):
+            line = [os.path.realpath(sys.executable), "-c", program, f"{folder}/s.ipc"]
+            tried = subprocess.run(line, user=65534, group=65534, extra_groups=[], stderr=subprocess.PIPE, cwd="/")
+    assert (tried.returncode == 0, said in tried.stderr) == (not said, True), tried.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sockets are no files there")
