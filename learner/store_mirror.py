@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder
-from simul.common.config.checkpoint_meta import META_FILE, CheckpointMeta, checkpoint_folders, file_hash
+from simul.common.config.checkpoint_meta import META, META_FILE, CheckpointMeta, checkpoint_folders, file_hash
 from simul.common.config.run_directory import RunDir
 from simul.common.protocol.errors import StoreError
 from simul.common.runtime.private_files import read_regular
@@ -25,7 +25,6 @@ from simul.common.store.remote import Store
 
 FIRST_RETRY_SEC, LAST_RETRY_SEC = 1.0, 60.0
 STORING = ".storing-"  # prefix of the folder that is being uploaded: the learner may remove its own meanwhile
-META = msgspec.json.Decoder(CheckpointMeta)  # made here: msgspec may not meet a new type in two threads at once
 UNKNOWN, OK, UNREACHABLE, TAKEN_OVER = "", "ok", "unreachable", "taken_over"
 
 

@@ -45,6 +45,9 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
     updates: int = 0
 
 
+META = msgspec.json.Decoder(CheckpointMeta)  # made here: msgspec may not meet a new type in two threads at once
+
+
 def checkpoint_folders(folder: Path) -> list[Path]:
     """Checkpoints in a run's `checkpoints/`, newest version first, valid or not."""
     if not folder.is_dir():
@@ -60,7 +63,7 @@ def file_hash(file: Path) -> str:
 
 def decode_meta(folder: Path) -> CheckpointMeta:
     """meta.json of a checkpoint. Raises OSError, msgspec.DecodeError, UnicodeDecodeError."""
-    return msgspec.json.decode(read_regular(folder / META_FILE, META_BYTES), type=CheckpointMeta)
+    return META.decode(read_regular(folder / META_FILE, META_BYTES))
 
 
 def read_meta(folder: Path) -> CheckpointMeta:

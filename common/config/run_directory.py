@@ -53,6 +53,12 @@ class AddressBook(msgspec.Struct, frozen=True):
     endpoints: dict[str, str] = {}  # tcp endpoints of the run, by `address_name`
 
 
+# Made here: msgspec may not meet a new type in two threads at once.
+_ADDRESS_BOOK = msgspec.json.Decoder(AddressBook)
+_SPEC = msgspec.json.Decoder(GameSpec)
+_CONFIG = msgspec.json.Decoder(Config)  # what `msgspec.convert` knows too
+
+
 def address_name(name: str, index: int = 0) -> str:
     """The name of a socket in the address book: `weights`, `unrolls-0`, `own-1`. `index`: see `RunDir.endpoint`."""
     return f"{name}-{index}" if name == "unrolls" or BOUND_BY[name] == "server" else name
@@ -144,7 +150,7 @@ class RunDir:
     def addresses(self) -> AddressBook | None:
         """The address book of a run on several machines; None on one machine. Raises ConfigError."""
         try:
-            return msgspec.json.decode(self._read(ADDRESSES), type=AddressBook)
+            return _ADDRESS_BOOK.decode(self._read(ADDRESSES))
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
@@ -258,7 +264,7 @@ class RunDir:
 
     def read_config(self) -> Config:
         """The resolved configuration, to look at; `read_trusted_config` where what it names is run."""
-        return msgspec.convert(yaml.safe_load(self._read("config.yaml")), Config)
+        return msgspec.convert(yaml.safe_load(self._read("config.yaml")), _CONFIG.type)
 
     def read_trusted_config(self, trust: Trust = NOTHING) -> tuple[Config, Trust]:
         """The resolved configuration, and the trust with which what it names may be run.
@@ -286,7 +292,7 @@ class RunDir:
 
     def read_spec(self) -> GameSpec:
         """The game spec."""
-        return msgspec.json.decode(self._read("spec.json"), type=GameSpec)
+        return _SPEC.decode(self._read("spec.json"))
 
     def write_origin(self, origin: str) -> None:
         """Write the `--from` option that the run began with; empty: none."""

@@ -10,6 +10,7 @@ import msgspec
 
 from simul.common.config.checkpoint_folder import RESULT_FILE, new_folder, replace_best
 from simul.common.config.checkpoint_meta import (
+    META,
     META_FILE,
     WEIGHTS_FILE,
     CheckpointMeta,
@@ -166,7 +167,7 @@ def _read_meta(store: Store, entry: Entry) -> tuple[bytes, CheckpointMeta, bytes
     if digest(data, evaluation) != entry.digest:
         raise CheckpointError(f"{entry.path} of the store is damaged: {META_FILE} does not have its hash.")
     try:
-        return data, msgspec.json.decode(data, type=CheckpointMeta), evaluation
+        return data, META.decode(data), evaluation
     except msgspec.DecodeError as error:
         raise CheckpointError(f"{entry.path} of the store cannot be read: {META_FILE}: {error}.") from None
 

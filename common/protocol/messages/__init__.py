@@ -5,6 +5,8 @@ A message travels as one MessagePack frame (the struct) followed by the raw tens
 N is the number of rows, D the observation size, A the number of actions, T the unroll length.
 """
 
+import msgspec
+
 from simul.common.protocol.messages.base import PROTOCOL, Message
 from simul.common.protocol.messages.control import (
     FROM_CONTROL,
@@ -61,6 +63,9 @@ from simul.common.protocol.messages.serving import (
     Step,
     Welcome,
 )
+
+for _messages in (TO_CLIENT, TO_SERVER, TO_LEARNER, FROM_LEARNER, TO_CONTROL, FROM_CONTROL, TO_SUPERVISOR):
+    msgspec.msgpack.Decoder(_messages)  # msgspec may not meet a new type in two threads at once: it ends the process
 
 __all__ = [
     "ABORTED",
