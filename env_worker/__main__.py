@@ -26,6 +26,7 @@ from simul.common.runtime.lifecycle import (
     add_role_arguments,
     role_arguments,
 )
+from simul.common.runtime.terminal_text import LINES, printable
 from simul.common.transport import ClientKeys, client_keys
 from simul.env_worker.game_watch import watch_spec, watch_worker
 from simul.env_worker.games.loading import build_source, game_spec
@@ -55,7 +56,7 @@ def main() -> int:
     except Stopped:
         return 0
     except (ConfigError, InferenceError) as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(printable(f"{error}\n", LINES))
         return 2
     except SimulError as error:
         log.error("%s", error)

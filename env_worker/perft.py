@@ -15,7 +15,7 @@ from simul.common.config.loader import load_game
 from simul.common.config.schema import Config
 from simul.common.config.trust import EVERYTHING
 from simul.common.protocol.errors import ConfigError, SimulError
-from simul.common.runtime.terminal_text import printable
+from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.env_worker.games.base.build import check_turn_game, failures_as_sentences
 from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
 from simul.env_worker.games.loading import turn_game
@@ -55,7 +55,7 @@ def main() -> int:
     try:
         _print_counts(load_game(options.game, options.overrides), options.depth)
     except SimulError as error:
-        sys.stderr.write(printable(f"simul: {error}\n", keep="\n"))
+        sys.stderr.write(printable(f"simul: {error}\n", LINES))
         return 2
     except KeyboardInterrupt:
         return 130
@@ -71,8 +71,7 @@ def _print_counts(config: Config, depth: int) -> None:
         game = make_game()
         game.reset(0)
         for each in range(1, depth + 1):
-            sys.stdout.write(f"{each} {count_sequences(game, each)}\n")
-            sys.stdout.flush()
+            print_text(f"{each} {count_sequences(game, each)}")
 
 
 if __name__ == "__main__":

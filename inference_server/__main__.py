@@ -18,6 +18,7 @@ from simul.common.runtime.lifecycle import (
     ensure_temporary_folder,
     role_arguments,
 )
+from simul.common.runtime.terminal_text import LINES, printable
 from simul.inference_server.build import build_server
 from simul.inference_server.ops.fd_limit import raise_limit
 from simul.inference_server.proxy.framing import Limits
@@ -50,7 +51,7 @@ def main() -> int:
             server.close()
         reporter.close()
     except (ConfigError, CheckpointError) as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(printable(f"{error}\n", LINES))
         return 2
     except SimulError as error:
         log.error("%s", error)

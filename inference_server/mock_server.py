@@ -50,7 +50,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.protocol.sample_checks import unpack_samples
 from simul.common.protocol.specs import ASKED, GameSpec
-from simul.common.runtime.terminal_text import printable
+from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import Poller, RouterSocket
 from simul.inference_server.batching.batcher import Chunk
 from simul.inference_server.frontend.admission import RowAdmission
@@ -251,11 +251,10 @@ def listen(endpoint: str, run_dir: str | None, *, spec: str | None) -> int:
     fingerprint = spec or (game.fingerprint() if run_dir else "")
     signals = Signals()
     with RouterSocket(endpoint) as socket:
-        sys.stdout.write(
+        print_text(
             f"listening at {endpoint} as a server of {game.name}: observation {game.observation_dtype}"
-            f"[{game.observation_size}], {game.num_actions} actions, spec {fingerprint or '(any)'}. Ctrl-C ends it.\n"
+            f"[{game.observation_size}], {game.num_actions} actions, spec {fingerprint or '(any)'}. Ctrl-C ends it."
         )
-        sys.stdout.flush()
         signals.install()
         try:
             _serve(socket, game, fingerprint, signals)
@@ -276,8 +275,7 @@ def _serve(socket: RouterSocket, game: GameSpec, fingerprint: str, signals: Sign
             client = clients.setdefault(peer, MockServer(game, fingerprint))
             lines, replies = client.handle(frames)
             place = list(clients).index(peer) + 1
-            sys.stdout.write(printable("\n".join([f"message {number}, connection {place}", *lines, ""]), keep="\n"))
-            sys.stdout.flush()
+            print_text("\n".join([f"message {number}, connection {place}", *map(printable, lines)]))
             for reply in replies:
                 socket.send(peer, reply)
         poller.wait(0.2)
@@ -300,7 +298,7 @@ def main() -> int:
     try:
         return listen(options.endpoint, options.run_dir, spec=options.spec)
     except SimulError as error:
-        sys.stderr.write(printable(f"simul: {error}\n", keep="\n"))
+        sys.stderr.write(printable(f"simul: {error}\n", LINES))
         return 2 if isinstance(error, ConfigError) else 1
 
 

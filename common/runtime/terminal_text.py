@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
+LINES = "\n\t"  # for `keep`
+
 
 def printable(text: str, keep: str = "") -> str:
-    r"""`text` with escapes such as `\x1b` for all that is not printable: controls, marks of direction, surrogates.
+    r"""`text` with all that is not printable as JSON escapes it, such as `\u001b`; JSON stays the same JSON.
 
-    `keep`: characters that stay, such as a newline where the text has several lines.
+    Not printable are controls, marks of direction, invisible characters, line separators and lone surrogates.
+
+    `keep`: characters that stay, such as LINES where the text has several lines.
     """
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() or each in keep else _escaped(each) for each in text)
+    return "".join(each if each.isprintable() or each in keep else json.dumps(each)[1:-1] for each in text)
 
 
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode()
+def print_text(text: str) -> None:
+    """Write lines to standard output, and flush it. Raises OSError."""
+    sys.stdout.write(printable(text, LINES) + "\n")
+    sys.stdout.flush()

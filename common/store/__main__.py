@@ -15,7 +15,7 @@ from pathlib import Path
 from simul.common.config.run_directory import RunDir
 from simul.common.protocol.errors import CheckpointError, StoreError
 from simul.common.runtime.lifecycle import StopFlag, Stopped
-from simul.common.runtime.terminal_text import printable
+from simul.common.runtime.terminal_text import print_text
 from simul.common.store import REASON, REFUSED
 from simul.common.store.fetch import fetch_checkpoint, prepare_store
 from simul.common.store.remote import Store
@@ -81,8 +81,7 @@ def _patiently(options: argparse.Namespace) -> None:
 
 
 def _say(sentence: str) -> None:
-    sys.stdout.write(printable(" ".join(sentence.split())) + "\n")
-    sys.stdout.flush()
+    print_text(" ".join(sentence.split()))
 
 
 if __name__ == "__main__":

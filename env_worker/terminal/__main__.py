@@ -22,7 +22,7 @@ from simul.common.config.trust import EVERYTHING, NOTHING, Trust, values_to_trus
 from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.lifecycle import StopFlag, Stopped
-from simul.common.runtime.terminal_text import printable
+from simul.common.runtime.terminal_text import LINES, printable
 from simul.common.transport import client_keys
 from simul.env_worker.games.base.build import check_turn_game, failures_as_sentences
 from simul.env_worker.games.base.replays import RecordedGame, Replay, ReplayFolder, game_settings, read_replay
@@ -54,7 +54,7 @@ def main() -> int:
         return 141
     except SimulError as error:
         sys.stdout.flush()
-        sys.stderr.write(printable(f"simul: {error}\n", keep="\n"))
+        sys.stderr.write(printable(f"simul: {error}\n", LINES))
         return 2
     return 0
 

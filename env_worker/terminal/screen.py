@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import sys
 from collections.abc import Mapping
 from typing import TextIO
@@ -11,6 +12,9 @@ from typing import TextIO
 from rich.text import Text
 
 from simul.common.runtime.terminal_console import SafeConsole
+from simul.common.runtime.terminal_text import LINES, printable
+
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 class Screen:
@@ -27,14 +31,16 @@ class Screen:
     ) -> None:
         self._styles = styles or {}
         self._input = input or sys.stdin
-        self._console = SafeConsole(file=output, markup=False, highlight=False, emoji=False)
+        self._console = SafeConsole(file=output)
         if isinstance(self._input, io.TextIOWrapper):
             self._input.reconfigure(errors="replace")
         self.interactive = self._input.isatty()
 
     def position(self, text: str) -> None:
-        """A position, between empty lines."""
-        shown = Text(text)
+        """A position, between empty lines. Of the escape sequences of a game's own, colours are shown."""
+        parts = _COLOUR.split(text)  # every other one is a colour
+        parts[::2] = [printable(part, LINES) for part in parts[::2]]
+        shown = Text.from_ansi("".join(parts))
         for pattern, style in self._styles.items():
             shown.highlight_regex(pattern, style)
         self._print(Text("\n").append_text(shown).append("\n"))

@@ -6,7 +6,7 @@ import signal
 import sys
 
 from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
-from simul.common.runtime.terminal_text import printable
+from simul.common.runtime.terminal_text import LINES, printable
 from simul.inference_server.loadtest.options import make_output_folder, parse
 
 
@@ -20,10 +20,10 @@ def main() -> int:
 
         return run(options)
     except (ConfigError, CheckpointError) as error:
-        sys.stderr.write(printable(f"simul: {error}\n", keep="\n"))
+        sys.stderr.write(printable(f"simul: {error}\n", LINES))
         return 2
     except SimulError as error:
-        sys.stderr.write(printable(f"simul: {error}\n", keep="\n"))
+        sys.stderr.write(printable(f"simul: {error}\n", LINES))
         return int(getattr(error, "exit_code", 1))
     except KeyboardInterrupt:
         return 130

@@ -17,7 +17,7 @@ from poke_env.player import Player
 from simul.env_worker.games.pokemon.showdown.client import SILENT
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, copy_package
 from simul.env_worker.games.pokemon.simulator.node import find_node
-from tests.support.waiting import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 class Showdown:
@@ -42,8 +42,9 @@ class Showdown:
 
     def battle_log(self, tag: str) -> dict[str, Any]:
         """What the server wrote of a finished battle: log, inputLog, winner."""
-        name = tag.removeprefix("battle-")
-        return json.loads(next(self.package.glob(f"logs/**/{name}.log.json")).read_text())
+        name = f"{tag.removeprefix('battle-')}.log.json"
+        wait_for(lambda: any(self.package.glob(f"logs/**/{name}")))  # players hear of the end before it is written
+        return json.loads(next(self.package.glob(f"logs/**/{name}")).read_text())
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
+from simul.common.runtime.terminal_text import print_text
 
 TEMPLATE = CONFIGS / "new_game"
 PLACEHOLDER = "NAME"
@@ -28,8 +29,8 @@ def add_init(parser: argparse.ArgumentParser) -> None:
 def _init(options: argparse.Namespace) -> int:
     folder = Path(options.name)
     for path, what in write_new_game(folder):
-        print(f"wrote {path!s:{2 * len(folder.name) + 12}}  {what}")
-    print(f"Next: simul up {folder / folder.name}.yaml")
+        print_text(f"wrote {path!s:{2 * len(folder.name) + 12}}  {what}")
+    print_text(f"Next: simul up {folder / folder.name}.yaml")
     return 0
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from simul.common.config.option_types import path
+from simul.common.runtime.terminal_text import print_text
 
 
 def add_keys(keys: argparse.ArgumentParser) -> None:
@@ -24,11 +24,11 @@ def keys_new(folder: Path, client: str) -> int:
     from simul.common.transport import new_keys
 
     for file in new_keys(folder, client):
-        sys.stdout.write(f"{file}{'  (secret)' if file.suffix == '.key_secret' else ''}\n")
-    sys.stdout.write(
+        print_text(f"{file}{'  (secret)' if file.suffix == '.key_secret' else ''}")
+    print_text(
         f"Server: --set server.curve_keys={folder} --set server.endpoint=tcp://0.0.0.0:5555\n"
         f"Client: copy server.key, {client}.key and {client}.key_secret over; `simul connect --keys DIR` checks them.\n"
         f"A client may connect while its key lies in {folder / 'allowed'}. Remove the file, and its next connection is "
-        "refused.\n"
+        "refused."
     )
     return 0

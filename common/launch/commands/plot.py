@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from simul.common.config.option_types import path
+from simul.common.runtime.terminal_text import print_text
 
 
 def add_plot(plot: argparse.ArgumentParser) -> None:
@@ -31,7 +31,9 @@ def add_plot(plot: argparse.ArgumentParser) -> None:
 
 
 def _to_stderr(sentence: str) -> None:
-    sys.stderr.write(f"simul: {sentence}\n")
+    from simul.common.launch.monitoring.output import complain
+
+    complain(f"simul: {sentence}\n")
 
 
 def _plot(options: argparse.Namespace) -> int:
@@ -42,5 +44,5 @@ def _plot(options: argparse.Namespace) -> int:
     if not runs:
         raise ConfigError("Expected a run directory, got none: `simul plot runs/cartpole`.")
     names = plot(runs, options.figures, options.out, x=options.x, band=options.band, say=_to_stderr)
-    sys.stdout.write(f"{options.out}: {', '.join(names)}\n")
+    print_text(f"{options.out}: {', '.join(names)}")
     return 0

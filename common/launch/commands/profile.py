@@ -6,13 +6,13 @@ import argparse
 import contextlib
 import math
 import signal
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simul.common.config.option_types import path
+from simul.common.runtime.terminal_text import print_text
 
 if TYPE_CHECKING:
     from simul.common.config.run_directory import RunDir
@@ -122,7 +122,7 @@ def _finish(
         "flame_graphs": [str(picture) for picture in pictures],
     }  # fmt: skip
     text = msgspec.json.format(msgspec.json.encode(figures), indent=2).decode()
-    sys.stdout.write(f"{text if as_json else profile_text(profile, bottleneck, [out, *pictures], name)}\n")
+    print_text(text if as_json else profile_text(profile, bottleneck, [out, *pictures], name))
     if failure:
         complain(f"{failure}\n")
     try:

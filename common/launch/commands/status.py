@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
 from simul.common.config.option_types import add_run, named_run
+from simul.common.runtime.terminal_text import print_text
 
 DOWN_LIMIT_SEC = 300.0  # longer than a supervisor waits for its roles, a learner at its store included
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
@@ -51,7 +51,7 @@ def status(root: Path | None, *, as_json: bool) -> int:
     owner = living_owner(run_dir)
     if as_json:
         active = {"active": owner is not None, "supervisor_pid": owner.pid if owner else None}
-        sys.stdout.write(msgspec.json.encode({**active, **msgspec.to_builtins(snapshot)}).decode() + "\n")
+        print_text(msgspec.json.encode({**active, **msgspec.to_builtins(snapshot)}).decode())
     else:
         console = SafeConsole()
         console.print(run_panel(snapshot))
@@ -71,6 +71,7 @@ def down(root: Path | None) -> int:
 
     import psutil
 
+    from simul.common.launch.monitoring.output import complain
     from simul.common.launch.processes.machine import host_of
     from simul.common.launch.processes.run_lock import choose_run, living_owner
     from simul.common.protocol.errors import ConfigError
@@ -78,7 +79,7 @@ def down(root: Path | None) -> int:
     run_dir = choose_run(root, active_only=True)
     owner = living_owner(run_dir)
     if owner is None:
-        sys.stdout.write(f"No run is active in {run_dir.root}.\n")
+        print_text(f"No run is active in {run_dir.root}.")
         return 0
     if not owner.here:
         raise ConfigError(
@@ -92,13 +93,13 @@ def down(root: Path | None) -> int:
     while owner.alive() and time.monotonic() < deadline:
         time.sleep(0.1)
     if owner.alive():
-        sys.stderr.write(
+        complain(
             f"The run in {run_dir.root} (process {owner.pid}) is still saving after {DOWN_LIMIT_SEC:.0f} s. "
             "`simul down` once more stops it at once.\n"
         )
         return 1
     summary = run_dir.root / "summary.json"
-    sys.stdout.write(f"Stopped. Summary: {summary}\n" if _written_since(summary, requested_at) else "Stopped.\n")
+    print_text(f"Stopped. Summary: {summary}" if _written_since(summary, requested_at) else "Stopped.")
     return 0
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from simul.common.config.option_types import add_trust, path, whole_number
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
+from simul.common.runtime.terminal_text import print_text
 
 if TYPE_CHECKING:
     from simul.common.config.run_directory import RunDir
@@ -125,7 +125,7 @@ def _dry_run(config: Config, address: str) -> int:
 
     connect(address)
     text, complete = placement_text(bundles_of(config), machines_of_cluster())
-    sys.stdout.write(f"{text}\n")
+    print_text(text)
     return 0 if complete else 1
 
 

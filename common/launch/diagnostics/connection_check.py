@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import statistics
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,7 +33,7 @@ from simul.common.protocol.messages import (
     Welcome,
 )
 from simul.common.protocol.specs import ASKED, GameSpec, WireDtype, random_observations
-from simul.common.runtime.terminal_text import printable
+from simul.common.runtime.terminal_text import print_text, printable
 from simul.common.transport import ClientKeys, DealerSocket, Poller, client_keys, connectable, explain_silence
 
 ANSWER_SEC = 3.0
@@ -60,11 +59,11 @@ def check_connection(target: str | None, *, keys: Path | None, spec: str | None)
     try:
         check.run(spec or known)
     except CheckFailed as error:
-        sys.stdout.write(printable(f"failed: {error}", keep="\n") + "\n")
+        _say(f"failed: {error}")
         return 1
     finally:
         check.close()
-    sys.stdout.write("All is well: a client that does the same is served.\n")
+    _say("All is well: a client that does the same is served.")
     return 0
 
 
@@ -192,4 +191,4 @@ def _spec_of(welcome: Welcome) -> GameSpec:
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(printable(line, keep="\n") + "\n")
+    print_text(printable(line))

@@ -19,6 +19,7 @@ from simul.common.launch.processes.role_process import role_environment
 from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import IN_CHECKOUT, ROOT
+from simul.common.runtime.terminal_text import print_text
 from simul.common.transport import PullSocket
 
 LEAST_PYTHON = (3, 11)
@@ -39,10 +40,10 @@ def doctor() -> int:
     for finding in findings():
         mark = "missing" if finding.fix else "ok"
         missing += bool(finding.fix)
-        sys.stdout.write(f"{mark:8} {finding.name}: {finding.found}\n")
+        print_text(f"{mark:8} {finding.name}: {finding.found}")
         if finding.fix:
-            sys.stdout.write(f"         fix: {finding.fix}\n")
-    sys.stdout.write("Everything is there.\n" if not missing else f"{missing} missing.\n")
+            print_text(f"         fix: {finding.fix}")
+    print_text("Everything is there." if not missing else f"{missing} missing.")
     return 1 if missing else 0
 
 

@@ -33,7 +33,7 @@ from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import CONFIGS
 from simul.common.runtime.terminal_console import SafeConsole
-from simul.common.runtime.terminal_text import printable
+from simul.common.runtime.terminal_text import print_text
 
 WIDEST = 1000  # columns of a table where the output is no terminal
 SHOW_EVERY_SEC = 5.0
@@ -230,9 +230,9 @@ def _check_game(config: Config, checkpoints: int, bots: Sequence[str], named: st
 
 def _print(result: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(msgspec.json.encode(result).decode() + "\n")
+        print_text(msgspec.json.encode(result).decode())
     elif [bool(contestant["opponent"]) for contestant in result["contestants"]] in ([False], [False, True]):
-        sys.stdout.write(printable(result_text(result), keep="\n") + "\n")
+        print_text(result_text(result))
     else:
         console = SafeConsole(width=None if sys.stdout.isatty() else WIDEST)
         console.print(matrix_table(result))

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from simul.common.runtime.terminal_text import LINES, printable
+
 BURST = 5  # notices that an address gets at once; then one in REFILL_SEC
 REFILL_SEC = 60.0
 RETRY_AFTER_SEC = (10.0, 60.0)  # what could not be sent is sent again, so much later, or when the service says
@@ -232,7 +234,8 @@ class NoticeSender:
             png, problem = notice.draw()
             text += f"\n(no picture: {problem})" if problem else ""
         times = f" ({notice.times} times; this is the last)" if notice.times > 1 else ""
-        return self._address.deliver(f"{self._headline}: {notice.kind.title}{times}", text, notice.kind.severity, png)
+        title = printable(f"{self._headline}: {notice.kind.title}{times}")
+        return self._address.deliver(title, printable(text, LINES), notice.kind.severity, png)
 
 
 class Notifier:

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import IO, cast
 
-from simul.common.runtime.terminal_text import printable
+from simul.common.runtime.terminal_text import LINES, printable
 
 PATIENCE_SEC = 1.0  # a reader may be slow, but must not stop the run
 PIECE_BYTES = 512  # a pipe that `select` calls writable takes PIPE_BUF bytes: at least 512 in POSIX
@@ -86,7 +86,7 @@ def standard_output() -> IO[str]:
 def complain(sentence: str) -> None:
     """Write to stderr, controls escaped. Where that fails its buffer is emptied: it would change the exit code."""
     try:
-        sys.stderr.write(printable(sentence, keep="\n"))
+        sys.stderr.write(printable(sentence, LINES))
         sys.stderr.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -15,6 +15,7 @@ from simul.common.config.games import game_called
 from simul.common.launch.monitoring.curves import ALL_EPISODES, OWN_FIGURE, SEAT, seat_of
 from simul.common.launch.monitoring.snapshot import ProcessFigures, Snapshot
 from simul.common.launch.processes.role_reports import counts, decisions_of, number
+from simul.common.runtime.terminal_text import printable
 
 MOST_PROCESSES = 6
 MOST_OPPONENTS = 4
@@ -31,7 +32,7 @@ WORKER_WORDS = {"wait": "waiting", "envs": "envs", "messages": "messages", "othe
 def run_panel(snapshot: Snapshot) -> RenderableType:
     """The live panel of `simul up`; fits 80 x 24."""
     title = Text(f"Simul  {snapshot.phase} {format_clock(snapshot)}", style="bold")
-    title.append(f"  {Path(snapshot.run_dir).name}", style="dim")
+    title.append(f"  {printable(Path(snapshot.run_dir).name)}", style="dim")
     if evaluation := format_evaluation(snapshot.figures):
         title.append(f"  evaluation {evaluation}")
     title.no_wrap, title.overflow = True, "ellipsis"
@@ -42,7 +43,7 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     more += max(results - USUAL_RESULTS, 0)
     shown = max(MOST_EVENTS - more, 1)
     processes = max(MOST_PROCESSES - max(more - (MOST_EVENTS - 1), 0), 0)
-    events = [Text(e, style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-shown:]]
+    events = [Text(printable(e), style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-shown:]]
     return Group(title, _figures(snapshot), process_table(snapshot, processes), *events)
 
 
@@ -202,7 +203,7 @@ def run_line(snapshot: Snapshot) -> str:
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
         *(f"{_name(p)} {p.state}" for p in snapshot.processes if p.state not in ("ready", "stopped")),
     ]
-    return " | ".join(parts)
+    return printable(" | ".join(parts))
 
 
 def episodes_of(game: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from simul.common.protocol.errors import ConfigError, SimulError
 from simul.common.runtime.installation import import_path
+from simul.common.runtime.terminal_text import print_text
 
 STOPPED_EARLY = (130, -signal.SIGINT)  # exit codes of a command that was stopped before it had its handlers
 KEPT_LINES = 30  # of what a command printed, for the text of an error
@@ -122,7 +123,7 @@ class ChildCommand:
                 del self._lines[: -10 * KEPT_LINES]
                 self._arrived.notify_all()
             if self._progress:
-                print(line, flush=True)  # as a cell of a notebook shows it
+                print_text(line)  # as a cell of a notebook shows it
         with self._arrived:
             self._over = True
             self._arrived.notify_all()

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from simul.common.protocol.messages import Report
+from simul.common.runtime.terminal_text import printable
 
 Metrics = dict[str, Any]
 RoleKey = tuple[str, int]  # (role, index)
@@ -75,7 +76,7 @@ class RoleReports:
         self._over = False
 
     def add_report(self, report: Report, now: float, age_sec: float = 0.0) -> list[str]:
-        """Keep a report whose figures were counted `age_sec` ago. Returns its sentences for the view, each once."""
+        """Keep a report whose figures were counted `age_sec` ago. Returns its sentences, each once, on one line."""
         key = (report.role, report.index)
         before = self.last_report(key, report.run_id)
         only_sentence = before is not None and not report.metrics  # of a thread beside the loop, perhaps
@@ -90,7 +91,7 @@ class RoleReports:
         if report.state == "ready":
             self._were_ready.add((key, report.run_id))
         listed = new_events(_events(before) if before else [], _events(report))
-        return [sentence for sentence in (report.event, *listed) if sentence]
+        return [printable(sentence) for sentence in (report.event, *listed) if sentence]
 
     def last_report(self, key: RoleKey, run_id: int) -> Report | None:
         """The last report of one life, None before the first."""

@@ -23,6 +23,7 @@ from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.lifecycle import NOTICE
+from simul.common.runtime.terminal_text import printable
 
 LIMIT_SEC = 120.0
 POLL_SEC = 0.2
@@ -148,6 +149,6 @@ def _lines(errors: bytes) -> list[str]:
 
 
 def _notices(errors: bytes) -> list[str]:
-    """Whole lines that begin with NOTICE, without it and without characters that a terminal would obey."""
+    """Whole lines that begin with NOTICE, without it."""
     lines = [line.removeprefix(NOTICE) for line in _lines(errors)[:-1] if line.startswith(NOTICE)]
-    return ["".join(letter for letter in line if letter.isprintable())[:MOST_NOTICE] for line in lines]
+    return [printable(line)[:MOST_NOTICE] for line in lines]

@@ -25,7 +25,7 @@ from simul.common.config.schema import Config
 from simul.common.launch.monitoring.intervals import wilson
 from simul.common.protocol.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
 from simul.common.runtime.lifecycle import StopFlag
-from simul.common.runtime.terminal_text import printable
+from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import client_keys
 from simul.env_worker.games.pokemon.encoding.layout import extras_of
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
@@ -110,7 +110,7 @@ class PlayLoop:
         if not running and not tally.total():
             line = f"waiting for a battle in {self._agent.format}"
         if not self._quiet and line != self._shown and self._agent.ps_client.logged_in.is_set():
-            sys.stderr.write(printable(line, keep="\n") + "\n")
+            sys.stderr.write(printable(line, LINES) + "\n")
             self._shown = line
 
 
@@ -172,7 +172,7 @@ def main() -> int:
                 options.server, options.own = server.url, f"http://{HOST}:{server.port}"
             _play(options, config, us, stop)
     except SimulError as error:
-        sys.stderr.write(printable(f"simul play: {error}\n", keep="\n"))
+        sys.stderr.write(printable(f"simul play: {error}\n", LINES))
         return 2
     return 0
 
@@ -210,7 +210,7 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
     finally:
         table.close()
         if agent.battles or options.json:
-            sys.stdout.write(report(agent, as_json=options.json))
+            print_text(report(agent, as_json=options.json).rstrip("\n"))
 
 
 def _invitation(options: argparse.Namespace, name: str, format_name: str) -> str:
@@ -287,7 +287,7 @@ def _count(number: int, what: str) -> str:
 
 def _say(options: argparse.Namespace, line: str) -> None:
     if not options.json:
-        sys.stderr.write(printable(line, keep="\n") + "\n")
+        sys.stderr.write(printable(line, LINES) + "\n")
 
 
 if __name__ == "__main__":

@@ -181,7 +181,7 @@ def test_colours_and_control_characters(tmp_path, merged):
     log = tmp_path / "simul-worker-0.log"
     log.write_text("2026-11-22 20:00:00,000 simul-worker-0 ERROR \x1b[2Jcleared\tthe screen\n")
     (entry,) = merged(tmp_path, 0.0, ALL).entries(last=True)
-    assert format_entry(entry) == ["2026-11-22 20:00:00,000 worker-0     ERROR \\x1b[2Jcleared    the screen"]
+    assert format_entry(entry) == ["2026-11-22 20:00:00,000 worker-0     ERROR \\u001b[2Jcleared    the screen"]
     (line,) = format_entry(entry, coloured=True)
     assert "\x1b[31mERROR\x1b[0m" in line
     assert "\x1b[2J" not in line

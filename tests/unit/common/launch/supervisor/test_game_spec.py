@@ -59,7 +59,7 @@ def test_a_sentence_of_the_worker_that_is_asked_is_said_while_it_is_waited_for()
     said: list[str] = []
     with pytest.raises(StartStopped):
         ask_for_spec(Config(), lambda role: [sys.executable, "-c", HANGS], stopped=lambda: bool(said), say=said.append)
-    assert said == ["the game has not returned from Mine.reset[31m for 15 s: mine.py:7"]
+    assert said == ["the game has not returned from Mine.reset\\u001b[31m for 15 s: mine.py:7"]
 
 
 def test_a_game_that_ends_its_process_is_asked_again_and_named_where_it_always_does(tmp_path) -> None:
