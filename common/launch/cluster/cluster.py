@@ -51,6 +51,7 @@ class Cluster:
         self._engine, self._config, self._run_dir = engine, config, run_dir
         self._bundles = bundles_of(config)
         self._links: list[AgentLink] = []
+        self._replaced: list[AgentLink] = []  # lost, and another one is in their place
         self._first: tuple[AgentLink, ...] = ()  # with which the run began
         self._endpoints: dict[str, str] = {}
         self._store_behind = False  # as the learner said last
@@ -96,6 +97,8 @@ class Cluster:
         number = bundle_of(self._bundles, (role, index))
         if self._links[number].lost:
             self._lose_roles(self._links[number])  # of one that was lost since the last `poll`
+            self._links[number].drop()
+            self._replaced.append(self._links[number])
             self._links[number] = AgentLink(number, self._bundles[number], self._engine)
         link = self._links[number]
         child = RemoteRole(role, index, self._run_dir, link, threads, arguments)
@@ -136,9 +139,9 @@ class Cluster:
         kept = [link for link in self._links if link.bundle.role == "learner" and self._store_behind and link.hello]
         for link in self._links:
             link.leave(remove=link not in kept)
-        for link in self._links:
+        for link in self._links + self._replaced:
             link.close()
-        self._links = []
+        self._links, self._replaced = [], []
         self._engine.close()
         with contextlib.suppress(OSError):
             self._run_dir.write_addresses(None)
@@ -204,7 +207,7 @@ class Cluster:
 
     def _on_lost(self, link: AgentLink) -> list[str]:
         self._lose_roles(link)
-        link.close(0.0)
+        link.drop()
         return [f"{link.node or 'its machine'} ({link.bundle.title}) is lost: {link.lost}"]
 
     def _lose_roles(self, link: AgentLink) -> None:

@@ -135,15 +135,22 @@ class AgentLink:
 
     def leave(self, *, remove: bool) -> None:
         """Ask the agent to kill its processes and end; `close` waits for that. `remove`: its directory goes, too."""
+        if self._channel is None:
+            self._closed.set()
         self.send(Leave(remove=remove))
 
-    def close(self, patience_sec: float = LEAVE_SEC) -> None:
-        """End the agent. Of one that was asked to leave its end is waited for."""
+    def drop(self) -> None:
+        """End an agent that is lost, without waiting: `close` is still to come."""
         self._closed.set()
-        if self._channel is not None and not self.lost:
-            self._thread.join(patience_sec)
         if self._channel is not None:
             self._channel.close()
+
+    def close(self) -> None:
+        """End the agent, and the thread: the engine is not used any more. One that was asked to leave does so first."""
+        if not self.lost and not self._closed.is_set():
+            self._thread.join(LEAVE_SEC)
+        self.drop()
+        self._thread.join(LEAVE_SEC)
 
     def _decode(self, data: bytes) -> Iterator[FromAgent]:
         try:
@@ -156,16 +163,18 @@ class AgentLink:
 
     def _receive(self) -> None:
         """The thread."""
+        channel = None
         try:
             channel = self._engine.open(self._number, self._closed.is_set)
-            if self._closed.is_set():
-                return channel.close()
             self._inbox.put(channel)
-            while True:
+            while not self._closed.is_set():
                 if data := channel.receive(RECEIVE_SEC):
                     self._inbox.put(data)
         except ChannelLostError as error:
             self._inbox.put(error)
+        finally:
+            if channel is not None:
+                channel.close()
 
 
 class RemoteRole(RoleLife):

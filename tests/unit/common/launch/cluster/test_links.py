@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from simul.common.config.run_directory import RunDir
@@ -31,7 +33,8 @@ def engine():
 def link(engine):
     made = AgentLink(0, Bundle("env_worker", (0,), 1), engine)
     yield made
-    made.close(0.0)
+    made.drop()
+    made.close()
 
 
 def _connect(engine: FakeEngine, link: AgentLink, now: float) -> None:
@@ -94,3 +97,14 @@ def test_a_lost_machine_ends_its_processes_and_says_why(engine, link, tmp_path) 
     role.lose("fake is lost")
     role.end(0)
     assert (role.exit_code(), role.exit_reason()) == (-9, "fake is lost")
+
+
+@pytest.mark.parametrize("placed", [False, True])
+def test_no_thread_uses_the_engine_after_close(engine, placed) -> None:
+    link = AgentLink(0, Bundle("env_worker", (0,), 1), engine)
+    if placed:
+        _connect(engine, link, 0.0)
+        link.drop()
+    link.leave(remove=True)
+    link.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "simul-agent-0"]
