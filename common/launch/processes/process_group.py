@@ -30,6 +30,7 @@ START_ALERT_SEC = 15.0  # a start takes seconds, on a loaded machine some more
 IDLE_SHARE = 0.01  # of a core: a process that starts, and uses less, waits or hangs
 ROLE_TITLES = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
 EXIT_RAISED = 1  # of Python after an exception, whose traceback is in the log
+EXIT_REFUSED = 2  # of a role that cannot start as it is configured; a sentence in the log says why
 NEEDED_FILE_NAMES = ("config.yaml", SIGNATURE, "spec.json", "token")  # what a role reads when it starts
 
 RESTART_WINDOW_SEC = 120.0
@@ -270,11 +271,11 @@ class ProcessGroup:
         return self.restart_dead(now)
 
     def _ends_start(self, child: RoleLife) -> bool:
-        """It ended in its start with an exception, whose end is in its log; or it is a rank, which needs the others."""
+        """It ended in its start, and its log says why; or it is a rank, which needs the others."""
         code = child.exit_code()
         if code is None or self._reports.was_ready((child.role, child.index), child.run_id):
             return False
-        return child.role in self._gangs or (code == EXIT_RAISED and bool(child.log_tail()))
+        return child.role in self._gangs or (code in (EXIT_RAISED, EXIT_REFUSED) and bool(child.log_tail()))
 
     def restart_dead(self, now: float) -> list[str]:
         """Restart what died, after a short wait. Returns sentences for the view. Raises RoleDied: died too often."""
@@ -412,8 +413,8 @@ class ProcessGroup:
     def _death_error(self, member: _Member, before: str = "") -> RoleDied:
         child = member.child
         code = child.exit_code()
-        if code in (2, EXIT_ENDS_RUN):  # the role has logged a sentence that says what is wrong
-            return RoleDied(f"{self._title(child)}: {child.error_message()}", 2 if code == 2 else 1)
+        if code in (EXIT_REFUSED, EXIT_ENDS_RUN):  # the role has logged a sentence that says what is wrong
+            return RoleDied(f"{self._title(child)}: {child.error_message()}", 2 if code == EXIT_REFUSED else 1)
         died = f"{self._title(child)} died {before}({child.exit_reason()})"
         if log := child.log_tail():
             return RoleDied(f"{died}. The end of its log:\n{log}", 1)

@@ -148,13 +148,14 @@ def run_dir(tmp_path):
 
 
 class Starts:
-    """A worker whose first lives end with `code`, without a word; the next one lives, and says that it is ready."""
+    """A worker whose first lives end with `code` and the words `last`; the next one lives, and says that it is ready."""
 
-    def __init__(self, run_dir: RunDir, code: int, lives: int) -> None:
+    def __init__(self, run_dir: RunDir, code: int, lives: int, last: str = "") -> None:
         count = run_dir.root / "lives"
         program = (
             f"import os, time; file = open({str(count)!r}, 'ab'); file.write(b'x'); file.close()\n"
-            f"if os.path.getsize({str(count)!r}) <= {lives}: os._exit({code})\ntime.sleep(1000)"
+            f"if os.path.getsize({str(count)!r}) <= {lives}: os.write(2, {last.encode()!r}); os._exit({code})\n"
+            "time.sleep(1000)"
         )
         self._reports = RoleReports()
         self.group = ProcessGroup(run_dir, self._reports, lambda role: [sys.executable, "-c", program])
@@ -180,8 +181,8 @@ def starts(run_dir, monkeypatch):
     monkeypatch.setattr(process_group, "FIRST_DELAY_SEC", 0.0)
     made = []
 
-    def make(code: int, lives: int) -> Starts:
-        made.append(Starts(run_dir, code, lives))
+    def make(code: int, lives: int, last: str = "") -> Starts:
+        made.append(Starts(run_dir, code, lives, last))
         return made[-1]
 
     yield make
@@ -199,6 +200,15 @@ def test_a_process_that_ends_in_its_start_without_a_word_is_started_again(starts
 def test_one_that_always_ends_in_its_start_without_a_word_is_named_with_its_exit_code_and_the_game(starts):
     with pytest.raises(RoleDied, match=r"died too often; last with \(exit code 7\)\. .* by the game test itself"):
         starts(7, MOST_FAILED_STARTS).wait()
+
+
+@pytest.mark.parametrize("code", [process_group.EXIT_RAISED, process_group.EXIT_REFUSED])
+def test_one_that_says_in_its_start_why_it_ends_is_not_started_again(starts, code):
+    refused = starts(code, MOST_FAILED_STARTS, "This game has another encoder.\n")
+    with pytest.raises(RoleDied, match=r"This game has another encoder\.") as died:
+        refused.wait()
+    assert (died.value.exit_code, refused.said) == (code, [])
+    assert refused.group.members["env_worker", 0].restarts == 0
 
 
 def test_a_fetch_from_the_store_is_a_state_of_its_own_and_takes_as_long_as_it_does(tmp_path, monkeypatch):
