@@ -108,6 +108,9 @@ docs: setup .venv-docs/.stamp ## the documentation as a site, in site/; broken l
 		$$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
 	touch $@
 
+# Tests start hundreds of processes: modules are compiled once, also where the environment says that none is kept.
+test test-long test-races: export PYTHONDONTWRITEBYTECODE :=
+
 # Their runs send no notices to the person who starts them.
 test test-long test-races test-chaos learn-check bench-pokemon bench-serving bench-sb3 bench-ofc bench-search bench-scale: export SIMUL_NOTIFY :=
 
