@@ -132,7 +132,7 @@ def test_kill_after_kill_every_game_and_every_step_is_accounted_for(cartpole, ki
     assert sum(simul.summary()["restarts"].values()) >= kills
 
 
-@pytest.mark.slow  # .ci/kills runs it
+@pytest.mark.slow  # .ci/long runs it
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(sys.platform == "win32", reason="sockets are no files there, and signals end a process at once")
 def test_a_run_whose_socket_files_were_removed_finds_together_and_is_stopped_by_a_service_manager(cartpole) -> None:

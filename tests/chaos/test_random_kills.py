@@ -79,7 +79,7 @@ def test_the_books_of_a_run_under_random_signals_balance(game: str, kills: int, 
 @pytest.mark.parametrize(
     ("kills", "learn"),
     [
-        pytest.param(6, False, marks=[pytest.mark.slow, pytest.mark.timeout(1200)]),  # .ci/kills runs it
+        pytest.param(6, False, marks=[pytest.mark.slow, pytest.mark.timeout(1200)]),  # .ci/long runs it
         pytest.param(200, True, marks=[pytest.mark.slow, pytest.mark.timeout(7200)]),
     ],
 )

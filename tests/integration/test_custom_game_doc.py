@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 import torch
 
 from simul.common.config.run_directory import RunDir
@@ -14,6 +15,7 @@ from simul.common.nets.io import load_policy
 from simul.common.runtime.installation import ROOT
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_a_game_and_a_network_of_ones_own_are_learned_and_loaded(tmp_path):
     blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "custom_game.md").read_text(), re.DOTALL)
     (text,) = [block for block in blocks if "GruNetwork" in block]

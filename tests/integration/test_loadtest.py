@@ -86,6 +86,7 @@ def _check_closed(cell: Cell) -> None:
     assert cell.lost_to_small_batches == pytest.approx(max(0.0, 1 - kept), abs=0.001)
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_a_running_server_with_keys_is_loaded_and_what_is_not_known_is_not_invented(tmp_path: Path) -> None:
     new_keys(tmp_path / "keys")
     with Stand(endpoint=f"tcp://127.0.0.1:{free_port()}", curve_keys=str(tmp_path / "keys"), max_batch=5) as stand:

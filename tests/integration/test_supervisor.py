@@ -216,15 +216,23 @@ def test_the_real_roles_learn_balance_their_books_resume_and_are_evaluated(tmp_p
     assert f"Resumed from checkpoint {summary['policy_version']:.0f}" in second.stdout
     resumed = read_json(RunDir(root), "summary.json")
     assert resumed["policy_version"] > summary["policy_version"]
-    third = run_cli(*arguments[:3], str(tmp_path / "fine"), *arguments[4:-1], "500", "--from", str(root))
-    assert third.returncode == 0, third.stdout + third.stderr
-    assert "the run begins with" in third.stdout
-    assert f"Begins with the weights of version {resumed['policy_version']:.0f}" in third.stdout
     played = run_cli("eval", "--checkpoint", str(root), "--episodes", "7", "--json")
     assert played.returncode == 0, played.stdout + played.stderr
     result = msgspec.json.decode(played.stdout)
     assert result["episodes"] == 7
     assert result["mean_return"] > 5
+
+
+@pytest.mark.slow  # two runs; .ci/wheel starts a run from another one, too
+def test_a_run_begins_with_the_weights_of_another(tmp_path):
+    arguments = ("up", "configs/cartpole.yaml", "--plain", "--stop-after-decisions", "500", "--run-dir")
+    first = run_cli(*arguments, str(tmp_path / "run"))
+    assert first.returncode == 0, first.stdout + first.stderr
+    version = read_json(RunDir(tmp_path / "run"), "summary.json")["policy_version"]
+    fine = run_cli(*arguments, str(tmp_path / "fine"), "--from", str(tmp_path / "run"))
+    assert fine.returncode == 0, fine.stdout + fine.stderr
+    assert "the run begins with" in fine.stdout
+    assert f"Begins with the weights of version {version:.0f}" in fine.stdout
 
 
 def test_a_stopped_server_process_is_seen_within_a_second_and_so_is_its_return(up):

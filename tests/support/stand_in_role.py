@@ -67,8 +67,8 @@ def main() -> int:
         reporter.send({}, event=f"Resumed from checkpoint {saved.read_text()} (1,234 decisions learned).")
     began = time.monotonic()
     while not stop:
-        if (root / f"ends-{role}").exists():
-            print((root / f"ends-{role}").read_text(), file=sys.stderr)
+        if (ends := root / f"ends-{role}").exists() and (words := ends.read_text()):  # written whole
+            print(words, file=sys.stderr)
             return EXIT_ENDS_RUN
         if reporter.due(time.monotonic()):
             state = "starting" if (root / f"unready-{role}").exists() else "ready"

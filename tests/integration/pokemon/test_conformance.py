@@ -50,17 +50,19 @@ def played(host_for: HostFor, battle_format: str, battles: int, seed: int, extra
     return twins
 
 
-@pytest.mark.parametrize("battle_format", [*RANDOM, *WITH_TEAMS])
+@pytest.mark.parametrize(
+    "battle_format",
+    [*RANDOM, "gen9bssregi", pytest.param("gen9ou", marks=pytest.mark.slow)],  # .ci/long runs it
+)
 def test_some_battles(host_for: HostFor, battle_format: str) -> None:
-    battles = 3 if battle_format == "gen9ou" else 6  # with teams they are long
-    twins = played(host_for, battle_format, battles, seed=1, extras=Extras(sets=battle_format in RANDOM))
+    twins = played(host_for, battle_format, 6, seed=1, extras=Extras(sets=battle_format in RANDOM))
     assert twins.compared > 250
     if battle_format == "gen9bssregi":  # Shadow Tag and Magnet Pull are in these teams
         assert twins.refused > 0
 
 
 @pytest.mark.parametrize(
-    "battle_format",  # gen9ou is above, and the whole team in two others
+    "battle_format",  # the whole team in two others
     ["gen9randombattle", pytest.param("gen9ou", marks=pytest.mark.slow), "gen9bssregi"],
 )
 def test_the_damage_of_the_whole_team(host_for: HostFor, battle_format: str) -> None:

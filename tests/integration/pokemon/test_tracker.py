@@ -151,6 +151,7 @@ def wild_battles(host, gen, numbers):
     return play(host, f"gen{gen}customgame", numbers, teams=lambda n: (wild_team(gen, (n, 0)), wild_team(gen, (n, 1))))
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_rare_events(host, tables):
     seats = [seat for gen in GENERATIONS for seat in wild_battles(host, gen, range(6 if gen == 9 else 2))]
     compared = compare_generations(tables, seats)

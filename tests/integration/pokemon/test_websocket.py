@@ -60,6 +60,7 @@ def test_self_play_to_the_end():
         assert end.reward == -table.ends[env, 1 - end.seat, episode].reward
 
 
+@pytest.mark.slow  # .ci/long runs it; a killed simulator host is the same to the source, and in test_source.py
 def test_a_killed_server_costs_its_own_battles_and_comes_back():
     source = make_source(PokemonConfig(transport="websocket", local_servers=2), envs=8)
     source.start()
