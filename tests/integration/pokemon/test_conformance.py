@@ -63,7 +63,11 @@ def test_some_battles(host_for: HostFor, battle_format: str) -> None:
 
 @pytest.mark.parametrize(
     "battle_format",  # the whole team in two others
-    ["gen9randombattle", pytest.param("gen9ou", marks=pytest.mark.slow), "gen9bssregi"],
+    [
+        pytest.param("gen9randombattle", marks=pytest.mark.slow),
+        pytest.param("gen9ou", marks=pytest.mark.slow),
+        "gen9bssregi",
+    ],
 )
 def test_the_damage_of_the_whole_team(host_for: HostFor, battle_format: str) -> None:
     assert played(host_for, battle_format, 4, seed=2, extras=Extras(TEAM_SIZE)).compared > 100

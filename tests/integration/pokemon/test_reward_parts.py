@@ -50,7 +50,8 @@ def played(encoder: str, rewards: RewardsConfig, battles: int = 8, gen: int = 9)
     return found, metrics["reward_parts"]
 
 
-@pytest.mark.parametrize("gen", [*(pytest.param(gen, marks=pytest.mark.slow) for gen in (1, 4)), 9])
+@pytest.mark.slow  # .ci/long runs that of generation 9
+@pytest.mark.parametrize("gen", [1, 4, 9])
 def test_both_encoders_pay_the_same_for_every_part(gen):
     rewards, parts = played("python", EVERY_PART, gen=gen)
     hosted, hosted_parts = played("host", EVERY_PART, gen=gen)

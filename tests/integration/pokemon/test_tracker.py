@@ -137,6 +137,7 @@ def test_names_are_read_as_poke_env_reads_them():
         assert dict(zip(texts, found[kind])) == dict(zip(texts, expected))
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_fresh_battles(host, tables):
     seats = {gen: play(host, f"gen{gen}randombattle", range(3)) for gen in GENERATIONS}
     compared = compare_generations(tables, [seat for found in seats.values() for seat in found])

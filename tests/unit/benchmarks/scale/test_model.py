@@ -53,6 +53,7 @@ def test_every_wake_of_the_circle_makes_it_longer() -> None:
     assert ONE_PIECE * 1e6 / slow.actions_per_sec - _round_us(TIMES, ONE_PIECE) == pytest.approx(8 * 50.0, rel=0.05)
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_wake_us_is_found_again() -> None:
     true = replace(TIMES, wake_us=35.0)
     windows = []

@@ -148,7 +148,7 @@ def run_dir(tmp_path):
 
 
 class Starts:
-    """A worker whose first lives end with `code` and the words `last`; the next one lives, and says that it is ready."""
+    """A worker whose first lives end with `code` and the words `last`; the next one lives, and is ready."""
 
     def __init__(self, run_dir: RunDir, code: int, lives: int, last: str = "") -> None:
         count = run_dir.root / "lives"
