@@ -58,7 +58,7 @@ bench-acceleration: setup ## the stock simulator beside the accelerated one, gen
 bench-serving: setup ## the inference server beside the bare forward: found against promised
 	$(PY) -m benchmarks serving $(ARGS)
 
-bench-before: setup ## serving beside an older tree, in alternating pairs (BEFORE=REVISION; 8 minutes)
+bench-before: setup ## this tree beside an older one, in alternating pairs (BEFORE=REVISION; 8 minutes; ARGS="--cell pokemon --seconds 30 --itself")
 	$(PY) -m benchmarks before $(BEFORE) $(ARGS)
 
 bench-cuda: setup ## the inference server on a GPU, with captured graphs and without, and the engine alone

@@ -11,7 +11,7 @@ from benchmarks.harness.processes import interruptible
 # name: its module, and whether libraries may take one thread only, in this process and in those it starts
 BENCHMARKS = {
     "serving": ("benchmarks.serving.main", True),
-    "before": ("benchmarks.serving.before", True),
+    "before": ("benchmarks.before.main", False),
     "cuda": ("benchmarks.cuda.main", True),
     "peers": ("benchmarks.peers.main", True),
     "sb3": ("benchmarks.sb3.main", False),

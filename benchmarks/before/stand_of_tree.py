@@ -1,4 +1,4 @@
-"""The stand of the tree that PYTHONPATH names, driven by lines of JSON; `before.py` starts it as a script.
+"""The stand of the tree that PYTHONPATH names, driven by lines of JSON; `subjects.py` starts it as a script.
 
 Prints `ready`; answers each line {"clients", "envs", "record", "seconds"} with a line of what was found. The tree may
 be older than this script: everything is imported from it, under the module names that it has.
