@@ -128,8 +128,13 @@ def _config_of(checkpoint: Path, overrides: Sequence[str]) -> tuple[Config, str]
     """The configuration, and the name of the file that it comes from."""
     overrides = ["cluster.servers.count=1", *overrides]
     beside = checkpoint.parent.parent / "config.yaml"
-    if beside.is_file() and beside.stat().st_size:  # empty: left by a full disk
-        return load_config(beside, overrides), str(beside)
+    try:
+        if read_regular(beside):  # empty: left by a full disk
+            return load_config(beside, overrides), str(beside)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"{beside} cannot be read: {error.strerror}. Remove it, or mend it.") from None
     try:
         meta = decode_meta(checkpoint)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):

@@ -14,6 +14,7 @@ from poke_env.data import GenData, to_id_str
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.private_files import read_regular
 from simul.env_worker.games.pokemon.encoding.host_tables import makes_a_pokemon
 from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles
 from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
@@ -74,7 +75,7 @@ def read_teams(where: str) -> list[TeamText]:
     teams = []
     for file in files:
         try:
-            parts = [part.strip() for part in _TITLE.split(file.read_text(encoding="utf-8"))]
+            parts = [part.strip() for part in _TITLE.split(read_regular(file).decode())]
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             raise ConfigError(f"pokemon.teams: {file} cannot be read: {reason}.") from None

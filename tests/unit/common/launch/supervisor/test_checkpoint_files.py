@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import msgspec
@@ -58,6 +59,13 @@ def test_the_configuration_comes_from_the_run_or_from_the_checkpoint_itself(chec
     assert config_of(checkpoints / "000000010", []).seed == 7
     with pytest.raises(ConfigError, match="does not say"):
         config_of(checkpoints.parent / "a" / "b" / "c", [])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such files there")
+def test_a_configuration_that_is_no_regular_file_is_refused_and_not_left_out(checkpoints):
+    os.mkfifo(checkpoints.parent / "config.yaml")
+    with pytest.raises(ConfigError, match=r"config.yaml cannot be read: not a regular file"):
+        config_of(checkpoints / "000000010", [])
 
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)

@@ -1,5 +1,6 @@
 """Team files, and what is said of formats and teams that cannot be played."""
 
+import os
 import random
 from collections import Counter, defaultdict
 
@@ -44,6 +45,10 @@ def test_what_cannot_be_read_is_said(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="not UTF-8"):
         read_teams(str(tmp_path))
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "fifo")
+        with pytest.raises(ConfigError, match="not a regular file"):
+            read_teams(str(tmp_path / "fifo"))
 
 
 def test_an_unknown_format_names_the_nearest():
