@@ -22,6 +22,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.lifecycle import (
     EXIT_ENDS_RUN,
     EXIT_RANK_LOST,
+    SAVE_PATIENCE_SEC,
     Reporter,
     RoleArguments,
     StopFlag,
@@ -62,7 +63,7 @@ def main() -> int:
     arguments, meeting = parse_learner_arguments()
     log = set_up(f"simul-learner-{arguments.index}")
     ensure_temporary_folder()
-    stop = StopFlag(arguments.parent).install()
+    stop = StopFlag(arguments.parent, orphan_sec=SAVE_PATIENCE_SEC).install()
     reporter = Reporter(arguments, "learner")
     reporter.send({}, state="starting")
     try:

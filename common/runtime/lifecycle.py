@@ -19,11 +19,12 @@ from simul.common.config.run_directory import RunDir
 from simul.common.protocol.codec import encode
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.messages import Report
-from simul.common.runtime.parent_watch import PARENT_EVERY_SEC, wait_for_end_of
+from simul.common.runtime.parent_watch import wait_for_end_of
 from simul.common.transport import PushSocket
 
 REPORT_EVERY_SEC = 0.5
-STUCK_SEC = 5.0  # after the parent's death: how long an uninterruptible call may last before the process exits
+STUCK_SEC = 5.0  # after the parent's death: how long an uninterruptible call of the start-up may last
+ORPHAN_SEC = 15.0  # after the parent's death: how long a role that saves nothing may take to end by itself
 # The supervisor's request to stop. A signal of its own, because a second SIGTERM means exit at once, and a service
 # manager may already have sent one SIGTERM to every process.
 STOP_SIGNAL = getattr(signal, "SIGUSR1", signal.SIGTERM)
@@ -98,15 +99,17 @@ class StopFlag:
         signalled: SIGINT or SIGTERM arrived, which the supervisor never sends to a role.
     """
 
-    def __init__(self, parent: int = 0) -> None:
+    def __init__(self, parent: int = 0, orphan_sec: float = ORPHAN_SEC) -> None:
+        """`parent`: 0: it is not watched. `orphan_sec`: see `watch_parent`."""
         self._parent = parent
+        self._orphan_sec = orphan_sec
         self._set = False
         self.signalled = False
         self._interrupts = False
-        self._next_check = 0.0
 
     def install(self) -> StopFlag:
-        """Install the signal handlers; they only set the flag."""
+        """Install the signal handlers, which only set the flag, and watch the parent."""
+        self.watch_parent()
         for number in (signal.SIGINT, signal.SIGTERM, STOP_SIGNAL):
             signal.signal(number, self._on_signal)
         return self
@@ -115,15 +118,20 @@ class StopFlag:
         """Request a stop from inside the process."""
         self._set = True
 
+    def watch_parent(self) -> None:
+        """From now on the parent's death sets the flag.
+
+        A thread exits the process `orphan_sec` later, as its main thread may wait in a call of the game for ever.
+        """
+        if self._parent:
+            threading.Thread(target=self._follow_parent, name="simul-parent", daemon=True).start()
+
     @contextmanager
     def interrupting(self) -> Iterator[None]:
         """Within the block, a stop raises Stopped in the main thread, also while it waits. For a role's start-up.
 
-        A thread watches the parent and exits the process where the main thread does not return from its wait.
+        After the parent's death the process exits where the main thread does not return from its wait.
         """
-        over = threading.Event()
-        if self._parent:
-            threading.Thread(target=self._watch_parent, args=(over,), name="simul-parent", daemon=True).start()
         try:
             self._interrupts = True
             if self._set:
@@ -131,22 +139,20 @@ class StopFlag:
             yield
         finally:
             self._interrupts = False
-            over.set()
 
-    def _watch_parent(self, over: threading.Event) -> None:
-        if not wait_for_end_of(self._parent, over):
-            return
-        if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(threading.main_thread().ident or 0, STOP_SIGNAL)
-        if not over.wait(STUCK_SEC):
-            os._exit(1)
+    def _follow_parent(self) -> None:
+        """The thread."""
+        wait_for_end_of(self._parent)
+        self._set = True
+        if self._interrupts:
+            if hasattr(signal, "pthread_kill"):
+                signal.pthread_kill(threading.main_thread().ident or 0, STOP_SIGNAL)
+            time.sleep(STUCK_SEC)
+        if not self._interrupts:
+            time.sleep(self._orphan_sec)
+        os._exit(1)
 
     def __bool__(self) -> bool:
-        now = time.monotonic()
-        if self._parent and now >= self._next_check:
-            self._next_check = now + PARENT_EVERY_SEC
-            if os.getppid() != self._parent:
-                self._set = True
         return self._set
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 PARENT_EVERY_SEC = 0.5
 
 
-def wait_for_end_of(parent: int, over: threading.Event) -> bool:
-    """Wait until the process `parent`, which started this one, is gone; False: `over` was set before."""
+def wait_for_end_of(parent: int) -> None:
+    """Wait until the process `parent`, which started this one, is gone."""
     while os.getppid() == parent:
-        if over.wait(PARENT_EVERY_SEC):
-            return False
-    return True
+        time.sleep(PARENT_EVERY_SEC)
 
 
 def end_with(parent: int) -> None:
@@ -23,7 +22,7 @@ def end_with(parent: int) -> None:
     """
 
     def watch() -> None:
-        wait_for_end_of(parent, threading.Event())
+        wait_for_end_of(parent)
         os._exit(1)
 
     if parent:

@@ -57,6 +57,7 @@ def main() -> int:
         for number in (signal.SIGTERM, STOP_SIGNAL):
             signal.signal(number, signal.SIG_IGN)
         stop = StopFlag(arguments.parent)
+        stop.watch_parent()
     if (root / f"stop-{role}-{arguments.index}").exists():
         os.kill(os.getpid(), signal.SIGSTOP)
     host = None

@@ -81,3 +81,22 @@ def test_what_a_role_waits_for_at_its_start_is_interrupted(killed) -> None:
         else:
             process.send_signal(STOP_SIGNAL)
         assert process.stdout.readline() == "stopped True\n"
+
+
+HANGING = """
+import os, time
+from simul.common.runtime.lifecycle import StopFlag
+stop = StopFlag(parent=os.getppid(), orphan_sec=0.2).install()
+print("working", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such parents there")
+def test_a_role_whose_game_does_not_return_ends_soon_after_its_parent() -> None:
+    program = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HANGING!r}])"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "working\n"
+        process.kill()
+        assert process.stdout.read() == "", "its end closes the pipe"
