@@ -51,7 +51,7 @@ def main() -> int:
             server.close()
         reporter.close()
     except (ConfigError, CheckpointError) as error:
-        sys.stderr.write(printable(f"{error}\n", LINES))
+        log.error("%s", printable(str(error), LINES))  # after the traceback of a network, as the last words
         return 2
     except SimulError as error:
         log.error("%s", error)

@@ -249,9 +249,15 @@ class WeightUpdates:
             return ""
         except WeightsError as error:
             reason = str(error)
+        except ConfigError as error:
+            reason = self._defect = str(error)
         except Exception as error:  # noqa: BLE001 - a user's own network may raise anything while it is built
             self._log.exception("what serves %s could not be built", weights.policy)
-            reason = self._defect = f"{type(error).__name__}: {error}"
+            reason = f"{type(error).__name__}: {error}"
+            self._defect = (
+                f"The network cannot be served here: {reason}. The log of the inference server says where; where the "
+                "type of numbers is at fault, set server.precision=float32."
+            )
         else:
             self._statistics.swaps += 1
             self._statistics.weights_in_memory += bool(weights.path)
@@ -273,10 +279,7 @@ class WeightUpdates:
         while not self._policies.ready and not stop:
             self.poll(time.monotonic())
             if self._defect and not self._policies.ready:
-                raise ConfigError(
-                    f"The network cannot be served here: {self._defect}. The log of the inference server says where; "
-                    "where the type of numbers is at fault, set server.precision=float32."
-                )
+                raise ConfigError(self._defect)
             if not self._policies.ready and time.monotonic() > patience:
                 patience = float("inf")
                 for note in self._policies.install_newest(checkpoints):

@@ -172,6 +172,24 @@ def test_a_network_that_raises_ends_the_start_with_its_sentence(tmp_path):
     assert len(link.refusals) == 1
 
 
+class Refusing(MlpLstm):
+    """A user's network that is not built everywhere."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise ValueError("not in this process")
+
+
+def test_a_network_that_refuses_to_be_built_ends_the_start_with_one_sentence(tmp_path, caplog):
+    network = NetworkConfig(name=f"{__name__}:Refusing")
+    table = PolicyTable(SPEC, EngineFactory(SPEC, network, _engine, (1, 2), _trust(network)))
+    data = weights_to_bytes(build_network(NetworkConfig(name="mlp_lstm"), SPEC, trust=EVERYTHING))
+    link = OneOffer(Weights(policy="learner", policy_version=0, fingerprint=fingerprint(data)), data)
+    updates = weight_updates.WeightUpdates(link, table, Statistics(), logging.getLogger())
+    with pytest.raises(ConfigError, match=r"^The network .*Refusing cannot be built .*not in this process\.$"):
+        updates.wait_for_first(tmp_path, stop=[])
+    assert "Traceback" not in caplog.text
+
+
 def test_the_network_of_a_stranger_is_loaded_only_where_the_user_trusts_it(tmp_path):
     """`simul policies load`, of a checkpoint that names a class which neither the run nor a signature trusts."""
     table, folder = _table(), tmp_path / "theirs" / "checkpoints" / "000000001"
