@@ -222,8 +222,10 @@ class TurnGameSource:
             matchup = self._draw.draw((env + episode) % self.spec.seats, rng)
         game_seed, chance = rng.getrandbits(31), random.Random(rng.getrandbits(64))
         draws = [rng.getrandbits(64) for _ in matchup.seats]
+        # In mirrored games each contestant keeps its draws: equal players who draw would play equal games.
+        first = matchup.learner_seat if seed is not None else 0
         seats = [
-            self._seat(env, seat, episode, contestant, matchup, draws[seat])
+            self._seat(env, seat, episode, contestant, matchup, draws[seat - first])
             for seat, contestant in enumerate(matchup.seats)
         ]
         game = self._games[env]

@@ -332,6 +332,13 @@ def test_mirrored_games_share_their_cards_and_the_first_takes_every_seat():
     assert 0 <= standings["0/first"]["figure.card"] <= CARDS
 
 
+def test_equal_players_that_draw_do_not_play_equal_games_where_they_are_mirrored():
+    pairing = Pairing(Contestant("a", bot="random"), Contestant("b", bot="random"), 40, seats=2)
+    hosted = source(lambda: HighCard(seats=2), envs=4, episodes=40, pairings=[pairing], mirror_seed=5)
+    play(hosted, any_legal(1))
+    assert hosted.metrics()["mirrored"]["0"]["2"] > 0, "with the draws of its seat each wins one of two"
+
+
 def test_after_drain_no_game_begins_and_closing_counts_what_ran():
     hosted = source(envs=3)
     rows = hosted.poll()
