@@ -103,8 +103,9 @@ def counted(files: Sequence[str], record: Path) -> list[Run]:
 
 @contextmanager
 def endless_loops(count: int) -> Iterator[None]:
-    """So many processes that take all the processor time they get, for the time of the block."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    """So many processes that take all the processor time they get, for the time of the block or of this process."""
+    program = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
+    loops = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(count)]
     try:
         yield
     finally:
