@@ -86,7 +86,7 @@ def evaluate(
             arguments = _arguments(pairings, workers, each) if pairings else _shares(episodes, workers, each)
             wanted = sum(pairing.battles for pairing in pairings) if pairings else episodes
             figures = runner.run(served, arguments, wanted)
-            result = build_result(figures, contestants, pairings, wanted, served, runner.versions)
+            result = build_result(figures, contestants, pairings, wanted, served, runner.versions, spec.name)
             _print(result, as_json=as_json)
             return 0 if result["episodes"] == wanted else 1
     finally:
@@ -235,6 +235,7 @@ def _print(result: Mapping[str, Any], *, as_json: bool) -> None:
         print_text(result_text(result))
     else:
         console = SafeConsole(width=None if sys.stdout.isatty() else WIDEST)
+        print_text(f"game {result['game']}")
         console.print(matrix_table(result))
         console.print(standings_table(result))
 

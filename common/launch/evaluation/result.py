@@ -24,7 +24,7 @@ OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first conte
 
 def build_result(
     figures: Metrics, contestants: Sequence[Contestant], pairings: Sequence[Pairing], wanted: int,
-    served: Mapping[str, Path], versions: Mapping[str, float | None],
+    served: Mapping[str, Path], versions: Mapping[str, float | None], game: str,
 ) -> dict[str, Any]:  # fmt: skip
     """The result in the one shape of `simul eval --json`; what does not apply is None or [].
 
@@ -34,13 +34,14 @@ def build_result(
     Args:
         pairings: none in games without opponents.
         served, versions: checkpoint and policy_version by policy name.
+        game: name of its spec.
     """
     described = [_described(contestant, served, versions) for contestant in contestants]
     pairs = [_pair(figures, index, pairing) for index, pairing in enumerate(pairings)]
     finished = sum(pair["battles"] for pair in pairs) if pairs else int(number(figures, "episodes", "finished") or 0)
     own = [pair for pair in pairs if pair["first"] == described[0]["label"]]
     return {
-        "checkpoint": described[0]["checkpoint"], "policy_version": described[0]["policy_version"],
+        "game": game, "checkpoint": described[0]["checkpoint"], "policy_version": described[0]["policy_version"],
         "wanted": wanted, "episodes": finished, "aborted": counts(figures, "episodes", "aborted"),
         **_returns({} if pairs else figures), **_outcomes_of(own),
         "truncated": sum(pair["truncated"] for pair in own) if own else number(figures, "episodes", "truncated") or 0,
@@ -96,14 +97,13 @@ def count_outcomes(figures: Metrics, index: int, pairing: Pairing) -> dict[str, 
     }
     both = {name: sum(tally[name] for tally in by_seat.values()) for name in OUTCOMES}
     battles = sum(both.values())
-    mirrored, standings = counts(figures, "mirrored", str(index)), pair_standings(figures, index)
-    groups = (
-        {"pairs": count_pairs(mirrored)} if pairing.seats == 2 else {"groups": count_groups(mirrored, pairing.seats)}
-    )
+    mirrored, pairs = counts(figures, "mirrored", str(index)), pairing.seats == 2
     return {
         **both, "win_rate": both["wins"] / battles if battles else None, "wilson_95": wilson(both["wins"], battles),
-        **by_seat, "mirrored": pairing.mirrored, **(groups if pairing.mirrored else {}),
-        **({"standings": standings} if standings else {}),
+        **by_seat, "mirrored": pairing.mirrored,
+        "pairs": count_pairs(mirrored) if pairing.mirrored and pairs else None,
+        "groups": count_groups(mirrored, pairing.seats) if pairing.mirrored and not pairs else None,
+        "standings": pair_standings(figures, index),
     }  # fmt: skip
 
 
@@ -216,7 +216,7 @@ def result_text(result: Mapping[str, Any]) -> str:
 
 
 def _standings_text(pair: Mapping[str, Any]) -> str:
-    own = pair.get("standings", {}).get("first")
+    own = pair["standings"].get("first")
     lines = [standing_text(own), seats_text(pair)] if own else []
     return "".join(f"\n{line}" for line in lines if line)
 

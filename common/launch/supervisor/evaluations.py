@@ -188,7 +188,7 @@ def _result(printed: Any, config: Config, checkpoint: Path, seconds: float) -> d
         "win_rate_low": {name: pair["wilson_95"][0] for name, pair in pairs.items()},
         "win_rate_high": {name: pair["wilson_95"][1] for name, pair in pairs.items()},
         "mean_score": {
-            name: pair["standings"]["first"]["mean_score"] for name, pair in pairs.items() if "standings" in pair
+            name: pair["standings"]["first"]["mean_score"] for name, pair in pairs.items() if pair.get("standings")
         },
     }  # fmt: skip
 

@@ -35,7 +35,7 @@ FIGURES = {
 def matrix():
     served = {"learner": Path("/x/a/checkpoints/000000001"), "eval/1": Path("/x/b/checkpoints/000000002")}
     pairings = round_robin([A, B, BOT], 10)
-    return build_result(FIGURES, [A, B, BOT], pairings, 30, served, {"learner": 1.0, "eval/1": 2})
+    return build_result(FIGURES, [A, B, BOT], pairings, 30, served, {"learner": 1.0, "eval/1": 2}, "game")
 
 
 def test_both_seats_are_added_and_told_apart(matrix):
@@ -75,7 +75,7 @@ def test_the_table_of_standings_shows_figures_with_intervals():
             "figure.foul": 0.1, "figure_square.foul": 0.26}  # fmt: skip
     figures = {**FIGURES, "standings": {"0/first": sums, "0/second": {**sums, "figure_square.foul": 0.01}}}
     served = {"learner": Path("/x"), "eval/1": Path("/y")}
-    matrix = build_result(figures, [A, B], round_robin([A, B], 10), 10, served, {})
+    matrix = build_result(figures, [A, B], round_robin([A, B], 10), 10, served, {}, "game")
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(standings_table(matrix))
     text = console.export_text()

@@ -8,6 +8,7 @@ import pytest
 
 from simul.common.config.matchups import Contestant, Pairing, round_robin
 from simul.common.launch.evaluation.result import (
+    OUTCOMES,
     build_result,
     count_pairs,
     result_text,
@@ -21,7 +22,7 @@ AGAINST_RANDOM = Pairing(A, RANDOM, 10)
 
 def result_of(figures, pairings=(), wanted=10, version=3, contestants=None):
     contestants = contestants or ([A, RANDOM] if pairings else [A])
-    return build_result(figures, contestants, pairings, wanted, {"learner": Path("/x")}, {"learner": version})
+    return build_result(figures, contestants, pairings, wanted, {"learner": Path("/x")}, {"learner": version}, "game")
 
 
 def test_wilson_against_published_values():
@@ -105,7 +106,7 @@ def test_without_mirrored_battles_nothing_is_said_of_pairs():
     result = result_of(figures, [pairing], 2)
     (pair,) = result["pairs"]
     assert not pair["mirrored"]
-    assert "pairs" not in pair
+    assert pair["pairs"] is None
     assert "both sides" not in result_text(result)
 
 
@@ -121,7 +122,7 @@ def test_games_of_three_are_counted_by_group_and_described_by_score():
     result = result_of(figures, [pairing], 6)
     (pair,) = result["pairs"]
     assert [pair[f"as_p{seat}"]["wins"] for seat in (1, 2, 3)] == [2, 1, 0]
-    assert "pairs" not in pair
+    assert pair["pairs"] is None
     groups = pair["groups"]
     assert (groups["complete"], groups["won"], groups["win_rate"]) == (2, {"0": 0, "1": 1, "2": 1, "3": 0}, 0.5)
     assert groups["normal_95"] == pytest.approx((0.5 - 1.96 / 6, 0.5 + 1.96 / 6), abs=1e-4)
@@ -144,14 +145,21 @@ def test_the_shape_is_the_same_for_no_opponent_one_and_many():
     other, twice = Contestant("b@2", policy="eval/1"), Contestant("random#2", bot="random")
     served = {"learner": Path("/x"), "eval/1": Path("/y")}
     shapes = {
-        frozenset(build_result({}, contestants, round_robin(contestants, 4), 4, served, {}))
+        frozenset(build_result({}, contestants, round_robin(contestants, 4), 4, served, {}, "game"))
         for contestants in ([A], [A, RANDOM], [A, other, RANDOM], [RANDOM, twice])
     }
     assert len(shapes) == 1
+    shaped = [(mirrored, seats) for mirrored in (True, False) for seats in (2, 3)]
+    tables = [round_robin([A, RANDOM], 6, mirrored=mirrored, seats=seats) for mirrored, seats in shaped]
+    pairs = [build_result({}, [A, RANDOM], each, 6, served, {}, "game")["pairs"][0] for each in tables]
+    assert {frozenset(key for key in pair if not key.startswith("as_p")) for pair in pairs} == {
+        frozenset(("first", "second", "wanted", "battles", *OUTCOMES, "win_rate", "wilson_95", "mirrored", "pairs",
+                   "groups", "standings"))
+    }  # fmt: skip
     alone = result_of({"episodes": {"finished": 4}})
     assert (alone["pairs"], alone["ratings"], alone["standings"], alone["win_rate"]) == ([], [], [], None)
     figures = {"results": {"0/p1": {"wins": 2}, "1/p1": {"wins": 1, "losses": 1}, "2/p1": {"losses": 2}}}
     contestants = [A, other, RANDOM]
-    many = build_result(figures, contestants, round_robin(contestants, 2), 6, served, {"learner": 1})
+    many = build_result(figures, contestants, round_robin(contestants, 2), 6, served, {"learner": 1}, "game")
     assert (many["wins"], many["losses"], many["win_rate"], many["wilson_95"]) == (3, 1, 0.75, wilson(3, 4))
     assert (many["policy_version"], many["episodes"], many["mean_return"]) == (1, 6, None)
