@@ -30,6 +30,13 @@ class GamesConfig(RunConfig, frozen=True):
         section: GameSection = getattr(self, self.game) if self.game in GAMES else GameSection()
         return section
 
+    @property
+    def game_title(self) -> str:
+        """The game as it is named on a command line: `openspiel:tic_tac_toe`, `gymnasium:CartPole-v1`, `ofc`."""
+        section = self.game_section
+        variant = section.description.variant
+        return f"{self.game}:{getattr(section, variant)}" if variant else self.game
+
 
 def game_called(name: str) -> Game:
     """The description of the game that `game: name` selects; a game of one's own has a default one."""

@@ -76,13 +76,8 @@ def find_origin(
 
 def check_same_game(config: Config, game: str, checkpoint: Path) -> None:
     """Raises ConfigError where the checkpoint is of another game."""
-    if (wanted := _name(load_game(game))) != (own := _name(config)) and game != config.game:
+    if (wanted := load_game(game).game_title) != (own := config.game_title) and game != config.game:
         raise ConfigError(f"The checkpoint {checkpoint} plays {own}, not {wanted}. Leave --game out.")
-
-
-def _name(config: Config) -> str:
-    variant = game_called(config.game).variant
-    return f"{config.game}:{getattr(config.game_section, variant)}" if variant else config.game
 
 
 def refuse_options(options: argparse.Namespace, names: Mapping[str, str], whose: str, origin: Origin) -> None:

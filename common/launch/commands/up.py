@@ -40,7 +40,10 @@ def add_up(up: argparse.ArgumentParser) -> None:
         help="a new run begins with these weights: a checkpoint, or a run directory (its newest whole one)",
     )  # fmt: skip
     up.add_argument(
-        "--stop-after-decisions", type=whole_number, metavar="N", help="stop cleanly after N answered decisions"
+        "--stop-after-decisions",
+        type=whole_number,
+        metavar="N",
+        help="stop cleanly after N answered decisions of this start",
     )
     up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
     add_trust(up)

@@ -200,6 +200,8 @@ def _config_of_bots(name: str, bots: Sequence[str], overrides: Sequence[str]) ->
     """
     with_bots = {name: game for name, game in GAMES.items() if game.pairings and game.scripted}
     config = load_game(name, overrides) if name else None  # first: a misspelt name is the fault to tell
+    if config is not None and config.game_section.seats() == 1:
+        raise ConfigError(f"The game {config.game_title} has one seat and no opponents; name one --checkpoint.")
     if len(bots) < 2:
         raise ConfigError(f"Name a --checkpoint. Bots play without one, two of them or more: {_bots_of(with_bots)}.")
     if config is not None:
@@ -220,8 +222,9 @@ def _check_game(config: Config, checkpoints: int, bots: Sequence[str], named: st
     if checkpoints and named not in ("", config.game, game.configuration):
         raise ConfigError(f"The checkpoint is of the game {config.game}, not {named}. Leave {named} out.")
     if not game.pairings and (bots or checkpoints > 1):
-        name = getattr(config.game_section, game.variant) if game.variant else config.game
-        raise ConfigError(f"The game {name} has no opponents; leave --opponent out, and name one --checkpoint.")
+        raise ConfigError(
+            f"The game {config.game_title} has no opponents; leave --opponent out, and name one --checkpoint."
+        )
     if game.pairings and game.seats and checkpoints == 1 and not bots:
         raise ConfigError(f"Name an opponent, or a second --checkpoint: --opponent {', '.join(game.scripted)}.")
     for bot in bots:

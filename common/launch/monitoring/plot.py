@@ -141,6 +141,11 @@ def read_curves(folder: Path) -> Curves:
     """The curves of a run directory. Raises ConfigError where it has none."""
     path = folder / CSV_NAME
     columns = read_header(path)
+    if not columns and path.exists() and not (path.is_file() and not path.stat().st_size):
+        raise ConfigError(
+            f"{path} is no table of curves: expected a file whose first line begins with {', '.join(BASE_COLUMNS)}. "
+            "Name another run, or remove the file."
+        )
     if not columns:
         older = " An older version of Simul made it, which wrote learner.csv." * (folder / "learner.csv").exists()
         raise ConfigError(
@@ -307,8 +312,10 @@ def _draw(axes: Axes, figure: str, lines: Sequence[Line], x_label: str, band: st
         marks = {"marker": "o", "markersize": 3.0} if line.x.size < 40 else {}
         colour = f"C{number if line.colour < 0 else line.colour}"
         axes.plot(line.x, line.mean, STYLES[line.style], label=label, linewidth=1.2, color=colour, **marks)  # type: ignore[arg-type]
-        if line.banded:
+        if line.banded and line.x.size > 1:
             axes.fill_between(line.x, line.low, line.high, alpha=0.2, color=colour, linewidth=0)
+        elif line.banded:  # a band of one point has no width
+            axes.vlines(line.x, line.low, line.high, alpha=0.4, color=colour, linewidth=3)
     bands = f" (bands: {INTERVAL}s)" if not several and any(line.banded for line in lines) else ""
     axes.set_title(f"{TITLES.get(figure, figure)}{bands}", fontsize=10)
     axes.set_xlabel(x_label)

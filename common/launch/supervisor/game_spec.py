@@ -52,12 +52,12 @@ def ask_for_spec(
         RunDir(folder).write_config(config)
         ends = []
         for _ in range(MOST_FAILED_STARTS):  # as a worker that ends without a word is started again
-            answer = _ask(folder, command, stopped, say, config.game)
+            answer = _ask(folder, command, stopped, say, config.game_title)
             if isinstance(answer, GameSpec):
                 return answer
             ends.append(exit_reason(answer))
     raise RoleDied(
-        f"The game {config.game} could not be loaded: its process ended {len(ends)} times without an exception "
+        f"The game {config.game_title} could not be loaded: its process ended {len(ends)} times without an exception "
         f"({', '.join(dict.fromkeys(ends))}), from outside or by the game itself (os._exit, or a crash in a native "
         "library).",
         1,
