@@ -115,7 +115,7 @@ def _version() -> str:
 def _loadtest(options: argparse.Namespace) -> int:
     from simul.common.launch.processes.role_process import run_in_foreground
 
-    return run_in_foreground("simul.inference_server.loadtest", options.rest)
+    return run_in_foreground("simul.inference_server.loadtest", [f"--parent={os.getpid()}", *options.rest])
 
 
 def _setup_pokemon(options: argparse.Namespace) -> int:

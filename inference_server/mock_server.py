@@ -7,7 +7,6 @@ missing: an action is a uniform draw from the legal ones. `MockServer` is pure; 
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
 import sys
 from collections.abc import Sequence
@@ -22,7 +21,6 @@ from numpy.typing import NDArray
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.diagnostics.error_hints import explain_error
 from simul.common.launch.diagnostics.frame_dump import describe_frames
-from simul.common.launch.processes.signals import Signals
 from simul.common.protocol.codec import Codec, Frame, Tensors, encode
 from simul.common.protocol.errors import (
     ERR_HELLO,
@@ -50,6 +48,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.protocol.sample_checks import unpack_samples
 from simul.common.protocol.specs import ASKED, GameSpec
+from simul.common.runtime.lifecycle import StopFlag
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import Poller, RouterSocket
 from simul.inference_server.batching.batcher import Chunk
@@ -240,8 +239,8 @@ def _accepted_line(reply: Message) -> str:
 CARTPOLE = GameSpec("mock", observation_size=4, num_actions=2)
 
 
-def listen(endpoint: str, run_dir: str | None, *, spec: str | None) -> int:
-    """Print every message, frame by frame, until Ctrl-C.
+def listen(endpoint: str, run_dir: str | None, *, spec: str | None, parent: int = 0) -> int:
+    """Print every message, frame by frame, until a signal or the end of the process `parent`.
 
     Args:
         run_dir: the run whose game it offers; None: a game of CartPole's size.
@@ -249,26 +248,21 @@ def listen(endpoint: str, run_dir: str | None, *, spec: str | None) -> int:
     """
     game = _spec_of(run_dir) if run_dir else CARTPOLE
     fingerprint = spec or (game.fingerprint() if run_dir else "")
-    signals = Signals()
+    stop = StopFlag(parent).install()
     with RouterSocket(endpoint) as socket:
         print_text(
             f"listening at {endpoint} as a server of {game.name}: observation {game.observation_dtype}"
             f"[{game.observation_size}], {game.num_actions} actions, spec {fingerprint or '(any)'}. Ctrl-C ends it."
         )
-        signals.install()
-        try:
-            _serve(socket, game, fingerprint, signals)
-        finally:
-            signals.restore()
+        _serve(socket, game, fingerprint, stop)
     return 0
 
 
-def _serve(socket: RouterSocket, game: GameSpec, fingerprint: str, signals: Signals) -> None:
+def _serve(socket: RouterSocket, game: GameSpec, fingerprint: str, stop: StopFlag) -> None:
     clients: dict[bytes, MockServer] = {}
     poller = Poller([socket])
     number = 0
-    parent = os.getppid()
-    while not signals.stop and os.getppid() == parent:
+    while not stop:
         while (received := socket.receive()) is not None:
             peer, frames = received
             number += 1
@@ -294,9 +288,10 @@ def main() -> int:
     parser.add_argument("endpoint")
     parser.add_argument("--run-dir")
     parser.add_argument("--spec")
+    parser.add_argument("--parent", type=int, default=0, help="end when this process is gone (0: do not watch)")
     options = parser.parse_args()
     try:
-        return listen(options.endpoint, options.run_dir, spec=options.spec)
+        return listen(options.endpoint, options.run_dir, spec=options.spec, parent=options.parent)
     except SimulError as error:
         sys.stderr.write(printable(f"simul: {error}\n", LINES))
         return 2 if isinstance(error, ConfigError) else 1

@@ -13,6 +13,7 @@ from pathlib import Path
 ASIDE = ".writing-"  # prefix of unfinished folders
 BEST = "best"  # checkpoints/best
 RESULT_FILE = "evaluation.json"  # in checkpoints/best
+NOT_FOR_OTHERS_TO_WRITE = 0o755
 
 
 @contextmanager
@@ -29,6 +30,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         yield aside
         for file in aside.iterdir():
             _sync(file)
+        aside.chmod(path.parent.stat().st_mode & NOT_FOR_OTHERS_TO_WRITE)  # read by whoever reads the folder it is in
         _sync(aside)
         if path.exists():
             shutil.rmtree(path)

@@ -265,15 +265,16 @@ def _read(path: Path, problems: Problems) -> Tree:
         raise ConfigError(
             f"The configuration {path} cannot be read: {reason}{hint} Shipped by name: {', '.join(shipped)}."
         ) from None
-    loader = _Loader(text, inspect.type_info(Config))
     try:
-        tree = loader.get_single_data()
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a number of too many digits
+        loader = _Loader(text, inspect.type_info(Config))
+        try:
+            tree = loader.get_single_data()
+        finally:
+            loader.dispose()
+    except (yaml.YAMLError, ValueError, TypeError) as error:  # too many digits in a number; a list as a key
         raise ConfigError(f"The configuration {path} is not YAML: {_one_line(error)}.") from None
     except RecursionError:
         raise ConfigError(f"The configuration {path} is {TOO_DEEP}.") from None
-    finally:
-        loader.dispose()
     if _deeper_than(MAX_LEVELS, tree):
         raise ConfigError(f"The configuration {path} is {TOO_DEEP}.")
     problems.update((f"line {line}", sentence) for line, sentence in loader.faults.items())

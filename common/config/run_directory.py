@@ -23,6 +23,8 @@ from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, 
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.private_files import (
+    OTHERS,
+    OTHERS_WRITE,
     check_private_folder,
     is_private_folder,
     make_private_folder,
@@ -94,10 +96,9 @@ class RunDir:
         try:
             for folder in (self.root, self.checkpoints, self.logs):
                 folder.mkdir(mode=mode, parents=True, exist_ok=True)
-                if access == "group":
-                    folder.chmod(stat.S_IMODE(folder.stat().st_mode) | mode)
+                self._keep_from_others(folder, mode if access == "group" else 0)
             self._make_sockets()
-            if not (self.root / "token").exists():
+            if not self._has_private_token():
                 self._make_token()
         except OSError as error:
             raise ConfigError(
@@ -105,16 +106,37 @@ class RunDir:
                 "Choose another one with --run-dir, or fix its permissions."
             ) from None
 
+    @staticmethod
+    def _keep_from_others(folder: Path, also: int) -> None:
+        """Nobody else may write there; `also`: permissions to add. Raises ConfigError for a folder of another user."""
+        found = folder.stat()
+        if sys.platform != "win32" and found.st_uid != os.geteuid():
+            raise ConfigError(
+                f"{folder} belongs to another user, who could read the token and change what is run. Choose another "
+                "--run-dir."
+            )
+        mode = stat.S_IMODE(found.st_mode)
+        if (wanted := (mode | also) & ~OTHERS_WRITE) != mode:
+            folder.chmod(wanted)
+
+    def _has_private_token(self) -> bool:
+        """Whether there is a token that no other user made or may read."""
+        try:
+            found = (self.root / "token").lstat()
+        except FileNotFoundError:
+            return False
+        own = sys.platform == "win32" or (found.st_uid == os.geteuid() and not found.st_mode & OTHERS)
+        return stat.S_ISREG(found.st_mode) and own
+
     def _check_kinds(self) -> None:
-        """Raises ConfigError for a folder at the path of a file, or a file at the path of a folder."""
+        """Raises ConfigError for a folder, device or FIFO at the path of a file, or a file at the path of a folder."""
         for folder in (self.root, self.checkpoints, self.logs, self.root / SOCKETS):
             if os.path.exists(folder) and not os.path.isdir(folder):
                 raise ConfigError(f"{folder} is a file; expected a folder. Move it away, or choose another --run-dir.")
-        for name in FILES:
-            if os.path.isdir(self.root / name):
-                raise ConfigError(
-                    f"{self.root / name} is a folder; expected a file. Move it away, or choose another --run-dir."
-                )
+        for file in (*(self.root / name for name in FILES), *self.logs.glob("*.log")):
+            if os.path.exists(file) and not os.path.isfile(file):
+                what = "a folder" if os.path.isdir(file) else "not a regular file"
+                raise ConfigError(f"{file} is {what}; expected a file. Move it away, or choose another --run-dir.")
 
     def remove(self) -> None:
         """Remove the directory; what cannot be removed stays."""

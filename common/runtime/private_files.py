@@ -11,6 +11,7 @@ from pathlib import Path
 from simul.common.protocol.errors import ConfigError
 
 OTHERS = 0o077  # permissions of group and everybody
+OTHERS_WRITE = 0o022
 MOST_BYTES = 64 * 2**20  # of a file without weights or samples, unless its reader knows less
 
 
@@ -36,6 +37,19 @@ def open_regular(path: Path, *, own: bool = False) -> int:
     if fault[0]:
         os.close(descriptor)
         raise OSError(*fault, str(path))
+    return descriptor
+
+
+def open_to_append(path: Path) -> int:
+    """A descriptor to append to a regular file, made where there is none; never waits, and follows no link.
+
+    Raises OSError.
+    """
+    unix = 0 if sys.platform == "win32" else os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | unix, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     return descriptor
 
 

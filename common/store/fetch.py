@@ -20,6 +20,7 @@ from simul.common.config.checkpoint_meta import (
 )
 from simul.common.config.run_directory import RunDir
 from simul.common.protocol.errors import CheckpointError, StoreError
+from simul.common.runtime.private_files import read_regular
 from simul.common.store.claim import claim_store
 from simul.common.store.layout import ORIGIN_FILE, Entry, digest, folder_of, whole
 from simul.common.store.remote import Store
@@ -186,7 +187,7 @@ def _fetch_best(store: Store, run_dir: RunDir, say: Say) -> None:
     for entry in whole(store.entries(), "best"):
         target = run_dir.checkpoints / f"fetched-{entry.local_name}"
         if _try(store, entry, target, say):
-            replace_best(target, (target / RESULT_FILE).read_bytes())
+            replace_best(target, read_regular(target / RESULT_FILE))
             return
 
 

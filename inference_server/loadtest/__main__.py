@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 
 from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
+from simul.common.runtime.lifecycle import StopFlag, Stopped
 from simul.common.runtime.terminal_text import LINES, printable
 from simul.inference_server.loadtest.options import make_output_folder, parse
 
 
 def main() -> int:
     """Exit code 0: measured; 1: failed; 2: the arguments or the environment must change, a sentence says how."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up, as after Ctrl-C
     try:
         options = parse(None)
-        make_output_folder(options.out)
-        from simul.inference_server.loadtest.run import run  # imports torch, so bad arguments are reported first
+        with StopFlag(options.parent).install().interrupting():
+            make_output_folder(options.out)
+            from simul.inference_server.loadtest.run import run  # imports torch, so bad arguments are reported first
 
-        return run(options)
+            return run(options)
     except (ConfigError, CheckpointError) as error:
         sys.stderr.write(printable(f"simul: {error}\n", LINES))
         return 2
     except SimulError as error:
         sys.stderr.write(printable(f"simul: {error}\n", LINES))
         return int(getattr(error, "exit_code", 1))
-    except KeyboardInterrupt:
+    except (Stopped, KeyboardInterrupt):
         return 130
 
 

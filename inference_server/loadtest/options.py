@@ -44,6 +44,7 @@ class Options:
     window_sec: float
     max_windows: int
     seed: int
+    parent: int = 0  # the process that this one ends with
 
 
 class _Parser(argparse.ArgumentParser):
@@ -74,6 +75,7 @@ def parse(arguments: Sequence[str] | None) -> Options:
         window_sec=_number("--window-sec", given.window_sec, float, 0.05),
         max_windows=_number("--max-windows", given.max_windows, int, 1),
         seed=_number("--seed", given.seed, int, 0),
+        parent=given.parent,
     )
     if max(options.clients) > MOST_CLIENTS:
         raise ConfigError(f"--clients {max(options.clients)}: each is a process; at most {MOST_CLIENTS}.")
@@ -116,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a cell ends when three windows agree within 10%% (default: %(default)s)")  # fmt: skip
     add("--max-windows", default="7", metavar="N", help="a cell ends at the latest after these (default: %(default)s)")
     add("--seed", default="1", metavar="N", help="of traffic and arrival times")
+    add("--parent", type=int, default=0, help=argparse.SUPPRESS)
     return parser
 
 

@@ -119,6 +119,16 @@ def test_what_is_no_run_is_a_sentence(tmp_path, capsys):
     assert "is no run directory" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_to_the_command_alone_leaves_no_mock_server(tmp_path, number):
+    line = [sys.executable, "-m", "simul.common.cli", "connect", "--listen", f"ipc://{tmp_path}/mock.ipc"]
+    with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True) as command:
+        assert "spec (any)" in command.stdout.readline()
+        command.send_signal(number)
+        assert command.stdout.read() == "", "the end of the mock server closes the pipe"
+
+
 def test_the_mock_server_shows_a_client_its_frames(tmp_path):
     where = f"ipc://{tmp_path}/mock.ipc"
     line = [sys.executable, "-m", "simul.common.cli", "connect", "--listen", where]

@@ -50,6 +50,7 @@ from simul.common.launch.processes.role_process import (
 from simul.common.launch.processes.temporary import NODE_KIND, has_checkpoints, keep_folder, make_folder
 from simul.common.runtime.lifecycle import STOP_SIGNAL
 from simul.common.runtime.logs import NODE_VARIABLE
+from simul.common.runtime.private_files import open_to_append
 
 LOOK_EVERY_SEC = 0.1
 NEWS_EVERY_SEC = 0.5
@@ -113,7 +114,7 @@ class AgentRole:
     def _begin(self) -> None:
         if not self.wanted.first:
             return self._start()
-        with self.log.open("ab") as log:
+        with os.fdopen(open_to_append(self.log), "ab") as log:
             self._first = subprocess.Popen(
                 [sys.executable, "-P", "-m", *self.wanted.first], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env=role_environment(1), start_new_session=True,
@@ -132,7 +133,7 @@ class AgentRole:
 
     def _fail(self, error: OSError) -> None:
         self._code = FAILED_START
-        with contextlib.suppress(OSError), self.log.open("a") as log:
+        with contextlib.suppress(OSError), os.fdopen(open_to_append(self.log), "a") as log:
             log.write(f"the process could not be started: {error.strerror or error}\n")
 
 

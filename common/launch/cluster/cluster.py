@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ from simul.common.launch.cluster.placement import bundle_of, bundles_of, by_mach
 from simul.common.launch.processes.process_group import RoleDied
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.messages import Report
+from simul.common.runtime.private_files import open_to_append
 from simul.common.transport import new_run_keys
 
 PLACE_LIMIT_SEC = 180.0
@@ -275,7 +277,7 @@ class Cluster:
     def _append_to_log(self, name: str, data: bytes) -> None:
         if Path(name).name != name or not name.endswith(".log"):
             return
-        with contextlib.suppress(OSError), (self._run_dir.logs / name).open("ab") as file:
+        with contextlib.suppress(OSError), os.fdopen(open_to_append(self._run_dir.logs / name), "ab") as file:
             file.write(data)
 
     def _check_facts(self) -> None:

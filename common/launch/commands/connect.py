@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from simul.common.config.option_types import path
 
@@ -27,7 +28,8 @@ def _connect(options: argparse.Namespace) -> int:
 
         run_dir = [] if options.target is None else [f"--run-dir={options.target}"]
         spec = [] if options.spec is None else [f"--spec={options.spec}"]
-        return run_in_foreground("simul.inference_server.mock_server", [*run_dir, *spec, "--", options.listen])
+        arguments = [f"--parent={os.getpid()}", *run_dir, *spec, "--", options.listen]
+        return run_in_foreground("simul.inference_server.mock_server", arguments)
     from simul.common.launch.diagnostics.connection_check import check_connection
 
     return check_connection(options.target, keys=options.keys, spec=options.spec)

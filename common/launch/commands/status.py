@@ -73,7 +73,7 @@ def down(root: Path | None) -> int:
 
     from simul.common.launch.monitoring.output import complain
     from simul.common.launch.processes.machine import host_of
-    from simul.common.launch.processes.run_lock import choose_run, living_owner
+    from simul.common.launch.processes.run_lock import choose_run, is_own_supervisor, living_owner
     from simul.common.protocol.errors import ConfigError
 
     run_dir = choose_run(root, active_only=True)
@@ -85,6 +85,11 @@ def down(root: Path | None) -> int:
         raise ConfigError(
             f"The run in {run_dir.root} is process {owner.pid} of the machine {host_of(owner.machine)}. "
             "Stop it there with `simul down`."
+        )
+    if not is_own_supervisor(run_dir, owner):
+        raise ConfigError(
+            f"{run_dir.root}/supervisor.pid names process {owner.pid}, but the file is another user's, or the process "
+            "is none of Simul's. Nothing was stopped."
         )
     requested_at = time.time()
     with contextlib.suppress(psutil.NoSuchProcess):

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 import numpy as np
+import yaml
 
 from simul.common.client.pending import pack_step
 from simul.common.launch.diagnostics.error_hints import explain_error
@@ -75,7 +76,7 @@ def find_endpoint(target: str | None) -> tuple[str, str, Path | None]:
     try:
         server = run_dir.read_config().server
         fingerprint = run_dir.read_spec().fingerprint()
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, yaml.YAMLError) as error:
         raise ConfigError(
             f"{run_dir.root} is no run directory ({error}): expected one, or an endpoint like tcp://127.0.0.1:5555."
         ) from None

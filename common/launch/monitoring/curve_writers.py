@@ -30,7 +30,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from simul.common.launch.monitoring.callback_figures import CallbackFigures
 from simul.common.launch.monitoring.curves import CURVES, CurveReport, Position
-from simul.common.runtime.private_files import open_regular
+from simul.common.runtime.private_files import open_regular, open_to_append
 
 CSV_NAME = "curves.csv"
 BASE_COLUMNS = ("decisions", "training_sec", "time")
@@ -127,7 +127,7 @@ class SideFile:
         data = b"".join(self._waiting)
         if self._file < 0:
             path, header = self._begin()
-            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._file = open_to_append(path)
             if os.fstat(self._file).st_size == 0:
                 data = header + data
         size = os.fstat(self._file).st_size

@@ -24,6 +24,7 @@ from simul.common.launch.monitoring.curve_writers import BASE_COLUMNS, CSV_NAME,
 from simul.common.launch.monitoring.curves import CURVES
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.private_files import open_regular
+from simul.common.runtime.terminal_text import printable
 
 matplotlib.use("Agg")
 matplotlib.rcParams["text.parse_math"] = False  # a run or a figure may be called $x$
@@ -309,6 +310,7 @@ def _draw(axes: Axes, figure: str, lines: Sequence[Line], x_label: str, band: st
     for number, line in enumerate(lines):
         label = f"{line.label}: mean of {line.runs} runs, band: {BANDS[band]}" if line.runs > 1 else line.label
         label += f", band: {INTERVAL}" if line.runs == 1 and several and line.banded else ""
+        label = printable(label)
         marks = {"marker": "o", "markersize": 3.0} if line.x.size < 40 else {}
         colour = f"C{number if line.colour < 0 else line.colour}"
         axes.plot(line.x, line.mean, STYLES[line.style], label=label, linewidth=1.2, color=colour, **marks)  # type: ignore[arg-type]
@@ -317,7 +319,7 @@ def _draw(axes: Axes, figure: str, lines: Sequence[Line], x_label: str, band: st
         elif line.banded:  # a band of one point has no width
             axes.vlines(line.x, line.low, line.high, alpha=0.4, color=colour, linewidth=3)
     bands = f" (bands: {INTERVAL}s)" if not several and any(line.banded for line in lines) else ""
-    axes.set_title(f"{TITLES.get(figure, figure)}{bands}", fontsize=10)
+    axes.set_title(f"{printable(TITLES.get(figure, figure))}{bands}", fontsize=10)
     axes.set_xlabel(x_label)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     if "win_rate" in figure:

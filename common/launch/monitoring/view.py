@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -15,6 +16,7 @@ from rich.live import Live
 from simul.common.launch.monitoring.output import standard_output
 from simul.common.launch.monitoring.panel import run_line, run_panel
 from simul.common.launch.monitoring.snapshot import Snapshot
+from simul.common.runtime.private_files import open_to_append
 from simul.common.runtime.terminal_console import SafeConsole
 
 PLAIN_EVERY_SEC = 5.0
@@ -124,7 +126,7 @@ class EventLogDisplay:
     def say(self, sentence: str) -> None:
         """Write and show it."""
         stamp = datetime.now().isoformat(" ", "milliseconds").replace(".", ",")  # as in the roles' logs
-        with contextlib.suppress(OSError), self._path.open("a", encoding="utf-8") as file:
+        with contextlib.suppress(OSError), os.fdopen(open_to_append(self._path), "a", encoding="utf-8") as file:
             file.write(f"{stamp} simul-supervisor {sentence}\n")
         self._display.say(sentence)
 

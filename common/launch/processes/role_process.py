@@ -11,6 +11,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from types import FrameType
 from typing import IO
 
 import psutil
@@ -19,10 +20,11 @@ from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes.machine import this_machine
 from simul.common.runtime.installation import import_path
 from simul.common.runtime.lifecycle import STOP_SIGNAL
-from simul.common.runtime.private_files import open_regular
+from simul.common.runtime.private_files import open_regular, open_to_append
 
 LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
 NICER_BY = 10  # than this process
+INTERRUPTED = 130  # exit code after Ctrl-C
 _LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\d \S+ \S+ (?P<level>[A-Z]+) ")  # see simul.common.runtime.logs
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
@@ -45,11 +47,30 @@ def role_environment(threads: int) -> dict[str, str]:
 
 
 def run_in_foreground(module: str, arguments: Sequence[str]) -> int:
-    """Run a module on this terminal; returns its exit code. Ctrl-C reaches it, too; this process waits."""
-    with subprocess.Popen([sys.executable, "-P", "-m", module, *arguments], env=role_environment(1)) as process:
-        while True:
-            with contextlib.suppress(KeyboardInterrupt):
-                return process.wait()
+    """Run a module on this terminal; returns its exit code, 130 where a signal ended it.
+
+    Ctrl-C of a terminal reaches it, too. For a signal that this process alone got it is asked to stop by STOP_SIGNAL,
+    which is no second Ctrl-C. This process waits.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+    asked: list[int] = []
+
+    def ask_to_stop(number: int, frame: FrameType | None) -> None:
+        asked.append(number)
+        for process in started:
+            process.send_signal(STOP_SIGNAL)
+
+    before = {number: signal.signal(number, ask_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        line = [sys.executable, "-P", "-m", module, *arguments]
+        started.append(subprocess.Popen(line, env=role_environment(1)))
+        if asked:  # before it was there
+            started[0].send_signal(STOP_SIGNAL)
+        code = started[0].wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return INTERRUPTED if asked and code < 0 else code
 
 
 class RoleLife(ABC):
@@ -174,9 +195,9 @@ class RoleProcess(RoleLife):
         meter.sample(self.pid)
 
     def _open_log(self) -> IO[bytes]:
-        """The log, or the null device where it cannot be opened (disk full, folder removed)."""
+        """The log, or the null device where it cannot be opened (disk full, folder removed, no regular file)."""
         try:
-            return self.log.open("ab")
+            return os.fdopen(open_to_append(self.log), "ab")
         except OSError:
             return open(os.devnull, "ab")
 

@@ -19,7 +19,7 @@ import psutil
 from simul.common.config.run_directory import RunDir
 from simul.common.launch.processes.machine import host_of, is_this_machine, this_machine
 from simul.common.protocol.errors import ConfigError
-from simul.common.runtime.private_files import read_regular
+from simul.common.runtime.private_files import open_regular, read_regular
 
 SAME_START_SEC = 0.1
 OWNER_FILE = "supervisor.pid"
@@ -48,6 +48,13 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
             return same and process.status() != psutil.STATUS_ZOMBIE
         except psutil.Error:
             return False
+
+    def command_line(self) -> list[str]:
+        """Of the process; [] where it cannot be read."""
+        try:
+            return psutil.Process(self.pid).cmdline()
+        except psutil.Error:
+            return []
 
 
 def this_process() -> ProcessIdentity:
@@ -81,6 +88,18 @@ def living_owner(run_dir: RunDir) -> ProcessIdentity | None:
     if owner is None:
         return None
     return owner if (owner.alive() if owner.here else _status_changes(run_dir)) else None
+
+
+def is_own_supervisor(run_dir: RunDir, owner: ProcessIdentity) -> bool:
+    """Whether this user's Simul wrote that `owner` runs in `run_dir`, and it is a process of Simul's.
+
+    The owner file of a run directory of others may name any process of this user.
+    """
+    try:
+        os.close(open_regular(run_dir.root / OWNER_FILE, own=True))
+    except OSError:
+        return False
+    return any("simul" in word for word in owner.command_line())
 
 
 def _status_changes(run_dir: RunDir) -> bool:
@@ -170,7 +189,8 @@ def release(run_dir: RunDir) -> None:
 def end_leftover_roles(run_dir: RunDir, patience_sec: float = 15.0) -> list[int]:
     """Wait for the roles of a killed supervisor, which exit by themselves, then kill them. Returns their pids.
 
-    Those of another machine are none of its business: their pids may be other processes' here.
+    Those of another machine are none of its business: their pids may be other processes' here. Neither is a process
+    that was not started for this run directory, whatever a status.json of others says.
     """
     status = read_json(run_dir, "status.json")
     listed = [
@@ -178,7 +198,7 @@ def end_leftover_roles(run_dir: RunDir, patience_sec: float = 15.0) -> list[int]
         for p in status.get("processes", ())
         if p.get("create_time")
     ]
-    left = [owner for owner in listed if owner.alive()]
+    left = [owner for owner in listed if owner.alive() and str(run_dir.root) in owner.command_line()]
     deadline = time.monotonic() + patience_sec
     while any(owner.alive() for owner in left) and time.monotonic() < deadline:
         time.sleep(0.1)

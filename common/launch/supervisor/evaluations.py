@@ -26,7 +26,7 @@ from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.launch.monitoring.intervals import format_interval, interval_digits
 from simul.common.launch.processes.role_process import kill_session, low_priority, role_environment
-from simul.common.runtime.private_files import read_regular
+from simul.common.runtime.private_files import open_to_append, read_regular
 
 PINNED = ".evaluating-"  # prefix of the checkpoint that is being evaluated: the learner may remove its own
 LOG_NAME = "simul-evaluation.log"
@@ -293,7 +293,8 @@ class _Child:
 def _opened(log: Path) -> IO[bytes]:
     """The log, emptied, for appending (see `rotate_logs`), or the null device where it cannot be opened."""
     try:
-        log.write_bytes(b"")
-        return log.open("ab")
+        opened = os.fdopen(open_to_append(log), "ab")
+        opened.truncate(0)
+        return opened
     except OSError:
         return open(os.devnull, "ab")

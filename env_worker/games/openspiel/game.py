@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.terminal_text import LINES, printable
 from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
 from simul.env_worker.games.base.source import TurnGameSource
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.source import SourceOptions
+
+MOST_STDERR = 65_536  # bytes
 
 
 def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> TurnGameSource:
@@ -40,6 +47,22 @@ def game_builder(config: Config, trust: Trust = NOTHING) -> Callable[[], TurnGam
     return lambda: OpenSpielGame(game, config.openspiel.name)
 
 
+@contextmanager
+def _native_stderr_cleaned() -> Iterator[None]:
+    """OpenSpiel's C++ writes parameters, which may be text of others, to stderr itself: they are made printable."""
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as written:
+        own = os.dup(2)
+        try:
+            os.dup2(written.fileno(), 2)
+            yield
+        finally:
+            os.dup2(own, 2)
+            os.close(own)
+            written.seek(0)
+            sys.stderr.write(printable(written.read(MOST_STDERR).decode(errors="replace"), LINES))
+
+
 def load_game(name: str, parameters: dict[str, Any]) -> Any:
     """A game that can be hosted. Raises ConfigError."""
     import pyspiel
@@ -50,7 +73,8 @@ def load_game(name: str, parameters: dict[str, Any]) -> Any:
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"OpenSpiel knows no game {name!r}.{hint} It has {len(known)} games, tic_tac_toe among them.")
     try:
-        game = pyspiel.load_game(name, parameters)
+        with _native_stderr_cleaned():
+            game = pyspiel.load_game(name, parameters)
     except (pyspiel.SpielError, TypeError) as error:
         text = " ".join(str(error).split())[:300]
         raise ConfigError(f"openspiel.parameters do not fit the game {name}: {text}") from error

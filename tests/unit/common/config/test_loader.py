@@ -321,7 +321,15 @@ def test_a_rule_is_silent_where_what_it_reads_is_broken_already(load):
     assert list(problems_of(load, "opponents: {self_play: 0.5, randm: 0.5}")) == ["opponents.randm"]
 
 
-@pytest.mark.parametrize(("text", "words"), [("[1, 2]", "must be a mapping"), ("a: [", "is not YAML")])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[1, 2]", "must be a mapping"),
+        ("a: [", "is not YAML"),
+        ("a: \x01", "is not YAML"),
+        ("? [a]\n: b", "is not YAML"),
+    ],
+)
 def test_files_that_are_no_mapping(load, text, words):
     with pytest.raises(ConfigError, match=words):
         load(text)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from simul.common.config.checkpoint_folder import new_folder
 from simul.common.config.run_directory import RunDir
 from simul.common.config.run_signature import signed_trust
 from simul.common.config.schema import Config
@@ -217,3 +218,49 @@ def test_a_new_run_directory_is_its_owners_or_groups_whatever_the_umask(tmp_path
         os.umask(before)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "run", *(tmp_path / "run").iterdir())}
     assert modes == {"run": mode, "checkpoints": mode, "logs": mode, "sockets": 0o700, "token": 0o600}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes there")
+def test_an_older_run_directory_is_closed_to_others_and_the_token_they_could_read_is_made_anew(tmp_path):
+    run_dir = RunDir(tmp_path / "run")
+    for folder in (run_dir.root, run_dir.checkpoints, run_dir.logs):
+        folder.mkdir()
+        folder.chmod(0o777)
+    (run_dir.root / "token").write_text("known to others")
+    (run_dir.root / "token").chmod(0o644)
+    run_dir.create()
+    assert {stat.S_IMODE(each.stat().st_mode) for each in (run_dir.root, run_dir.checkpoints, run_dir.logs)} == {0o755}
+    token = run_dir.token()
+    assert token != "known to others"
+    run_dir.create()
+    assert run_dir.token() == token
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can make another user's file")
+@pytest.mark.parametrize("name", [".", "checkpoints", "logs"])
+def test_a_run_directory_of_another_user_is_refused(tmp_path, name):
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    os.chown(run_dir.root / name, 65534, 65534)
+    with pytest.raises(ConfigError, match="belongs to another user"):
+        run_dir.create()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such files there")
+@pytest.mark.parametrize("name", ["curves.csv", "logs/simul-learner-0.log", "logs/simul-supervisor.log", "status.json"])
+def test_a_fifo_in_the_place_of_a_file_is_named_before_anything_is_written(tmp_path, name):
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    os.mkfifo(run_dir.root / name)
+    with pytest.raises(ConfigError, match=r"is not a regular file; expected a file\."):
+        run_dir.create()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes there")
+@pytest.mark.parametrize(("access", "mode"), [("owner", 0o700), ("group", 0o750)])
+def test_a_checkpoint_is_read_by_whoever_reads_the_run_directory(tmp_path, access, mode):
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create(access)
+    with new_folder(run_dir.checkpoints / "000000001") as folder:
+        (folder / "meta.json").touch()
+    assert stat.S_IMODE((run_dir.checkpoints / "000000001").stat().st_mode) == mode

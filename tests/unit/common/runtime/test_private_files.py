@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from simul.common.runtime.private_files import is_private_folder, read_regular
+from simul.common.runtime.private_files import is_private_folder, open_to_append, read_regular
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no FIFOs, links and modes there")
 
@@ -16,6 +16,26 @@ def test_a_fifo_is_no_file_and_nobody_waits_for_its_writer(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(OSError, match="not a regular file"):
         read_regular(tmp_path / "fifo", 10)
+
+
+def test_nothing_is_appended_to_a_fifo_or_through_a_link_and_nobody_waits_for_its_reader(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("victim")
+    with pytest.raises(OSError):
+        open_to_append(tmp_path / "fifo")
+    reader = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(OSError, match="not a regular file"):
+            open_to_append(tmp_path / "fifo")
+    finally:
+        os.close(reader)
+    with pytest.raises(OSError, match="symbolic links"):
+        open_to_append(tmp_path / "link")
+    assert not (tmp_path / "victim").exists()
+    for line in (b"1\n", b"2\n"):
+        with os.fdopen(open_to_append(tmp_path / "file"), "ab") as file:
+            file.write(line)
+    assert (tmp_path / "file").read_bytes() == b"1\n2\n"
 
 
 def test_a_file_is_read_up_to_a_bound(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ from simul.common.config.schema import Config
 from simul.common.launch.processes.log_rotation import rotate_logs
 from simul.common.launch.processes.role_process import RoleProcess, role_command
 from simul.common.runtime.installation import ROOT
+from tests.support.waiting import PATIENCE_SEC
 
 
 @pytest.fixture
@@ -82,3 +84,31 @@ def test_a_game_of_the_working_directory_is_found_and_its_other_files_shadow_not
 def test_a_second_import_name_is_refused(folder):
     done = subprocess.run([sys.executable, "-c", f"import {folder}"], cwd=ROOT, capture_output=True, text=True)
     assert f"ImportError: import simul.{folder}: a second name makes a second copy of every module" in done.stderr
+
+
+FOREGROUND = """
+import sys
+from simul.common.launch.processes.role_process import run_in_foreground
+sys.exit(run_in_foreground({module!r}, {arguments!r}))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals end a process at once there")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("handled", [True, False])
+def test_a_signal_to_a_command_alone_ends_what_it_runs_in_the_foreground(tmp_path, number, handled):
+    """`handled`: the module stops by itself, by STOP_SIGNAL; else it knows no signals, as while it is imported."""
+    (tmp_path / "module.py").write_text(
+        "import time\nfrom simul.common.runtime.lifecycle import StopFlag\n"
+        + ("stop = StopFlag().install()\n" if handled else "stop = False\n")
+        + "print('runs', flush=True)\nwhile not stop:\n    time.sleep(0.01)\nprint('ends', flush=True)\n"
+    )
+    code = FOREGROUND.format(module="module", arguments=[])
+    code = code.replace("import sys\n", f"import sys\nfrom simul.common.launch.processes import role_process\n"
+                        f"role_process.import_path = lambda: {f'{tmp_path}:{ROOT}'!r}\n", 1)  # fmt: skip
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as command:
+        assert command.stdout is not None
+        assert command.stdout.readline() == "runs\n"
+        command.send_signal(number)
+        assert command.stdout.read() == ("ends\n" if handled else ""), "its end closes the pipe"
+        assert command.wait(PATIENCE_SEC) == (0 if handled else 130)

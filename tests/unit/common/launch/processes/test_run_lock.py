@@ -127,7 +127,8 @@ def test_a_run_of_another_machine_is_active_while_its_status_changes(elsewhere, 
 
 @pytest.mark.parametrize("machine", [this_process().machine, "", "node-7/0123/4"])
 def test_leftover_roles_are_ended_on_their_own_machine_only(run_dir, machine):
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+    line = [sys.executable, "-c", "input()", "--run-dir", str(run_dir.root)]
+    with subprocess.Popen(line, stdin=subprocess.PIPE) as process:
         started = psutil.Process(process.pid).create_time()
         listed = [{"pid": process.pid, "create_time": started, "machine": machine}]
         run_lock.write_atomically(run_dir, "status.json", {"processes": listed})
@@ -138,3 +139,32 @@ def test_leftover_roles_are_ended_on_their_own_machine_only(run_dir, machine):
             assert process.poll() is None
             process.communicate(b"\n")
     assert process.returncode == (-9 if here else 0)
+
+
+def _named(run_dir, process: subprocess.Popen[bytes], name: str) -> None:
+    """A run directory of others says that the process is of its run."""
+    identity = ProcessIdentity(process.pid, psutil.Process(process.pid).create_time())
+    content = identity if name == "supervisor.pid" else {"processes": [msgspec.to_builtins(identity)]}
+    run_lock.write_atomically(run_dir, name, content)
+
+
+def test_files_of_a_run_directory_end_no_process_that_is_none_of_its_run(run_dir):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        _named(run_dir, process, "status.json")
+        assert run_lock.end_leftover_roles(run_dir, patience_sec=0.0) == []
+        _named(run_dir, process, "supervisor.pid")
+        with pytest.raises(ConfigError, match=rf"names process {process.pid}, .*Nothing was stopped"):
+            down(run_dir.root)
+        process.communicate(b"\n")
+    assert process.returncode == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can make another user's file")
+def test_down_believes_no_file_of_another_user(run_dir):
+    program = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); input()  # simul"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+        _named(run_dir, process, "supervisor.pid")
+        os.chown(run_dir.root / "supervisor.pid", 65534, 65534)
+        with pytest.raises(ConfigError, match="Nothing was stopped"):
+            down(run_dir.root)
+        process.communicate(b"\n")

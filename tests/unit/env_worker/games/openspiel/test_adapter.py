@@ -151,3 +151,9 @@ def test_people_see_the_board_and_nothing_that_is_hidden_from_their_seat():
     poker.apply({CHANCE: 1})
     assert poker.shown_action(CHANCE, 0) == poker.shown_action(0, 0) == ""
     assert poker.render(0) != poker.render(1)
+
+
+def test_what_openspiel_itself_writes_of_a_parameter_is_printable(capfd):
+    with pytest.raises(ConfigError, match="do not fit"):
+        make("tic_tac_toe", {"\x1b]52;c;ZXZpbA==\x07\u202e": 1})
+    assert capfd.readouterr().err.strip("\n").isprintable()
