@@ -120,23 +120,28 @@ class RunDir:
             folder.chmod(wanted)
 
     def _has_private_token(self) -> bool:
-        """Whether there is a token that no other user made or may read."""
+        """Whether there is a token that no other user made or may read. An empty one is left to `repair`."""
         try:
             found = (self.root / "token").lstat()
         except FileNotFoundError:
             return False
         own = sys.platform == "win32" or (found.st_uid == os.geteuid() and not found.st_mode & OTHERS)
-        return stat.S_ISREG(found.st_mode) and own
+        return stat.S_ISREG(found.st_mode) and (own or not found.st_size)
 
     def _check_kinds(self) -> None:
         """Raises ConfigError for a folder, device or FIFO at the path of a file, or a file at the path of a folder."""
         for folder in (self.root, self.checkpoints, self.logs, self.root / SOCKETS):
             if os.path.exists(folder) and not os.path.isdir(folder):
                 raise ConfigError(f"{folder} is a file; expected a folder. Move it away, or choose another --run-dir.")
-        for file in (*(self.root / name for name in FILES), *self.logs.glob("*.log")):
+        for file in (*(self.root / name for name in FILES), *self._log_files()):
             if os.path.exists(file) and not os.path.isfile(file):
                 what = "a folder" if os.path.isdir(file) else "not a regular file"
                 raise ConfigError(f"{file} is {what}; expected a file. Move it away, or choose another --run-dir.")
+
+    def _log_files(self) -> list[Path]:
+        with contextlib.suppress(OSError):
+            return [self.logs / name for name in os.listdir(self.logs) if name.endswith(".log")]
+        return []
 
     def remove(self) -> None:
         """Remove the directory; what cannot be removed stays."""

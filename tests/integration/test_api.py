@@ -20,7 +20,7 @@ import pytest
 import simul
 from simul.common import cli
 from simul.common.launch.processes import child_command
-from simul.common.launch.processes.temporary import ANY_KIND, remove_leftovers
+from simul.common.launch.processes.temporary import remove_leftovers
 from simul.common.protocol.decisions import start_flags
 from simul.inference_server.ops.statistics import STAGES
 from tests.support.stand_ins import PROGRAM, STAND_IN
@@ -147,7 +147,7 @@ def test_a_run_ends_with_a_process_that_is_killed(python_of_stand_ins: str, tmp_
         line = supervisor.cmdline()
         owner.kill()
     supervisor.wait(PATIENCE_SEC)
-    remove_leftovers(ANY_KIND, Path(tempfile.gettempdir()), time.time())  # as the next command does
+    remove_leftovers("simul-config-", Path(tempfile.gettempdir()), time.time())  # as the next command does
     assert not Path(line[line.index("up") + 1]).parent.exists()
     assert json.loads((root / "summary.json").read_text())["decisions"] > 0
 

@@ -16,6 +16,7 @@ from simul.common.launch.commands.status import down, status
 from simul.common.launch.processes import run_lock
 from simul.common.launch.processes.run_lock import ProcessIdentity, living_owner, this_process
 from simul.common.protocol.errors import ConfigError
+from tests.support.waiting import wait_for
 
 
 @pytest.fixture
@@ -129,6 +130,7 @@ def test_a_run_of_another_machine_is_active_while_its_status_changes(elsewhere, 
 def test_leftover_roles_are_ended_on_their_own_machine_only(run_dir, machine):
     line = [sys.executable, "-c", "input()", "--run-dir", str(run_dir.root)]
     with subprocess.Popen(line, stdin=subprocess.PIPE) as process:
+        wait_for(lambda: psutil.Process(process.pid).cmdline())  # empty for a moment of its start
         started = psutil.Process(process.pid).create_time()
         listed = [{"pid": process.pid, "create_time": started, "machine": machine}]
         run_lock.write_atomically(run_dir, "status.json", {"processes": listed})
@@ -143,6 +145,7 @@ def test_leftover_roles_are_ended_on_their_own_machine_only(run_dir, machine):
 
 def _named(run_dir, process: subprocess.Popen[bytes], name: str) -> None:
     """A run directory of others says that the process is of its run."""
+    wait_for(lambda: psutil.Process(process.pid).cmdline())
     identity = ProcessIdentity(process.pid, psutil.Process(process.pid).create_time())
     content = identity if name == "supervisor.pid" else {"processes": [msgspec.to_builtins(identity)]}
     run_lock.write_atomically(run_dir, name, content)
