@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -13,7 +14,8 @@ from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.board_text import numbered_board
 from simul.env_worker.games.base.turn_game import CHANCE, IllegalActionError, TurnGame
 
-BARE_BOARD = frozenset(".xo\n")  # of a text without coordinates
+EMPTY = "."
+BARE_BOARD = frozenset(f"{EMPTY}xo\n")  # of a text without coordinates
 SEED_PARAMETERS = ("rng_seed", "seed")  # of games that draw their chance events themselves
 
 
@@ -103,7 +105,7 @@ class OpenSpielGame(TurnGame):
     def render(self, seat: int | None = None) -> str:
         """The game's own text; of a game without text for one seat, the whole position.
 
-        A bare board, such as that of tic-tac-toe, gets the numbers of its rows and columns.
+        A bare board, such as that of tic-tac-toe, gets the numbers of its rows and columns, and whose which mark is.
         """
         kind = self._game.get_type()
         seat = seat if self.hidden_information else None  # the text for one seat may be the list of moves
@@ -114,4 +116,20 @@ class OpenSpielGame(TurnGame):
         text = str(self._state)
         rows = text.splitlines()
         bare = set(text) <= BARE_BOARD and len(rows) > 1 and len({len(row) for row in rows}) == 1
-        return numbered_board(rows) if bare else text
+        if not bare:
+            return text
+        legend = ", ".join(f"{mark}: seat {seat}" for seat, mark in self._marks().items())
+        return f"{numbered_board(rows)}\n{legend}" if legend else numbered_board(rows)
+
+    def _marks(self) -> dict[int, str]:
+        """The mark that each seat's first move puts on the board, by seat; of others nothing is said."""
+        state, found = self._game.new_initial_state(), {}
+        for _ in range(self.spec.seats):
+            if state.is_terminal() or state.is_chance_node():
+                break
+            seat, before = state.current_player(), Counter(str(state))
+            state.apply_action(state.legal_actions()[0])
+            new = [mark for mark in Counter(str(state)) - before if mark != EMPTY]
+            if len(new) == 1:
+                found[seat] = new[0]
+        return found if len(set(found.values())) == len(found) else {}

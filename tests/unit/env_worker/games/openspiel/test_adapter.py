@@ -122,7 +122,7 @@ def test_a_clone_goes_its_own_way_and_an_illegal_action_changes_nothing():
             game.apply(wrong)
     assert game.legal_actions(1).size == 8
     assert game.action_name(1, 0) == "o(0,0)"
-    assert game.render().count("x") == 1
+    assert game.render().count(" x") == 1
 
 
 def test_a_game_that_draws_its_own_chance_events_follows_the_seed():
@@ -140,7 +140,7 @@ def test_a_game_that_draws_its_own_chance_events_follows_the_seed():
 def test_people_see_the_board_and_nothing_that_is_hidden_from_their_seat():
     game = make("tic_tac_toe")
     game.apply({0: 4})
-    assert game.render(1) == game.render() == "  0 1 2\n0 . . .\n1 . x .\n2 . . ."
+    assert game.render(1) == game.render() == "  0 1 2\n0 . . .\n1 . x .\n2 . . .\nx: seat 0, o: seat 1"
     assert game.shown_action(1, 0) == "o(0,0)"
     assert game.parse_action(1, "0,0") == 0
     dice = make("backgammon")
