@@ -30,7 +30,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         yield aside
         for file in aside.iterdir():
             _sync(file)
-        aside.chmod(path.parent.stat().st_mode & NOT_FOR_OTHERS_TO_WRITE)  # read by whoever reads the folder it is in
+        aside.chmod(path.parent.stat().st_mode & NOT_FOR_OTHERS_TO_WRITE)  # readable as the folder it is in
         _sync(aside)
         if path.exists():
             shutil.rmtree(path)

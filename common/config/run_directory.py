@@ -108,7 +108,7 @@ class RunDir:
 
     @staticmethod
     def _keep_from_others(folder: Path, also: int) -> None:
-        """Nobody else may write there; `also`: permissions to add. Raises ConfigError for a folder of another user."""
+        """Only this user may write there. `also`: permissions to add. Raises ConfigError: it is another user's."""
         found = folder.stat()
         if sys.platform != "win32" and found.st_uid != os.geteuid():
             raise ConfigError(
