@@ -43,6 +43,7 @@ def _result(folder: Path) -> Result:
     return msgspec.json.decode((folder / "loadtest.json").read_bytes(), type=Result)
 
 
+@pytest.mark.slow  # .ci/long runs it
 @pytest.mark.timeout(600)
 def test_both_loops_the_local_baseline_and_a_promise_that_cannot_be_kept(tmp_path: Path) -> None:
     promise = ["--find-max-rate", "--p99-ms", "0.001"]

@@ -138,10 +138,11 @@ def test_a_servers_error_in_connect(capsys, monkeypatch):
 def test_a_clients_fields_in_connect_listen(capsys, monkeypatch, hello):
     tensors = msgspec.msgpack.encode({"type": "x", "tensors": [[HOSTILE, "<f4", [1]], HOSTILE]})
     waiting = [encode(hello), [tensors, b"12"], [HOSTILE.encode()]]
-    stop = types.SimpleNamespace(stop=False)
+    stop: list[bool] = []
 
     def receive():
-        stop.stop = not waiting
+        if not waiting:
+            stop.append(True)
         return (b"peer", waiting.pop(0)) if waiting else None
 
     socket = types.SimpleNamespace(receive=receive, send=lambda peer, frames: None)

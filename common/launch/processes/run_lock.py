@@ -91,7 +91,7 @@ def living_owner(run_dir: RunDir) -> ProcessIdentity | None:
 
 
 def is_own_supervisor(run_dir: RunDir, owner: ProcessIdentity) -> bool:
-    """Whether this user's Simul wrote that `owner` runs in `run_dir`, and it is a process of Simul's.
+    """Whether this user's Simul wrote that `owner` runs in `run_dir`, and its command line is that of `simul up`.
 
     The owner file of a run directory of others may name any process of this user.
     """
@@ -99,7 +99,8 @@ def is_own_supervisor(run_dir: RunDir, owner: ProcessIdentity) -> bool:
         os.close(open_regular(run_dir.root / OWNER_FILE, own=True))
     except OSError:
         return False
-    return any("simul" in word for word in owner.command_line())
+    arguments = owner.command_line()[1:]  # the interpreter may lie in a folder of that name
+    return "up" in arguments and any("simul" in argument for argument in arguments)
 
 
 def _status_changes(run_dir: RunDir) -> bool:

@@ -41,6 +41,7 @@ def start(temporary: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
+@pytest.mark.slow  # .ci/long runs it
 @pytest.mark.timeout(600)
 def test_everybody_plays_everybody_else_and_every_battle_is_written_down(tmp_path, temporary):
     one, two = checkpoint(tmp_path / "a" / "one", 3), checkpoint(tmp_path / "b" / "two", 4)

@@ -165,8 +165,9 @@ def test_files_of_a_run_directory_end_no_process_that_is_none_of_its_run(run_dir
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can make another user's file")
 def test_down_believes_no_file_of_another_user(run_dir):
     program = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); input()  # simul"
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-c", program, "up"], stdin=subprocess.PIPE) as process:
         _named(run_dir, process, "supervisor.pid")
+        assert run_lock.is_own_supervisor(run_dir, living_owner(run_dir))
         os.chown(run_dir.root / "supervisor.pid", 65534, 65534)
         with pytest.raises(ConfigError, match="Nothing was stopped"):
             down(run_dir.root)
