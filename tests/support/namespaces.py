@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Self
 
+from simul.common.runtime.installation import ROOT
+
 NETWORK = "10.213.7"
 STORE = "/mnt"  # where every machine has the folder that stands for the store
 
@@ -19,10 +21,12 @@ def _run(*line: str) -> None:
 
 
 def why_not() -> str:
-    """Why this kernel or user has no namespaces; "" where it has."""
+    """Why this kernel, user or checkout cannot have machines out of namespaces; "" where it can."""
     for tool in ("ip", "unshare"):
         if shutil.which(tool) is None:
             return f"there is no command `{tool}`"
+    if ROOT.is_relative_to("/tmp"):
+        return "the checkout lies below /tmp, of which each machine has one of its own"
     if os.geteuid() != 0:
         return "making network namespaces needs root"
     name = f"simul-try-{os.getpid()}"
