@@ -176,3 +176,10 @@ def test_a_field_that_is_too_long_for_a_table_is_a_sentence(runs):
         file.write("x" * 131_073 + "\n")
     with pytest.raises(ConfigError, match="is no table of curves: field larger than field limit"):
         read_curves(runs[0])
+
+
+@pytest.mark.parametrize("content", ["some,other,table\n1,2,3\n", "x" * 140_000])
+def test_a_curves_file_that_holds_something_else_is_named_and_not_taken_for_missing(tmp_path, content):
+    (tmp_path / "curves.csv").write_text(content)
+    with pytest.raises(ConfigError, match=r"curves\.csv is no table of curves: expected a file whose first line"):
+        plot([tmp_path], [], tmp_path / "out.png")
