@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -183,3 +185,10 @@ def test_a_curves_file_that_holds_something_else_is_named_and_not_taken_for_miss
     (tmp_path / "curves.csv").write_text(content)
     with pytest.raises(ConfigError, match=r"curves\.csv is no table of curves: expected a file whose first line"):
         plot([tmp_path], [], tmp_path / "out.png")
+
+
+def test_a_name_of_others_is_printable_in_the_picture(runs, tmp_path):
+    hostile = tmp_path / "a\x1b\x07b"
+    shutil.copytree(runs[0], hostile)
+    plot([runs[0], hostile], [], tmp_path / "out.svg")  # a glyph that is missing would be a warning, and fail
+    assert "\x1b" not in (tmp_path / "out.svg").read_text()
