@@ -17,7 +17,7 @@ up: setup ## learn Pokémon battles (CONFIG=configs/cartpole.yaml for another ga
 	@.venv/bin/simul up --from-make $(CONFIG) $(ARGS)
 
 setup: ## .venv and the simulator; does nothing when nothing changed
-	@PYTHON="$(PYTHON)" GOALS="$(MAKECMDGOALS)" sh common/launch/setup/setup.sh
+	@PYTHON="$(PYTHON)" GOALS="$(MAKECMDGOALS)" sh launch/setup/setup.sh
 
 test: setup ## the tests, under 6 minutes on two cores
 	@$(PY) -m tests.support.npm_packages

@@ -144,7 +144,7 @@ def judge(case: Case, mean: float | None, episodes: int, decisions: int) -> str:
 
 def simul(arguments: Sequence[str], log: Path, limit_sec: float) -> str:
     """Run a command of `simul`; its standard output. Raises Failed."""
-    command = [sys.executable, "-m", "simul.common.cli", *arguments]
+    command = [sys.executable, "-m", "simul.launch.cli", *arguments]
     with log.open("w") as errors:
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True)
         try:

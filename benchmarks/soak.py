@@ -48,9 +48,9 @@ from benchmarks.harness.run_files import (
 from benchmarks.harness.run_status import READY_SEC, RunStatus, Status
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.launch.monitoring.accounting import imbalances
-from simul.common.launch.processes.role_reports import number
-from simul.common.launch.processes.run_lock import read_json
+from simul.launch.monitoring.accounting import imbalances
+from simul.launch.processes.role_reports import number
+from simul.launch.processes.run_lock import read_json
 
 MOST_GROWTH = 1.05
 WARM_UP_SEC = 3600.0
@@ -113,7 +113,7 @@ def soak(options: argparse.Namespace, run_dir: RunDir, log: Path) -> int:
     """The whole run. Raises MeasurementFailed where it ends early."""
     facts = conditions(config=options.config, hours=options.hours, settings=" ".join(options.set) or "none")
     command = [
-        sys.executable, "-P", "-m", "simul.common.cli", "up", options.config, "--plain", "--run-dir", str(run_dir.root),
+        sys.executable, "-P", "-m", "simul.launch.cli", "up", options.config, "--plain", "--run-dir", str(run_dir.root),
         *(part for value in options.set for part in ("--set", value)),
     ]  # fmt: skip
     readings: list[Reading] = []

@@ -28,7 +28,7 @@ class Episode(NamedTuple):
 class RecentEpisodes:
     """The last `window` episodes of every group.
 
-    A group's figures add up over workers (`simul.common.launch.processes.role_reports`): means weighted by `games`, the
+    A group's figures add up over workers (`simul.launch.processes.role_reports`): means weighted by `games`, the
     least of `_min`, the greatest of `_max`.
     """
 

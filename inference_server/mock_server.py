@@ -19,8 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.diagnostics.error_hints import explain_error
-from simul.common.launch.diagnostics.frame_dump import describe_frames
 from simul.common.protocol.codec import Codec, Frame, Tensors, encode
 from simul.common.protocol.errors import (
     ERR_HELLO,
@@ -59,6 +57,8 @@ from simul.inference_server.frontend.shared_memory import with_observation
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import Reply, SessionTable
+from simul.launch.diagnostics.error_hints import explain_error
+from simul.launch.diagnostics.frame_dump import describe_frames
 
 VERSION = 1
 Answers = list[tuple[Message, Tensors | None]]

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from simul.common.client.client import InferenceClient as Client
     from simul.common.client.columns import ColumnClient
-    from simul.common.launch.api import Run, Server, evaluate, serve, train
     from simul.common.nets.io import load_policy
     from simul.common.protocol import errors
     from simul.common.protocol.specs import GameSpec
     from simul.env_worker.games.base.turn_game import TurnGame
+    from simul.launch.api import Run, Server, evaluate, serve, train
 
 __all__ = [
     "Client",
@@ -40,14 +40,14 @@ _PLACES = {
     "Client": "simul.common.client.client:InferenceClient",
     "ColumnClient": "simul.common.client.columns:ColumnClient",
     "GameSpec": "simul.common.protocol.specs:GameSpec",
-    "Run": "simul.common.launch.api:Run",
-    "Server": "simul.common.launch.api:Server",
+    "Run": "simul.launch.api:Run",
+    "Server": "simul.launch.api:Server",
     "TurnGame": "simul.env_worker.games.base.turn_game:TurnGame",
     "errors": "simul.common.protocol.errors:",
-    "evaluate": "simul.common.launch.api:evaluate",
+    "evaluate": "simul.launch.api:evaluate",
     "load_policy": "simul.common.nets.io:load_policy",
-    "serve": "simul.common.launch.api:serve",
-    "train": "simul.common.launch.api:train",
+    "serve": "simul.launch.api:serve",
+    "train": "simul.launch.api:train",
 }
 
 

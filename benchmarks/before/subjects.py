@@ -16,7 +16,7 @@ from benchmarks.harness.cores import family_seconds
 from benchmarks.harness.processes import MeasurementFailed
 from benchmarks.harness.run_status import STOP_SEC, RunStatus
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.processes.role_reports import number
+from simul.launch.processes.role_reports import number
 
 CHILD = Path(__file__).with_name("stand_of_tree.py")
 WARM_UP_SEC = 5.0

@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmarks.harness.processes import MeasurementFailed
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.processes.role_reports import number
-from simul.common.launch.processes.run_lock import read_json
+from simul.launch.processes.role_reports import number
+from simul.launch.processes.run_lock import read_json
 
 READY_SEC = 600.0  # also on cores that others use
 STEADY_UPDATES = 2  # updates made before the window opens

@@ -11,7 +11,7 @@ from benchmarks.harness import processes
 from benchmarks.harness.cores import family_seconds
 from benchmarks.harness.run_status import STOP_SEC, RunStatus, Status
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.processes.role_reports import number
+from simul.launch.processes.role_reports import number
 
 
 def learn(folder: Path, overrides: Sequence[str], seconds: float, warm_up_sec: float) -> dict[str, float]:
@@ -25,7 +25,7 @@ def learn(folder: Path, overrides: Sequence[str], seconds: float, warm_up_sec: f
     """
     run_dir, log = RunDir(folder), folder.with_suffix(".log")
     command = [
-        sys.executable, "-P", "-m", "simul.common.cli", "up", "ofc", "--plain", "--run-dir", str(folder),
+        sys.executable, "-P", "-m", "simul.launch.cli", "up", "ofc", "--plain", "--run-dir", str(folder),
         "--set=stop_after_decisions=0", *(f"--set={each}" for each in overrides),
     ]  # fmt: skip
     with log.open("wb") as output:

@@ -12,12 +12,12 @@ from benchmarks.harness.cores import busy_seconds, family_seconds, seconds_by_ro
 from benchmarks.harness.processes import MeasurementFailed
 from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.monitoring.panel import mean_batch
-from simul.common.launch.processes.process_group import RunningRoles
-from simul.common.launch.processes.role_process import role_command, role_environment
-from simul.common.launch.processes.role_reports import counts, number
-from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.runtime.installation import ROOT
+from simul.launch.monitoring.panel import mean_batch
+from simul.launch.processes.process_group import RunningRoles
+from simul.launch.processes.role_process import role_command, role_environment
+from simul.launch.processes.role_reports import counts, number
+from simul.launch.supervisor.game_spec import ask_for_spec
 
 ANSWER_SEC = 120.0
 TURN_SEC = 0.05

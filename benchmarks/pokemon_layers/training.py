@@ -14,9 +14,9 @@ from benchmarks.harness.cores import busy_seconds, family_seconds, seconds_by_ro
 from benchmarks.harness.run_status import STOP_SEC, RunStatus, Status
 from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.monitoring.panel import mean_batch
-from simul.common.launch.processes.role_reports import counts, number
 from simul.common.nets.build import build_network
+from simul.launch.monitoring.panel import mean_batch
+from simul.launch.processes.role_reports import counts, number
 
 
 class Training:
@@ -33,7 +33,7 @@ class Training:
         run_dir = RunDir(setting.folder(self.name))
         log = setting.temporary / f"{self.name}-{repeat}.log"
         command = [
-            sys.executable, "-P", "-m", "simul.common.cli", "up", str(setting.config_path), "--plain",
+            sys.executable, "-P", "-m", "simul.launch.cli", "up", str(setting.config_path), "--plain",
             "--run-dir", str(run_dir.root), f"--set=seed={repeat + 1}",
             *(f"--set={value}" for value in self._overrides),
         ]  # fmt: skip

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from simul.common.config.trust import Trust
 
 ROOT = Path(__file__).resolve().parents[2]
-"""Holds common/, env_worker/, inference_server/, learner/ and configs/: the checkout, or site-packages/simul."""
+"""Holds the rooms (common/, launch/, env_worker/, ...) and configs/: the checkout, or site-packages/simul."""
 
 IMPORT_ROOT = Path(__file__).absolute().parents[3]
 """Holds the package `simul`: the checkout, or site-packages."""

@@ -12,10 +12,10 @@ from types import TracebackType
 
 import msgspec
 
-from simul.common.launch.processes.role_process import role_environment
 from simul.common.protocol.errors import InferenceError
 from simul.inference_server.loadtest.client import Failed, Order, Report, SetUp, read_report
 from simul.inference_server.loadtest.windows import Window
+from simul.launch.processes.role_process import role_environment
 
 ANSWER_SEC = 120.0
 LEAVE_SEC = 5.0

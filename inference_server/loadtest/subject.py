@@ -16,15 +16,15 @@ from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.config.seats import settle_opponents
 from simul.common.config.trust import Trust, values_to_trust
-from simul.common.launch.processes.role_process import role_command
-from simul.common.launch.supervisor.checkpoint_files import config_of, networks_of, newest_checkpoint
-from simul.common.launch.supervisor.game_spec import ask_for_spec
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import client_keys, connectable
 from simul.inference_server.loadtest.options import Options
+from simul.launch.processes.role_process import role_command
+from simul.launch.supervisor.checkpoint_files import config_of, networks_of, newest_checkpoint
+from simul.launch.supervisor.game_spec import ask_for_spec
 
 # The policy P that every published figure of the server uses: mlp_lstm with its default of 256 units.
 POLICY_P = GameSpec(name="loadtest/P", observation_size=2160, num_actions=26)

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
-from simul.common.launch.monitoring.curve_writers import CsvWriter, CurveLog, TensorBoardWriter
-from simul.common.launch.monitoring.curves import CurveReport
 from simul.common.nets.io import load_policy
 from simul.common.protocol.codec import encode
 from simul.common.protocol.errors import NothingLearnedError
@@ -30,6 +28,8 @@ from simul.common.protocol.messages import (
 )
 from simul.common.protocol.messages.serving import SharedMemory
 from simul.common.transport import DealerSocket
+from simul.launch.monitoring.curve_writers import CsvWriter, CurveLog, TensorBoardWriter
+from simul.launch.monitoring.curves import CurveReport
 from simul.learner.checkpoints import CheckpointStore, RunFacts, write_folder
 from tests.support.faults import unharmed
 from tests.support.learner_stand import LearnerStand

@@ -119,7 +119,7 @@ def test_fault_09_pickles_have_no_effect(raw, capsys) -> None:
 
 
 def test_extra_nobody_loads_pickles() -> None:
-    roles = ("common", "env_worker", "inference_server", "learner")
+    roles = ("common", "env_worker", "inference_server", "launch", "learner")
     files = sorted(p for role in roles for p in (ROOT / role).rglob("*.py") if "node_modules" not in p.parts)
     assert len(files) > 200
     for file in files:

@@ -12,7 +12,7 @@ import time
 import psutil
 import pytest
 
-from simul.common.launch.monitoring.accounting import imbalances
+from simul.launch.monitoring.accounting import imbalances
 from tests.support.command import Simul
 from tests.support.waiting import PATIENCE_SEC
 

@@ -8,7 +8,7 @@ import signal
 import psutil
 import pytest
 
-from simul.common.launch.monitoring.accounting import imbalances
+from simul.launch.monitoring.accounting import imbalances
 from tests.chaos.test_kills import SMALL
 from tests.support.command import Simul
 from tests.support.waiting import PATIENCE_SEC

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.monitoring.accounting import imbalances
-from simul.common.launch.processes.temporary import KEPT
+from simul.launch.monitoring.accounting import imbalances
+from simul.launch.processes.temporary import KEPT
 from tests.support.machines import AgentRun
 from tests.support.stand_ins import STAND_IN
 

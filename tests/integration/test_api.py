@@ -18,11 +18,11 @@ import psutil
 import pytest
 
 import simul
-from simul.common import cli
-from simul.common.launch.processes import child_command
-from simul.common.launch.processes.temporary import remove_leftovers
 from simul.common.protocol.decisions import start_flags
 from simul.inference_server.ops.statistics import STAGES
+from simul.launch import cli
+from simul.launch.processes import child_command
+from simul.launch.processes.temporary import remove_leftovers
 from tests.support.stand_ins import PROGRAM, STAND_IN
 from tests.support.waiting import PATIENCE_SEC
 
@@ -111,7 +111,7 @@ def python_of_stand_ins(tmp_path: Path) -> str:
     """Started in place of Python: a `simul` whose roles are stand-ins. Real ones end in the run of this module."""
     command = shlex.join([sys.executable, "-c", PROGRAM, str(STAND_IN)])
     program = tmp_path / "python"
-    program.write_text(f'#!/bin/sh\nshift 3 # -P -m simul.common.cli\nexec {command} "$@"\n')
+    program.write_text(f'#!/bin/sh\nshift 3 # -P -m simul.launch.cli\nexec {command} "$@"\n')
     program.chmod(0o755)
     return str(program)
 
@@ -129,7 +129,7 @@ def test_ctrl_c_while_waiting_ends_the_run_cleanly(
 
 OWNER = """
 import time, types, simul
-from simul.common.launch.processes import child_command
+from simul.launch.processes import child_command
 child_command.sys = types.SimpleNamespace(executable={python!r})
 run = simul.train({config!r}, run_dir={root!r}, progress=False)
 while run.status().get("phase") != "training":

@@ -12,10 +12,8 @@ import time
 import numpy as np
 import pytest
 
-from simul.common import cli
 from simul.common.client.client import InferenceClient
 from simul.common.client.pending import pack_step
-from simul.common.launch.diagnostics import connection_check as module
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import PROTOCOL, TO_CLIENT, Error, Hello, Step
@@ -24,6 +22,8 @@ from simul.common.runtime.installation import ROOT
 from simul.common.transport import RouterSocket, new_keys, server_keys
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.inference_server.mock_server import MockServer
+from simul.launch import cli
+from simul.launch.diagnostics import connection_check as module
 from tests.support.raw_client import RawClient
 from tests.support.stand import SPEC, Stand, exchange
 from tests.support.waiting import PATIENCE_SEC
@@ -122,7 +122,7 @@ def test_what_is_no_run_is_a_sentence(tmp_path, capsys):
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_to_the_command_alone_leaves_no_mock_server(tmp_path, number):
-    line = [sys.executable, "-m", "simul.common.cli", "connect", "--listen", f"ipc://{tmp_path}/mock.ipc"]
+    line = [sys.executable, "-m", "simul.launch.cli", "connect", "--listen", f"ipc://{tmp_path}/mock.ipc"]
     with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True) as command:
         assert "spec (any)" in command.stdout.readline()
         command.send_signal(number)
@@ -131,7 +131,7 @@ def test_a_signal_to_the_command_alone_leaves_no_mock_server(tmp_path, number):
 
 def test_the_mock_server_shows_a_client_its_frames(tmp_path):
     where = f"ipc://{tmp_path}/mock.ipc"
-    line = [sys.executable, "-m", "simul.common.cli", "connect", "--listen", where]
+    line = [sys.executable, "-m", "simul.launch.cli", "connect", "--listen", where]
     process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         assert "spec (any)" in process.stdout.readline()

@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from simul.common import cli
 from simul.common.client.control import ControlClient
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
@@ -19,6 +18,7 @@ from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.errors import ERR_DENIED, ERR_POLICY, ConfigError
 from simul.common.protocol.messages import ABORTED
 from simul.inference_server.policies import table
+from simul.launch import cli
 from simul.learner.checkpoints import RunFacts, write_folder
 from tests.support.stand import Stand, exchange
 from tests.support.waiting import PATIENCE_SEC, wait_for

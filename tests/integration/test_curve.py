@@ -9,7 +9,6 @@ import time
 import pytest
 import zmq
 
-from simul.common import cli
 from simul.common.config.schema import Config, ServerConfig
 from simul.common.config.validation import broken_rules
 from simul.common.protocol.codec import Codec
@@ -28,6 +27,7 @@ from simul.common.transport import (
     server_keys,
 )
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
+from simul.launch import cli
 from tests.support.stand import Stand, exchange
 from tests.support.waiting import PATIENCE_SEC, wait_for
 

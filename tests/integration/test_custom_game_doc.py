@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.processes.run_lock import read_json
 from simul.common.nets.io import load_policy
 from simul.common.runtime.installation import ROOT
+from simul.launch.processes.run_lock import read_json
 
 
 @pytest.mark.slow  # .ci/long runs it
@@ -22,7 +22,7 @@ def test_a_game_and_a_network_of_ones_own_are_learned_and_loaded(tmp_path):
     (tmp_path / "my.yaml").write_text(text)
     run = tmp_path / "run"
     command = [
-        sys.executable, "-m", "simul.common.cli", "up", str(tmp_path / "my.yaml"), "--run-dir", str(run), "--plain",
+        sys.executable, "-m", "simul.launch.cli", "up", str(tmp_path / "my.yaml"), "--run-dir", str(run), "--plain",
         "--stop-after-decisions", "8000", "--set", "workers.envs=16",
     ]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)

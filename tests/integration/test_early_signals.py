@@ -28,7 +28,7 @@ def start(command: str, tmp_path) -> subprocess.Popen[str]:
         "play": ["play", "--game", "openspiel"],
     }
     return subprocess.Popen(
-        [sys.executable, "-m", "simul.common.cli", *arguments[command]], cwd=ROOT, text=True, start_new_session=True,
+        [sys.executable, "-m", "simul.launch.cli", *arguments[command]], cwd=ROOT, text=True, start_new_session=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
 

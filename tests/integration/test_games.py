@@ -10,8 +10,8 @@ from simul.common.config.games import GAMES
 from simul.common.config.loader import load_config
 from simul.common.config.schema import Config
 from simul.common.config.trust import EVERYTHING
-from simul.common.launch.supervisor.checkpoint_files import game_section_of
 from simul.env_worker.games.loading import build_source, game_spec
+from simul.launch.supervisor.checkpoint_files import game_section_of
 
 
 def config_of(name: str, *overrides: str) -> Config:

@@ -12,8 +12,8 @@ import time
 import psutil
 import pytest
 
-from simul.common.launch.processes.temporary import temporary_folder
 from simul.common.runtime.installation import ROOT
+from simul.launch.processes.temporary import temporary_folder
 from tests.support.waiting import PATIENCE_SEC
 
 
@@ -31,7 +31,7 @@ def starting(tmp_path, temporary):
     """(the `simul up` that asks the game for its spec, pid of the process where it hangs)"""
     config, pid_file = tmp_path / "run.yaml", tmp_path / "pid"
     config.write_text(f"game: tests.support.hanging:Hanging\ngame_options: {{pid_file: {pid_file}}}\n")
-    line = [sys.executable, "-m", "simul.common.cli", "up", str(config), "--run-dir", str(tmp_path / "run"), "--plain"]
+    line = [sys.executable, "-m", "simul.launch.cli", "up", str(config), "--run-dir", str(tmp_path / "run"), "--plain"]
     with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True) as simul:
         deadline = time.monotonic() + PATIENCE_SEC
         while not pid_file.exists() or not pid_file.read_text():

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.monitoring.accounting import imbalances
-from simul.common.launch.processes.run_lock import read_json
 from simul.common.runtime.installation import import_path
+from simul.launch.monitoring.accounting import imbalances
+from simul.launch.processes.run_lock import read_json
 
 MUST_BE_ABOVE = 0.3  # mean return of the last 100 games of each worker; random play has 0.0 with a spread of 0.1
 MOST_DECISIONS = 200_000
 
 
 def _simul(folder: Path, *arguments: str) -> str:
-    line = [sys.executable, "-m", "simul.common.cli", *arguments]
+    line = [sys.executable, "-m", "simul.launch.cli", *arguments]
     env = {**os.environ, "PYTHONPATH": import_path()}
     done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from simul.common.launch.monitoring.accounting import imbalances
+from simul.launch.monitoring.accounting import imbalances
 from simul.learner.distributed_ranks import TIMEOUT_SEC
 from tests.support.command import Simul
 

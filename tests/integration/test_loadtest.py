@@ -24,7 +24,7 @@ PNG = b"\x89PNG\r\n"
 WINDOW_SEC = 1.0  # the server reports every half second, and the mean batch needs two reports
 QUICK = ["--warm-up-sec", "0.2", "--window-sec", str(WINDOW_SEC), "--max-windows", "3"]
 SMALL = ["--clients", "2", "--envs", "4", "--set", "network.options={hidden: 16}"]
-LOADTEST = ("-m", "simul.common.cli", "loadtest")
+LOADTEST = ("-m", "simul.launch.cli", "loadtest")
 PATIENT = """
 import sys
 from simul.inference_server.loadtest import run

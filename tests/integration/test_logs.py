@@ -30,7 +30,7 @@ def simul(tmp_path):
 
         def start(*arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
             process = subprocess.Popen(
-                [sys.executable, "-m", "simul.common.cli", *arguments],
+                [sys.executable, "-m", "simul.launch.cli", *arguments],
                 cwd=tmp_path, text=True, stdout=stdout, stderr=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": os.getcwd()},
             )  # fmt: skip

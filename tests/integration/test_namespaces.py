@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simul.common.launch.monitoring.accounting import imbalances
+from simul.launch.monitoring.accounting import imbalances
 from tests.support.machines import AgentRun
 from tests.support.namespaces import STORE, Machines, why_not
 

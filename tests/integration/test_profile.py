@@ -15,11 +15,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from simul.common import cli
-from simul.common.launch.monitoring import flame_graphs, profiler
-from simul.common.launch.processes.processor_time import ProcessTree
 from simul.common.protocol.errors import ConfigError
 from simul.common.runtime.installation import ROOT
+from simul.launch import cli
+from simul.launch.monitoring import flame_graphs, profiler
+from simul.launch.processes.processor_time import ProcessTree
 
 STEP_SEC = 0.005
 GAME = f"""
@@ -144,7 +144,7 @@ def test_a_new_run_of_a_game_that_sleeps(tmp_path):
     (tmp_path / "sleeping.yaml").write_text(CONFIG)
     before = set(Path(os.environ.get("TMPDIR", "/tmp")).glob("simul-profile-*"))
     profile = subprocess.run(
-        [sys.executable, "-m", "simul.common.cli", "profile", "sleeping.yaml", "--seconds", "8",
+        [sys.executable, "-m", "simul.launch.cli", "profile", "sleeping.yaml", "--seconds", "8",
          "--set", "metrics=[csv]"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=280,
         check=False,
@@ -173,7 +173,7 @@ def test_a_profile_that_is_stopped_ends_its_run(tmp_path):
     (tmp_path / "sleeping_game.py").write_text(GAME)
     (tmp_path / "sleeping.yaml").write_text(CONFIG)
     profile = subprocess.Popen(
-        [sys.executable, "-m", "simul.common.cli", "profile", "sleeping.yaml", "--seconds", "600"],
+        [sys.executable, "-m", "simul.launch.cli", "profile", "sleeping.yaml", "--seconds", "600"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip

@@ -60,7 +60,7 @@ def start(tmp_path, monkeypatch):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.slow  # two runs; tests/unit/common/launch/monitoring has the arithmetic
+@pytest.mark.slow  # two runs; tests/unit/launch/monitoring has the arithmetic
 def test_the_first_rate_after_a_resume_is_that_of_the_decisions_in_its_time(start, tmp_path):
     run = start()
     run.wait_for(lambda status: status.get("learner", {}).get("updates"))

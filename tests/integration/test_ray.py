@@ -17,9 +17,9 @@ import psutil
 import pytest
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.monitoring.accounting import imbalances
-from simul.common.launch.processes.temporary import KEPT, NODE_KIND
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
+from simul.launch.monitoring.accounting import imbalances
+from simul.launch.processes.temporary import KEPT, NODE_KIND
 from tests.support.command import OFTEN, Command
 from tests.support.stand_ins import STAND_IN
 
@@ -34,9 +34,9 @@ AGENT_PORTS = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_p
 PROGRAM = f"""
 {OFTEN}
 import sys
-from simul.common.cli import main
-from simul.common.launch.cluster import ray_engine
-from simul.common.launch.supervisor import supervisor
+from simul.launch.cli import main
+from simul.launch.cluster import ray_engine
+from simul.launch.supervisor import supervisor
 from tests.support.machines import stand_in_agent
 if stand_in := sys.argv.pop(1):
     class Supervisor(supervisor.Supervisor):
@@ -144,7 +144,7 @@ def test_cartpole_reaches_475_although_the_node_of_its_learner_is_killed(cluster
         assert "Resumed from checkpoint" in run.printed()
     finally:
         run.end_now()
-    line = [sys.executable, "-m", "simul.common.cli", "eval", "--json", "--battles", "100",
+    line = [sys.executable, "-m", "simul.launch.cli", "eval", "--json", "--battles", "100",
             "--checkpoint", (tmp_path / "store").as_uri()]  # fmt: skip
     result = json.loads(subprocess.run(line, capture_output=True, check=True).stdout)
     assert result["mean_return"] >= 475.0, result

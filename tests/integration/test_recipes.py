@@ -16,9 +16,9 @@ import pytest
 
 from simul.common.config.loader import load_config
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.monitoring.accounting import imbalances
-from simul.common.launch.processes.run_lock import read_json
 from simul.common.runtime.installation import ROOT, import_path
+from simul.launch.monitoring.accounting import imbalances
+from simul.launch.processes.run_lock import read_json
 from tests.support.documented import PAGES, commands, recipes, runnable_blocks
 
 README, RECIPES = ROOT / "README.md", ROOT / "docs" / "recipes.md"
@@ -43,7 +43,7 @@ up)
     ;;
 eval) set -- "$@" --battles 4 ;;
 esac
-exec {python} -m simul.common.cli "$@"
+exec {python} -m simul.launch.cli "$@"
 """
 
 

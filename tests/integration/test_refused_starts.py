@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from simul.common import cli
-from simul.common.launch.processes.process_group import ProcessGroup
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import PullSocket
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
+from simul.launch import cli
+from simul.launch.processes.process_group import ProcessGroup
 from tests.support.command import phase_of
 
 MISSING = "cuda" if sys.platform == "darwin" else "mps"
@@ -105,7 +105,7 @@ def test_a_second_signal_while_it_leaves_does_not_cut_that_short():
     """Between the last line of a run and the end of its process lies all of Python's teardown."""
     code = """
 import os, signal
-from simul.common.launch.processes.signals import Signals
+from simul.launch.processes.signals import Signals
 signals = Signals()
 signals.install()
 os.kill(os.getpid(), signal.SIGTERM)

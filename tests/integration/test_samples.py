@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 
 from simul.common.client.client import InferenceClient
-from simul.common.launch.monitoring.accounting import build_accounts
-from simul.common.launch.processes.role_reports import RoleReports
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.errors import ERR_DENIED, ERR_VALUE
 from simul.common.protocol.masks import pack_masks
@@ -24,6 +22,8 @@ from simul.common.protocol.messages import TO_SUPERVISOR, Report
 from simul.common.protocol.samples import Sample
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import PullSocket
+from simul.launch.monitoring.accounting import build_accounts
+from simul.launch.processes.role_reports import RoleReports
 from tests.support.learner_stand import RunningLearner
 from tests.support.sample_stand import SampleStand, evaluate, sample_config, settle
 from tests.support.samples import SampleDraw

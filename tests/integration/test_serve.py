@@ -13,17 +13,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from simul.common import cli
 from simul.common.client.client import InferenceClient
 from simul.common.config.trust import EVERYTHING
-from simul.common.launch.monitoring.snapshot import Snapshot
-from simul.common.launch.processes.process_group import ProcessGroup, RoleDied
-from simul.common.launch.supervisor import inference_only as module
-from simul.common.launch.supervisor.inference_only import serve
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import client_keys, new_keys
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
+from simul.launch import cli
+from simul.launch.monitoring.snapshot import Snapshot
+from simul.launch.processes.process_group import ProcessGroup, RoleDied
+from simul.launch.supervisor import inference_only as module
+from simul.launch.supervisor.inference_only import serve
 from tests.support.checkpoints import write_checkpoint
 from tests.support.command import Command
 from tests.support.stand import exchange
@@ -31,8 +31,8 @@ from tests.support.stand_ins import STAND_IN
 
 SPEC = GameSpec(name="somebodys:Numbers", observation_size=12, num_actions=5)
 OFTEN = """
-from simul.common.launch.monitoring import view
-from simul.common.launch.supervisor import inference_only
+from simul.launch.monitoring import view
+from simul.launch.supervisor import inference_only
 inference_only.SNAPSHOT_EVERY_SEC = view.PLAIN_EVERY_SEC = 0.2
 """
 
@@ -47,7 +47,7 @@ def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path
     keys = client_keys(tmp_path / "keys")
     (tmp_path / "keys" / "client.key_secret").unlink()  # a server needs nobody's secret but its own
     endpoint = f"tcp://127.0.0.1:{free_port()}"
-    program = f"{OFTEN}import sys; from simul.common.cli import main; sys.exit(main())"
+    program = f"{OFTEN}import sys; from simul.launch.cli import main; sys.exit(main())"
     line = [sys.executable, "-c", program, "serve", "--checkpoint", str(checkpoint), "--trust", "--endpoint", endpoint]
     command = Command([*line, "--curve-keys", str(tmp_path / "keys"), "--plain"], tmp_path / "serve")
     client = InferenceClient(endpoint, name="bot", spec=SPEC, keys=keys)

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from simul.common.client.control import ControlClient
-from simul.common.launch.monitoring.accounting import imbalances
+from simul.launch.monitoring.accounting import imbalances
 from tests.support import stand_ins
 from tests.support.command import Command, Simul
 
@@ -70,7 +70,7 @@ def test_two_servers_start_each_worker_has_one_and_a_dead_one_is_restarted_in_it
 
 
 def test_workers_of_a_server_that_hangs_for_long_start_again_on_the_other(tmp_path) -> None:
-    soon = "from simul.common.launch.supervisor import worker_binding; worker_binding.LOST_AFTER_SEC = 10.0"
+    soon = "from simul.launch.supervisor import worker_binding; worker_binding.LOST_AFTER_SEC = 10.0"
     root = tmp_path / "run"
     line = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", *TWO)
     run = stand_ins.Simul(root, *line, program=f"{soon}\n{stand_ins.PROGRAM}")
@@ -98,8 +98,8 @@ def test_workers_of_a_server_that_hangs_for_long_start_again_on_the_other(tmp_pa
 
 def test_a_server_that_hangs_while_the_run_starts_is_named_and_the_others_start_without_it(tmp_path) -> None:
     soon = (
-        "from simul.common.launch.processes import process_group; process_group.START_ALERT_SEC = 2.0\n"
-        "from simul.common.launch.supervisor import supervisor; supervisor.START_PATIENCE_SEC = 4.0"
+        "from simul.launch.processes import process_group; process_group.START_ALERT_SEC = 2.0\n"
+        "from simul.launch.supervisor import supervisor; supervisor.START_PATIENCE_SEC = 4.0"
     )
     root = tmp_path / "run"
     root.mkdir()
@@ -126,7 +126,7 @@ def test_a_server_that_hangs_while_the_run_starts_is_named_and_the_others_start_
 
 @pytest.mark.parametrize("role", ["learner-0", "env_worker-1"])
 def test_a_role_that_hangs_while_the_run_starts_is_named(tmp_path, role) -> None:
-    soon = "from simul.common.launch.processes import process_group; process_group.START_ALERT_SEC = 2.0"
+    soon = "from simul.launch.processes import process_group; process_group.START_ALERT_SEC = 2.0"
     root = tmp_path / "run"
     root.mkdir()
     (root / f"stop-{role}").touch()

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.processes.run_lock import read_json
 from simul.common.nets.io import Policy, load_policy
 from simul.common.runtime.installation import ROOT
+from simul.launch.processes.run_lock import read_json
 
 SMALL = (
     "gymnasium.reward_scale=1", "learner.batch_steps=512", "learner.minibatches=2", "learner.epochs=1",
@@ -25,7 +25,7 @@ def learned(run: Path, *settings: str, decisions: int = 1500) -> tuple[dict[str,
     """Summary and policy of a short run."""
     chosen = [part for setting in (*SMALL, *settings) for part in ("--set", setting)]
     command = [
-        sys.executable, "-m", "simul.common.cli", "up", "cartpole", "--run-dir", str(run), "--plain",
+        sys.executable, "-m", "simul.launch.cli", "up", "cartpole", "--run-dir", str(run), "--plain",
         "--stop-after-decisions", str(decisions), *chosen,
     ]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)

@@ -19,13 +19,13 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.monitoring.accounting import imbalances
-from simul.common.launch.processes.process_group import MOST_FAILED_STARTS
-from simul.common.launch.processes.run_lock import read_json
-from simul.common.launch.processes.signals import ECHO_SEC
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
+from simul.launch.monitoring.accounting import imbalances
+from simul.launch.processes.process_group import MOST_FAILED_STARTS
+from simul.launch.processes.run_lock import read_json
+from simul.launch.processes.signals import ECHO_SEC
 from tests.support.checkpoints import write_small_checkpoint
 from tests.support.command import phase_of
 from tests.support.stand_ins import PROGRAM, STAND_IN
@@ -191,7 +191,7 @@ def test_eval_plays_exactly_so_many_and_prints_only_json(simul, tmp_path):
 def run_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`simul ...` with the real roles."""
     return subprocess.run(
-        [sys.executable, "-m", "simul.common.cli", *arguments],
+        [sys.executable, "-m", "simul.launch.cli", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -256,7 +256,7 @@ def _seen_after(run, pid: int) -> float:
 
 
 def test_a_role_that_fails_in_every_start_is_an_event_and_ends_the_run_with_a_summary(up):
-    soon = "from simul.common.launch.monitoring import heartbeat_alerts; heartbeat_alerts.STANDSTILL_SEC = 0.5\n"
+    soon = "from simul.launch.monitoring import heartbeat_alerts; heartbeat_alerts.STANDSTILL_SEC = 0.5\n"
     run = up(program=soon + PROGRAM)
     run.wait_until_training()
     (run.run_dir.root / "crash-learner").touch()

@@ -31,7 +31,7 @@ def marker(tmp_path: Path) -> Path:
 
 def simul(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     """`simul ...` in `folder`."""
-    line = [sys.executable, "-m", "simul.common.cli", *map(str, arguments)]
+    line = [sys.executable, "-m", "simul.launch.cli", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": import_path()}
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=LIMIT_SEC, env=environment)
 

@@ -15,8 +15,8 @@ from typing import Any
 import psutil
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.processes.run_lock import read_json
 from simul.common.runtime.installation import ROOT
+from simul.launch.processes.run_lock import read_json
 
 
 def phase_of(root: Path) -> str:
@@ -86,8 +86,8 @@ class Command:
 
 
 # status.json comes once a second for people; a test that waits for what stands in it shall not wait for the next one
-OFTEN = "from simul.common.launch.supervisor import supervisor; supervisor.SNAPSHOT_EVERY_SEC = 0.25"
-_PROGRAM = f"{OFTEN}; import sys; from simul.common.cli import main; sys.exit(main())"
+OFTEN = "from simul.launch.supervisor import supervisor; supervisor.SNAPSHOT_EVERY_SEC = 0.25"
+_PROGRAM = f"{OFTEN}; import sys; from simul.launch.cli import main; sys.exit(main())"
 
 
 class Simul(Command):

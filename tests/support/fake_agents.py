@@ -6,8 +6,8 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 
-from simul.common.launch.cluster.links import ChannelLostError
-from simul.common.launch.cluster.messages import FrameReader, ToAgent
+from simul.launch.cluster.links import ChannelLostError
+from simul.launch.cluster.messages import FrameReader, ToAgent
 
 
 class FakeChannel:

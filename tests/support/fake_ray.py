@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-ENGINE = "simul.common.launch.cluster.ray_engine"
+ENGINE = "simul.launch.cluster.ray_engine"
 PARTS = ("ray._private.state", "ray.exceptions", "ray.util.placement_group", "ray.util.scheduling_strategies")
 ERRORS = ("RayError", "ActorUnavailableError", "GetTimeoutError")
 OTHERS = (

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import psutil
 
-from simul.common.launch.cluster.agent_process import AgentProcess, agent_command
+from simul.launch.cluster.agent_process import AgentProcess, agent_command
 from tests.support.command import OFTEN, Command
 
 PROGRAM = """
 import sys
-from simul.common.launch.cluster.agent import main
+from simul.launch.cluster.agent import main
 stand_in = sys.argv.pop(1)
 sys.exit(main(lambda role: [sys.executable, stand_in, role]))
 """
@@ -61,9 +61,9 @@ class ChildEngine:
 RUN = f"""
 {OFTEN}
 import json, sys
-from simul.common.cli import main
-from simul.common.launch.cluster.cluster import Cluster
-from simul.common.launch.supervisor import supervisor
+from simul.launch.cli import main
+from simul.launch.cluster.cluster import Cluster
+from simul.launch.supervisor import supervisor
 from tests.support.machines import ChildEngine
 options = json.loads(sys.argv.pop(1))
 class Supervisor(supervisor.Supervisor):

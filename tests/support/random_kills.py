@@ -28,9 +28,9 @@ from unittest.mock import patch
 
 import psutil
 
-from simul.common.launch.monitoring.accounting import imbalances
-from simul.common.launch.processes.run_lock import SAME_START_SEC
 from simul.common.runtime.installation import ROOT
+from simul.launch.monitoring.accounting import imbalances
+from simul.launch.processes.run_lock import SAME_START_SEC
 from tests.support.command import Simul
 
 SAY_EVERY = 20  # signals
@@ -204,7 +204,7 @@ def _left_behind(simul: Simul, temporary: Path) -> list[str]:
 
 def _mean_return(root: Path) -> float:
     """Of 100 episodes of the greedy policy."""
-    line = [sys.executable, "-m", "simul.common.cli", "eval", "--checkpoint", str(root), "--episodes", "100", "--json"]
+    line = [sys.executable, "-m", "simul.launch.cli", "eval", "--checkpoint", str(root), "--episodes", "100", "--json"]
     answer = subprocess.run(line, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return float(json.loads(answer.stdout)["mean_return"])
 

@@ -13,9 +13,9 @@ STAND_IN = Path(__file__).with_name("stand_in_role.py")
 PROGRAM = f"""
 {OFTEN}
 import sys
-from simul.common.cli import main
-from simul.common.launch.evaluation import eval_runner
-from simul.common.launch.supervisor import evaluations, supervisor
+from simul.launch.cli import main
+from simul.launch.evaluation import eval_runner
+from simul.launch.supervisor import evaluations, supervisor
 stand_in = sys.argv.pop(1)
 command = lambda role: [sys.executable, stand_in, role]
 class Supervisor(supervisor.Supervisor):

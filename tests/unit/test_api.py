@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import simul
-from simul.common.launch.api import _flat
 from simul.common.protocol.errors import ConfigError
+from simul.launch.api import _flat
 
 HEAVY = ("torch", "numba", "gymnasium")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from simul.common import cli
 from simul.common.config.loader import load_config
 from simul.common.config.validation import config_keys
 from simul.common.transport import new_keys
+from simul.launch import cli
 from tests.support.documented import PAGES, commands, options_of
 
 PLACEHOLDER = re.compile(r"\b[A-Z][A-Z_]*\b|\$\w+")  # stands for something of the reader's own

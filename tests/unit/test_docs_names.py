@@ -8,11 +8,22 @@ from pathlib import Path
 import pytest
 
 import simul
-from simul.common.launch.monitoring.curves import CURVES
 from simul.common.runtime.installation import ROOT
+from simul.launch.monitoring.curves import CURVES
 
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FOLDERS = ("common", "env_worker", "inference_server", "learner", "configs", "tests", "benchmarks", "examples", "docs")
+FOLDERS = (
+    "common",
+    "env_worker",
+    "inference_server",
+    "launch",
+    "learner",
+    "configs",
+    "tests",
+    "benchmarks",
+    "examples",
+    "docs",
+)
 TOP_LEVEL = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", ".ci/run"}
 OF_THE_READER = {  # saved by the reader, in a run directory, or for any name
     "my.yaml", "config.yaml", "first_game/env.py", "first_game/network.py", "docs/NAME.md", "env_worker/games/NAME/",

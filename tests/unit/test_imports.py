@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from graphlib import CycleError, TopologicalSorter
 
 import grimp
+import pytest
 
 
 def test_no_circle_of_modules_typing_only_imports_included():
@@ -15,3 +17,10 @@ def test_no_circle_of_modules_typing_only_imports_included():
         TopologicalSorter(imports).prepare()
     except CycleError as error:
         raise AssertionError(" -> ".join(error.args[1])) from None
+
+
+def test_names_of_before_say_where_they_are_now(capsys):
+    with pytest.raises(ImportError, match=r"simul\.launch\.api"):
+        importlib.import_module("simul.common.launch.api")
+    assert importlib.import_module("simul.common.cli").main() == 2
+    assert "make setup" in capsys.readouterr().err

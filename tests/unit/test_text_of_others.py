@@ -10,21 +10,21 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from simul.common import cli
-from simul.common.launch.commands.status import status
-from simul.common.launch.diagnostics import connection_check
-from simul.common.launch.monitoring.notices import Delivery, Notice, NoticeKind, NoticeSender, TokenBucket
-from simul.common.launch.monitoring.output import complain
-from simul.common.launch.monitoring.panel import run_line
-from simul.common.launch.monitoring.view import make_display
-from simul.common.launch.processes.role_reports import RoleReports
 from simul.common.protocol.codec import encode
 from simul.common.protocol.messages import PROTOCOL, Error, Hello, Report
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.replays import RecordedGame, ReplayFolder
 from simul.env_worker.terminal import __main__ as terminal
 from simul.inference_server import mock_server
-from tests.unit.common.launch.monitoring.test_panel import snapshot
+from simul.launch import cli
+from simul.launch.commands.status import status
+from simul.launch.diagnostics import connection_check
+from simul.launch.monitoring.notices import Delivery, Notice, NoticeKind, NoticeSender, TokenBucket
+from simul.launch.monitoring.output import complain
+from simul.launch.monitoring.panel import run_line
+from simul.launch.monitoring.view import make_display
+from simul.launch.processes.role_reports import RoleReports
+from tests.unit.launch.monitoring.test_panel import snapshot
 
 HOSTILE = (
     "\x1b]0;owned\a\x1b[2J\x9b31m\x1b]52;c;aGk=\a\x1b]8;;http://x\a\u202etxt\u2066\u200f\u061c\u2028\x85\r\b"
@@ -104,8 +104,8 @@ def test_a_games_exception_in_the_panel_and_in_status(tmp_path, capsys, monkeypa
 
 
 def test_the_panel_keeps_its_height_and_width(capsys):
-    from simul.common.launch.monitoring.panel import run_panel
     from simul.common.runtime.terminal_console import SafeConsole
+    from simul.launch.monitoring.panel import run_panel
 
     console = SafeConsole(file=io.StringIO(), width=80, height=24)
     assert isinstance(console, Console)

@@ -41,7 +41,7 @@ def test_it_clearly_beats_the_greatest_base_power_and_eval_shows_it_without_a_ch
     line = [
         sys.executable,
         "-m",
-        "simul.common.cli",
+        "simul.launch.cli",
         "eval",
         "--opponent=damage",
         "--opponent=max",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simul.common.launch.monitoring.accounting import imbalances
 from simul.common.nets.io import load_policy
 from simul.common.nets.models.pokemon import PokemonDoublesNetwork
+from simul.launch.monitoring.accounting import imbalances
 from tests.support.command import Simul
 
 SMALL = (

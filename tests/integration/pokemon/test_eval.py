@@ -36,7 +36,7 @@ def temporary():
 
 
 def start(temporary: Path, *arguments: str) -> subprocess.Popen[str]:
-    line = [sys.executable, "-m", "simul.common.cli", "eval", *arguments]
+    line = [sys.executable, "-m", "simul.launch.cli", "eval", *arguments]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "TMPDIR": str(temporary)}
     return subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 

@@ -16,13 +16,13 @@ import psutil
 import pytest
 from poke_env.player import SimpleHeuristicsPlayer
 
-from simul.common import cli
 from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.launch.supervisor.checkpoint_files import config_of
-from simul.common.launch.supervisor.inference_only import frozen_run
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.launch import cli
+from simul.launch.supervisor.checkpoint_files import config_of
+from simul.launch.supervisor.inference_only import frozen_run
 from tests.support.checkpoints import write_checkpoint
 from tests.support.showdown import on_loop, showdown
 from tests.support.waiting import PATIENCE_SEC
@@ -43,7 +43,7 @@ def served(tmp_path_factory) -> Iterator[Path]:
 
 
 def start(*arguments: str | Path) -> subprocess.Popen[str]:
-    line = [sys.executable, "-m", "simul.common.cli", "play", *map(str, arguments)]
+    line = [sys.executable, "-m", "simul.launch.cli", "play", *map(str, arguments)]
     return subprocess.Popen(
         line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

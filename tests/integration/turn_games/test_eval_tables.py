@@ -15,13 +15,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from simul.common import cli
 from simul.common.config.loader import load_config
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import NOTHING
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.base.replays import Replay, actions_of, read_replay
 from simul.env_worker.games.loading import game_spec, turn_game
+from simul.launch import cli
 from tests.support.checkpoints import write_checkpoint
 from tests.support.waiting import PATIENCE_SEC
 
@@ -29,7 +29,7 @@ ENGINE = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'gtp_engine
 
 
 def evaluated(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "simul.common.cli", "eval", *map(str, arguments)]
+    line = [sys.executable, "-m", "simul.launch.cli", "eval", *map(str, arguments)]
     return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=2.5 * PATIENCE_SEC)
 
 
@@ -44,7 +44,7 @@ def test_a_replay_of_every_game_and_a_picture_that_watch_shows(tmp_path):
     assert sorted(replay.players for replay in replays) == [["gtp", "largest_piece"], ["largest_piece", "gtp"]]
     assert all(file.with_suffix(".svg").read_text().startswith("<svg") for file in files)
     shown = subprocess.run(
-        [sys.executable, "-m", "simul.common.cli", "watch", "--replay", str(files[0])],
+        [sys.executable, "-m", "simul.launch.cli", "watch", "--replay", str(files[0])],
         cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_SEC,
     )  # fmt: skip
     assert (shown.returncode, shown.stderr) == (0, "")

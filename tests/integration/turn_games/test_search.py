@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from simul.common.config.run_directory import RunDir
-from simul.common.launch.monitoring.accounting import imbalances
-from simul.common.launch.processes.run_lock import read_json
 from simul.common.nets.io import load_policy
 from simul.common.runtime.installation import ROOT
+from simul.launch.monitoring.accounting import imbalances
+from simul.launch.processes.run_lock import read_json
 from tests.support.waiting import wait_for
 
 CONFIG = """
@@ -36,7 +36,7 @@ def _started(folder: Path, *settings: str) -> Iterator[subprocess.Popen[str]]:
     (folder / "search.yaml").write_text(CONFIG)
     chosen = [part for setting in settings for part in ("--set", setting)]
     command = [
-        sys.executable, "-m", "simul.common.cli", "up", str(folder / "search.yaml"), "--run-dir", str(folder / "run"),
+        sys.executable, "-m", "simul.launch.cli", "up", str(folder / "search.yaml"), "--run-dir", str(folder / "run"),
         "--plain", *chosen,
     ]  # fmt: skip
     run = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -19,7 +19,6 @@ import psutil
 import pytest
 
 from examples.custom_game import TicTacToe
-from simul.common import cli
 from simul.common.config.loader import load_config, load_game
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.config.trust import EVERYTHING
@@ -29,10 +28,11 @@ from simul.env_worker.games.loading import game_spec, scripted_players, turn_gam
 from simul.env_worker.terminal.game_loop import GameLoop
 from simul.env_worker.terminal.players import ScriptedPlayer
 from simul.env_worker.terminal.screen import Screen
+from simul.launch import cli
 from tests.support.checkpoints import write_checkpoint
 from tests.support.waiting import PATIENCE_SEC
 
-COMMAND = [sys.executable, "-m", "simul.common.cli"]
+COMMAND = [sys.executable, "-m", "simul.launch.cli"]
 TIC_TAC_TOE = "openspiel:tic_tac_toe"
 TWO = "examples.custom_game:TicTacToe"
 

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from simul.common.launch.monitoring.accounting import imbalances
 from simul.common.runtime.installation import ROOT
+from simul.launch.monitoring.accounting import imbalances
 from tests.support.command import Simul
 
 pytest.importorskip("pyspiel", reason="the extra [openspiel] is not installed")
@@ -37,7 +37,7 @@ def start(tmp_path):
 
 
 def evaluated(simul: Simul, *arguments: str) -> dict:
-    line = [sys.executable, "-m", "simul.common.cli", "eval", "--checkpoint", str(simul.run_dir.root), "--json"]
+    line = [sys.executable, "-m", "simul.launch.cli", "eval", "--checkpoint", str(simul.run_dir.root), "--json"]
     done = subprocess.run([*line, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=350)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

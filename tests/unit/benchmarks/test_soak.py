@@ -34,9 +34,9 @@ from benchmarks.soak import Reading, verdict
 from simul.common.config.checkpoint_meta import META_FILE, read_meta
 from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig
-from simul.common.launch.monitoring.curves import CurveRecorder, Position
-from simul.common.launch.monitoring.snapshot import Snapshot
 from simul.common.protocol.specs import GameSpec
+from simul.launch.monitoring.curves import CurveRecorder, Position
+from simul.launch.monitoring.snapshot import Snapshot
 from tests.support.checkpoints import write_small_checkpoint
 
 HOUR = 3600.0

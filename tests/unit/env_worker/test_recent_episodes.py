@@ -2,8 +2,8 @@
 
 import pytest
 
-from simul.common.launch.processes.role_reports import sum_metrics
 from simul.env_worker.recent_episodes import Episode, RecentEpisodes
+from simul.launch.processes.role_reports import sum_metrics
 
 
 def test_only_the_last_episodes_count_in_each_group():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from simul.common.config.schema import LearnerConfig
-from simul.common.launch.monitoring.curves import LEARNER_FIGURES
 from simul.common.protocol.messages import PROTOCOL, ServerHello
+from simul.launch.monitoring.curves import LEARNER_FIGURES
 from simul.learner.__main__ import _schedule
 from simul.learner.learner import Learner, linear
 from simul.learner.reports import FIGURES, STALL_AFTER_SEC, LagAlarm, StallAlarm, Statistics, lag_histogram

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from simul.common import cli
 from simul.common.config.option_types import named_run
 from simul.common.protocol.errors import ConfigError
+from simul.launch import cli
 
 
 @pytest.mark.parametrize("command", ["status", "down", "logs"])

@@ -14,7 +14,6 @@ import msgspec
 import pytest
 import yaml
 
-from simul.common import cli
 from simul.common.config.checkpoint_meta import decode_meta
 from simul.common.config.loader import command_line_trust, config_from_tree, load_config
 from simul.common.config.run_directory import RunDir
@@ -22,7 +21,6 @@ from simul.common.config.schema import Config, NetworkConfig
 from simul.common.config.section import ArgumentsOf, Names
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust, marked_keys, values_to_trust
 from simul.common.config.validation import config_keys
-from simul.common.launch.supervisor.checkpoint_files import InitialCheckpoint, config_of, networks_of
 from simul.common.nets.build import build_network
 from simul.common.nets.io import load_policy
 from simul.common.protocol.errors import CheckpointError, ConfigError
@@ -34,6 +32,8 @@ from simul.common.store.remote import Store
 from simul.env_worker.games.base.replays import Replay, game_settings
 from simul.env_worker.games.blokus.players.gtp_engine import GtpEngine
 from simul.env_worker.games.loading import build_source, game_spec, scripted_players, turn_game
+from simul.launch import cli
+from simul.launch.supervisor.checkpoint_files import InitialCheckpoint, config_of, networks_of
 from tests.support.checkpoints import write_small_checkpoint
 from tests.support.stores import make_mirror, new_run, new_url
 
@@ -295,7 +295,7 @@ def test_modules_with_names_out_of_data_are_imported_in_known_places_only():
         "env_worker/games/loading.py", "env_worker/games/pettingzoo/game.py",  # names of GAMES; of FAMILIES
     }  # fmt: skip
     found = set()
-    for folder in ("common", "env_worker", "inference_server", "learner"):
+    for folder in ("common", "env_worker", "inference_server", "launch", "learner"):
         for file in (ROOT / folder).rglob("*.py"):
             calls = (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call))
             if any(

@@ -16,9 +16,9 @@ from simul.common.runtime.terminal_text import LINES, printable
 
 # Files that write what only a parent process or this project wrote.
 OTHERS = {
-    "common/launch/commands/logs.py",  # colours its lines, each of which `printable` made
-    "common/launch/evaluation/eval_runner.py",  # its own numbers, as progress
-    "common/launch/setup/probe_python.py",
+    "launch/commands/logs.py",  # colours its lines, each of which `printable` made
+    "launch/evaluation/eval_runner.py",  # its own numbers, as progress
+    "launch/setup/probe_python.py",
     "env_worker/__main__.py",  # JSON for the supervisor
     "env_worker/game_watch.py",  # a sentence for the supervisor, which cleans it
     "env_worker/games/pokemon/simulator/checks.py",
@@ -83,7 +83,7 @@ def _printers(source: str) -> list[str]:
 def test_no_printer_writes_text_past_it():
     files = [
         file.relative_to(ROOT).as_posix()
-        for folder in ("common", "env_worker", "inference_server", "learner")
+        for folder in ("common", "env_worker", "inference_server", "launch", "learner")
         for file in (ROOT / folder).rglob("*.py")
         if "node_modules" not in file.parts
     ]

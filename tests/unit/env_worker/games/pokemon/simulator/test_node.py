@@ -150,7 +150,7 @@ def test_setup_tries_again_after_a_fallback_until_the_newest_node_is_there(monke
 
 
 def test_the_shell_looks_for_the_note_that_setup_leaves():
-    script = (ROOT / "common" / "launch" / "setup" / "setup.sh").read_text()
+    script = (ROOT / "launch" / "setup" / "setup.sh").read_text()
     assert f"FALLBACK=.venv/{setup_node.fallback_note().name} " in script
 
 

@@ -1,0 +1,87 @@
+"""`simul eval`: its command line. `evaluation/eval_runner.py` does the work."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from simul.common.config.option_types import add_trust, checkpoint, path
+
+
+def add_eval(evaluate: argparse.ArgumentParser) -> None:
+    """Add its arguments to a parser."""
+    evaluate.add_argument(
+        "game", nargs="?", default="", metavar="GAME",
+        help="without a checkpoint, what the opponents play: a game or a configuration (default: the first that fits)",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--checkpoint", dest="checkpoints", action="append", type=checkpoint, default=[], metavar="D",
+        help="a checkpoint, a run directory, or either in a store (s3://...); several: a round robin; none: only the "
+        "opponents play",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
+        help="a scripted opponent of the game, such as random (any other name lists them); several: a round robin",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--gtp", metavar='"PATH ARGS"',
+        help="Blokus: the opponent is this engine, which speaks GTP; short for --opponent gtp --set blokus.gtp=...",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--games",
+        "--battles",
+        "--episodes",
+        dest="episodes",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="of each pair (default: %(default)s)",
+    )
+    evaluate.add_argument(
+        "--no-mirror", dest="mirror", action="store_false",
+        help="new seeds for every battle; default: each is played once from every seat",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--no-round-robin", dest="only_first", action="store_true",
+        help="the first checkpoint plays each of the others and of the opponents, and these not each other",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--replays", type=path, metavar="DIR",
+        help="write every episode there: Pokémon as log and page, Gymnasium as JSON and video, other games as JSON "
+        "(for `simul watch --replay`) and picture",
+    )  # fmt: skip
+    add_replay_player(evaluate)
+    evaluate.add_argument(
+        "--workers", type=int, default=1, metavar="W", help="processes that step games (default: %(default)s)"
+    )
+    evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
+    add_trust(evaluate)
+    evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
+    evaluate.set_defaults(run=_eval)
+
+
+def add_replay_player(parser: argparse._ActionsContainer) -> None:
+    """Add the choice of a replay page's player."""
+    parser.add_argument(
+        "--replay-player", choices=("own", "showdown", "none"), default="own",
+        help="own: a page with its player inside, or a video (default); showdown: a page that loads Showdown's player; "
+        "none: only log or JSON",
+    )  # fmt: skip
+
+
+def _eval(options: argparse.Namespace) -> int:
+    from simul.common.config.loader import command_line_trust
+    from simul.launch.evaluation.eval_runner import evaluate
+    from simul.launch.supervisor.store_process import local_checkpoints
+
+    opponents, overrides = options.opponents, options.overrides
+    if options.gtp is not None:
+        opponents = [*opponents, "gtp"]
+        overrides = [*overrides, f"blokus.gtp={json.dumps(options.gtp)}"]
+    with local_checkpoints(options.checkpoints) as checkpoints:
+        return evaluate(
+            checkpoints, game=options.game, opponents=opponents, episodes=options.episodes, workers=options.workers,
+            overrides=overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
+            only_first=options.only_first, replay_player=options.replay_player,
+            trust=command_line_trust(overrides, options.game, trust=options.trust),
+        )  # fmt: skip

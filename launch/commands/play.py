@@ -1,0 +1,160 @@
+"""`simul play`: people and programs play against an agent: at a table in this terminal, or on a Showdown server.
+
+The player is a process of its own (`Game.player`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from simul.common.config.option_types import add_trust, checkpoint, path, whole_number
+from simul.launch.commands.eval import add_replay_player
+
+if TYPE_CHECKING:
+    from simul.launch.commands.table import Origin
+
+LONGEST_PATIENCE_SEC = 3600.0
+OF_SHOWDOWN = {"challenge": "--challenge", "accept": "--accept", "username": "--username", "json": "--json"}
+OF_TABLES = {"game": "--game", "seat": "--seat", "opponents": "--opponent", "seed": "--seed"}
+
+
+def add_play(play: argparse.ArgumentParser) -> None:
+    """Add its arguments to a parser."""
+    play.add_argument(
+        "--checkpoint", type=checkpoint, metavar="D",
+        help="a checkpoint, a run directory, or either in a store (s3://...); it is served",
+    )  # fmt: skip
+    play.add_argument("--run-dir", type=path, help="ask the server of this run (default: the active one)")
+    play.add_argument("--policy", default="learner", metavar="NAME", help="of the running server (default: learner)")
+    play.add_argument("--sample", action="store_true", help="draw actions; default: the most probable one")
+    play.add_argument("--replays", type=path, metavar="DIR", help="write the game there; every battle as log and page")
+    add_trust(play)
+    play.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
+    _add_table(play.add_argument_group("at a table", "any game but Pokémon, in this terminal"))
+    _add_showdown(play.add_argument_group("Pokémon", "on a Showdown server"))
+    play.set_defaults(run=_play)
+
+
+def _add_table(table: argparse._ArgumentGroup) -> None:
+    add_game(table)
+    table.add_argument("--seat", type=whole_number, metavar="N", help="yours, from 0 (default: 0)")
+    table.add_argument(
+        "--opponent", dest="opponents", action="append", default=[], metavar="KIND",
+        help="a scripted player at the other seats, instead of the checkpoint, which then gives hints only; several: "
+        "seat by seat",
+    )  # fmt: skip
+    table.add_argument("--seed", type=whole_number, metavar="N", help="of the game (default: a new one)")
+
+
+def add_game(table: argparse._ActionsContainer) -> None:
+    """Add the choice of a table game: the first argument, or `--game`."""
+    table.add_argument("game", nargs="?", default=argparse.SUPPRESS, metavar="GAME", help="short for --game GAME")
+    table.add_argument(
+        "--game", metavar="GAME",
+        help="ofc, blokus, blokus:classic, openspiel:GAME, pettingzoo:ID, module:Class, or a configuration (default: "
+        "the checkpoint's)",
+    )  # fmt: skip
+
+
+def _add_showdown(showdown: argparse._ArgumentGroup) -> None:
+    showdown.add_argument(
+        "--server",
+        default="127.0.0.1:8000",
+        metavar="URL",
+        help="HOST:PORT, a URL, `showdown` for the public one, or `local`: one is started (default: 127.0.0.1:8000)",
+    )  # fmt: skip
+    whom = showdown.add_mutually_exclusive_group()
+    whom.add_argument("--challenge", metavar="USER", help="challenge this user")
+    whom.add_argument("--accept", type=_count, metavar="N", help="accept N challenges, from any user")
+    showdown.add_argument(
+        "--battles", type=_count, default=1, metavar="N", help="with --challenge: so many (default: 1)"
+    )
+    showdown.add_argument("--concurrency", type=_count, default=4, metavar="N", help="battles at once (default: 4)")
+    showdown.add_argument("--username", metavar="NAME", help="the account; its password: in SIMUL_SHOWDOWN_PASSWORD")
+    add_replay_player(showdown)
+    showdown.add_argument("--no-timer", action="store_true", help="do not ask for the battle timer")
+    showdown.add_argument(
+        "--patience", type=_seconds, default=60.0, metavar="SEC",
+        help="how long to try to reconnect to the Showdown server (default: 60; 0: not at all)",
+    )  # fmt: skip
+    showdown.add_argument("--json", action="store_true", help="only JSON on stdout")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number, at least 1; got {text!r}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds <= LONGEST_PATIENCE_SEC:
+        raise argparse.ArgumentTypeError(f"expected seconds from 0 to {LONGEST_PATIENCE_SEC:.0f}; got {text!r}")
+    return seconds
+
+
+def _play(options: argparse.Namespace) -> int:
+    from simul.common.config.game_description import TABLE_PLAYER
+    from simul.common.config.games.pokemon import check_name, check_server
+    from simul.launch.commands.table import find_origin, refuse_options, run_table
+    from simul.launch.supervisor.store_process import local_checkpoints
+
+    check_server(options.server)
+    if options.username is not None:
+        check_name(options.username)
+    with local_checkpoints([] if options.checkpoint is None else [options.checkpoint]) as checkpoints:
+        origin = find_origin(
+            options.game, next(iter(checkpoints), None), options.run_dir, options.overrides, trust=options.trust
+        )
+        player = _player(origin)
+        if player == TABLE_PLAYER:
+            refuse_options(options, OF_SHOWDOWN, "for Pokémon", origin)
+            return run_table(origin, [], options, person=options.seat or 0)
+        refuse_options(options, OF_TABLES, "for games at a table", origin)
+        return _play_on_showdown(origin, options, player)
+
+
+def _player(origin: Origin) -> str:
+    """The module that plays the configured game. Raises ConfigError where there is none."""
+    from simul.common.config.games import GAMES, game_called
+    from simul.common.protocol.errors import ConfigError
+
+    if player := game_called(origin.config.game).player:
+        return player
+    played = ", ".join(name for name, game in GAMES.items() if game.player)
+    raise ConfigError(
+        f"The {origin.what} plays {origin.config.game}; `simul play` is for {played} and any "
+        "simul.TurnGame of your own."
+    )
+
+
+def _play_on_showdown(origin: Origin, options: argparse.Namespace, player: str) -> int:
+    """Play until done; returns the exit code. Raises ConfigError, RoleDied."""
+    from simul.common.protocol.errors import ConfigError
+    from simul.launch.monitoring.output import complain
+    from simul.launch.processes.role_process import run_in_foreground
+    from simul.launch.supervisor.inference_only import frozen_run
+
+    if options.challenge is None and options.accept is None:
+        raise ConfigError("Name whom to play on the Showdown server: --challenge USER, or --accept N challenges.")
+    given = {
+        "server": options.server, "challenge": options.challenge, "accept": options.accept,
+        "battles": options.battles, "concurrency": options.concurrency, "username": options.username,
+        "policy": options.policy, "replays": options.replays, "patience": options.patience,
+        "replay-player": options.replay_player,
+    }  # fmt: skip
+    arguments = [f"--{name}={value}" for name, value in given.items() if value is not None]
+    arguments += [f"--{name.replace('_', '-')}" for name in ("sample", "no_timer", "json") if getattr(options, name)]
+    with ExitStack() as served:
+        run = origin.run
+        if run is None:
+            if not options.json:
+                complain(f"starting an inference server with {origin.checkpoint}\n")
+            run = served.enter_context(frozen_run(origin.served(), origin.config, trust=origin.trust))
+        return run_in_foreground(player, ["--run-dir", str(run.root), f"--parent={os.getpid()}", *arguments])

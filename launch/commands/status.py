@@ -1,0 +1,116 @@
+"""`simul status` and `simul down`: read a run's figures, or stop it, from another terminal."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from simul.common.config.option_types import add_run, named_run
+from simul.common.runtime.terminal_text import print_text
+
+DOWN_LIMIT_SEC = 300.0  # longer than a supervisor waits for its roles, a learner at its store included
+CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
+
+
+def add_status(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `simul status` to a parser."""
+    add_run(parser, "the run that is active below runs/, else the latest")
+    parser.add_argument("--json", action="store_true", help="everything, as JSON")
+    parser.set_defaults(run=lambda options: status(named_run(options), as_json=options.json))
+
+
+def add_down(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `simul down` to a parser."""
+    add_run(parser, "the run that is active below runs/")
+    parser.set_defaults(run=lambda options: down(named_run(options)))
+
+
+def status(root: Path | None, *, as_json: bool) -> int:
+    """Print the last figures. Exit code 0 while the run is active, 3 where it is not. Raises ConfigError."""
+    import msgspec
+
+    from simul.common.protocol.errors import ConfigError
+    from simul.common.runtime.private_files import read_regular
+    from simul.common.runtime.terminal_console import SafeConsole
+    from simul.launch.monitoring.panel import run_panel
+    from simul.launch.monitoring.snapshot import Snapshot
+    from simul.launch.processes.run_lock import choose_run, describe_start, living_owner
+
+    run_dir = choose_run(root, active_only=False)
+    file = run_dir.root / "status.json"
+    try:
+        snapshot = msgspec.json.decode(read_regular(file), type=Snapshot)
+    except FileNotFoundError:
+        missing = f"There is no run in {run_dir.root} (no status.json). Start one with `simul up`."
+        raise ConfigError(describe_start(run_dir) or missing) from None
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}.") from None
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None
+    owner = living_owner(run_dir)
+    if as_json:
+        active = {"active": owner is not None, "supervisor_pid": owner.pid if owner else None}
+        print_text(msgspec.json.encode({**active, **msgspec.to_builtins(snapshot)}).decode())
+    else:
+        console = SafeConsole()
+        console.print(run_panel(snapshot))
+        if owner is None:
+            age = max(0.0, time.time() - snapshot.time)
+            console.print(f"This run is not active; these are its last figures, {age:,.0f} s old.")
+    return 0 if owner is not None else 3
+
+
+def down(root: Path | None) -> int:
+    """Stop the supervisor of a run and wait for it. Exit code 0: stopped, or not active; 1: still stopping.
+
+    Raises ConfigError: it runs on another machine, or `choose_run` finds none.
+    """
+    import contextlib
+    import signal
+
+    import psutil
+
+    from simul.common.protocol.errors import ConfigError
+    from simul.launch.monitoring.output import complain
+    from simul.launch.processes.machine import host_of
+    from simul.launch.processes.run_lock import choose_run, is_own_supervisor, living_owner
+
+    run_dir = choose_run(root, active_only=True)
+    owner = living_owner(run_dir)
+    if owner is None:
+        print_text(f"No run is active in {run_dir.root}.")
+        return 0
+    if not owner.here:
+        raise ConfigError(
+            f"The run in {run_dir.root} is process {owner.pid} of the machine {host_of(owner.machine)}. "
+            "Stop it there with `simul down`."
+        )
+    if not is_own_supervisor(run_dir, owner):
+        raise ConfigError(
+            f"{run_dir.root}/supervisor.pid names process {owner.pid}, but the file is another user's, or the process "
+            "is none of Simul's. Nothing was stopped."
+        )
+    requested_at = time.time()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        psutil.Process(owner.pid).send_signal(signal.SIGTERM)
+    deadline = time.monotonic() + DOWN_LIMIT_SEC
+    while owner.alive() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    if owner.alive():
+        complain(
+            f"The run in {run_dir.root} (process {owner.pid}) is still saving after {DOWN_LIMIT_SEC:.0f} s. "
+            "`simul down` once more stops it at once.\n"
+        )
+        return 1
+    summary = run_dir.root / "summary.json"
+    print_text(f"Stopped. Summary: {summary}" if _written_since(summary, requested_at) else "Stopped.")
+    return 0
+
+
+def _written_since(file: Path, moment: float) -> bool:
+    """False for a summary of an earlier run, or none: a run that is stopped while it starts writes none."""
+    try:
+        return file.stat().st_mtime >= moment - CLOCK_GRAIN_SEC
+    except OSError:
+        return False

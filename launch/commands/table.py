@@ -1,0 +1,137 @@
+"""One game at a table in this terminal, for `simul play` and `simul watch`: whose it is, and who plays it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from simul.common.config.game_description import TABLE_PLAYER
+from simul.common.config.games import game_called
+from simul.common.config.loader import command_line_trust, load_game
+from simul.common.config.matchups import Contestant
+from simul.common.config.opponents import opponent_kind
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, Trust
+from simul.common.protocol.errors import ConfigError
+from simul.launch.monitoring.output import complain
+from simul.launch.processes.role_process import run_in_foreground
+from simul.launch.processes.run_lock import choose_run, living_owner
+from simul.launch.processes.temporary import temporary_folder
+from simul.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, newest_checkpoint
+from simul.launch.supervisor.inference_only import frozen_run
+
+
+class Origin(NamedTuple):
+    """Where the game comes from: a checkpoint, a run that is active, or only its name.
+
+    Attributes:
+        what: for messages, such as `checkpoint PATH`.
+        trust: what the command line trusts.
+    """
+
+    config: Config
+    what: str
+    checkpoint: Path | None = None
+    run: RunDir | None = None
+    trust: Trust = NOTHING
+
+    def served(self) -> Path:
+        """The checkpoint. Raises ConfigError where there is none."""
+        if self.checkpoint is None:
+            raise ConfigError(f"The {self.what} has no policy; name a --checkpoint.")
+        return self.checkpoint
+
+
+def find_origin(
+    game: str | None, checkpoint: Path | None, run_dir: Path | None, overrides: Sequence[str], *, trust: bool = False
+) -> Origin:
+    """`trust`: the user trusts what the checkpoint or the run names to run.
+
+    Raises ConfigError where there is neither a checkpoint, nor a game, nor a run that is active, and where something is
+    not trusted.
+    """
+    named = command_line_trust(overrides, game or "", trust=trust)
+    if checkpoint is not None:
+        folder = newest_checkpoint(checkpoint)
+        config = config_of(folder, overrides, named)
+        if game is not None:
+            check_same_game(config, game, folder)
+        return Origin(config, f"checkpoint {folder}", checkpoint=folder, trust=named)
+    if game is not None:
+        return Origin(load_game(game, overrides), f"configuration {game}", trust=named)
+    run = choose_run(run_dir, active_only=True)
+    if living_owner(run) is None:
+        raise ConfigError(
+            f"No run is active in {run.root}. Start it with `simul up`, or name a --checkpoint, or a --game."
+        )
+    return Origin(run.read_trusted_config(named)[0], f"run in {run.root}", run=run, trust=named)
+
+
+def check_same_game(config: Config, game: str, checkpoint: Path) -> None:
+    """Raises ConfigError where the checkpoint is of another game."""
+    if (wanted := load_game(game).game_title) != (own := config.game_title) and game != config.game:
+        raise ConfigError(f"The checkpoint {checkpoint} plays {own}, not {wanted}. Leave --game out.")
+
+
+def refuse_options(options: argparse.Namespace, names: Mapping[str, str], whose: str, origin: Origin) -> None:
+    """Raises ConfigError where an option is given that has no meaning for the game of `origin`."""
+    given = [option for name, option in names.items() if getattr(options, name) not in (None, [], False)]
+    if given:
+        verb = "is" if len(given) == 1 else "are"
+        raise ConfigError(f"{', '.join(given)} {verb} {whose}; the {origin.what} plays {origin.config.game}.")
+
+
+def run_table(origin: Origin, others: Sequence[Path], options: argparse.Namespace, *, person: int | None) -> int:
+    """Start the game and wait for its end; returns the exit code. Raises ConfigError, RoleDied.
+
+    Args:
+        others: further checkpoints, of a game to watch.
+        options: of `play` or `watch`: `opponents`, `policy` (play only), `seed`, `sample`, `replays`.
+        person: seat of the person; None: a game to watch.
+    """
+    config = origin.config
+    if game_called(config.game).player != TABLE_PLAYER:
+        raise ConfigError(f"The {origin.what} plays {config.game}, which is not played at a table.")
+    folders = [*([] if origin.checkpoint is None else [origin.checkpoint]), *others]
+    names = ["learner", *(f"eval/{number}" for number in range(1, len(folders)))]  # as in `simul eval`
+    policies = [Contestant(label, policy=name) for label, name in zip(checkpoint_labels(folders), names)]
+    if origin.run is not None:
+        policies = [Contestant(options.policy, policy=options.policy)]
+    scripted = game_called(config.game).scripted
+    bots = [Contestant(kind, bot=kind) for kind in (opponent_kind(name, scripted) for name in options.opponents)]
+    contestants = [*policies, *bots] if person is None else bots or policies
+    arguments = [f"--parent={os.getpid()}", "--contestants", msgspec.json.encode(contestants).decode()]
+    if person is not None:
+        arguments += [f"--person={person}", *(f"--adviser={policy.policy}" for policy in policies)]
+    arguments += [
+        f"--{name}={value}"
+        for name in ("seed", "delay", "replays")
+        if (value := getattr(options, name, None)) is not None
+    ]
+    arguments += ["--sample"] * options.sample + ["--trust"] * origin.trust.everything
+    with _run_of(origin, dict(zip(names, folders))) as run:
+        return run_in_foreground(TABLE_PLAYER, ["--run-dir", str(run.root), *arguments])
+
+
+@contextmanager
+def _run_of(origin: Origin, served: Mapping[str, Path]) -> Iterator[RunDir]:
+    """The run directory with the game's configuration and, where policies play, their server."""
+    if origin.run is not None:
+        yield origin.run
+    elif not served:
+        with temporary_folder("simul-table-") as folder:
+            run = RunDir(folder)
+            run.write_config(origin.config)
+            yield run
+    else:
+        complain(f"starting an inference server with {', '.join(map(str, served.values()))}\n")
+        others = {name: folder for name, folder in served.items() if name != "learner"}
+        with frozen_run(served["learner"], origin.config, others=others, trust=origin.trust) as run:
+            yield run

@@ -1,0 +1,257 @@
+"""`simul eval`: exactly N greedy games of checkpoints and bots, with frozen weights and no learner."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from simul.common.client.control import ControlClient
+from simul.common.config.game_description import Game
+from simul.common.config.games import GAMES, game_called
+from simul.common.config.loader import load_config, load_game
+from simul.common.config.matchups import Contestant, Pairing, distinct_labels, encode_pairings, round_robin, share_out
+from simul.common.config.opponents import SCRIPTED, opponent_kind
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, MarkedValue, Trust, values_to_trust
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.installation import CONFIGS
+from simul.common.runtime.terminal_console import SafeConsole
+from simul.common.runtime.terminal_text import print_text
+from simul.launch.evaluation.matrix import matrix_table, standings_table
+from simul.launch.evaluation.result import build_result, result_text
+from simul.launch.monitoring.output import complain
+from simul.launch.processes.process_group import Command, RoleDied, RunningRoles
+from simul.launch.processes.role_process import role_command
+from simul.launch.processes.role_reports import Metrics, number
+from simul.launch.processes.signals import Signals
+from simul.launch.processes.temporary import temporary_folder
+from simul.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, networks_of, newest_checkpoint
+from simul.launch.supervisor.game_spec import ask_for_spec
+
+WIDEST = 1000  # columns of a table where the output is no terminal
+SHOW_EVERY_SEC = 5.0
+STOP_SEC = 15.0
+POLL_SEC = 0.1
+
+
+def evaluate(
+    checkpoints: Sequence[Path], *, game: str = "", opponents: Sequence[str] = (), episodes: int, workers: int = 1,
+    overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
+    only_first: bool = False, replay_player: str = "own", trust: Trust = NOTHING, command: Command = role_command,
+) -> int:  # fmt: skip
+    """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
+
+    One checkpoint plays alone or against one opponent; more contestants play a round robin; with `only_first`
+    the first one plays each of the others. `game`: of bots without a checkpoint, its name or a configuration.
+    `trust`: what the command line trusts.
+    """
+    if episodes < 1 or workers < 1:
+        raise ConfigError("--games and --workers must be at least 1.")
+    bots = [opponent_kind(name, SCRIPTED) for name in opponents]
+    folders = [newest_checkpoint(checkpoint) for checkpoint in checkpoints]
+    config = config_of(folders[0], overrides, trust) if folders else _config_of_bots(game, bots, overrides)
+    networks = networks_of(folders, trust.and_also(values_to_trust(config)))
+    _check_game(config, len(folders), bots, game)
+    each = ["--greedy"]
+    if replays is not None:
+        each += ["--replays", str(replays.absolute()), "--replay-player", replay_player]
+    served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
+    labels = distinct_labels([*checkpoint_labels(folders), *bots])
+    contestants = [
+        *(Contestant(label, policy=policy) for label, policy in zip(labels, served)),
+        *(Contestant(label, bot=bot) for label, bot in zip(labels[len(folders) :], bots)),
+    ]
+    signals = Signals()
+    signals.install()
+    try:
+        asked = _with_opponents(config, bots)
+        spec = ask_for_spec(asked, command, lambda: signals.stop, lambda line: complain(f"{line}\n"))
+        seats = config.game_section.seats() or spec.seats
+        if seats == 1 and len(contestants) > 1:
+            raise ConfigError(f"The game {spec.name} has one seat and no opponents; name one --checkpoint.")
+        mirrored = mirror and config.game_section.draws_seeds()
+        pairings = round_robin(contestants, episodes, mirrored=mirrored, seats=seats)
+        if only_first:
+            pairings = [pairing for pairing in pairings if pairing.first == contestants[0]]
+        workers = min(workers, -(-episodes // seats) if pairings else episodes)
+        with temporary_folder("simul-eval-") as folder:
+            runner = EvalRunner(RunDir(folder), config, spec, signals, command, quiet=as_json, networks=networks)
+            arguments = _arguments(pairings, workers, each) if pairings else _shares(episodes, workers, each)
+            wanted = sum(pairing.battles for pairing in pairings) if pairings else episodes
+            figures = runner.run(served, arguments, wanted)
+            result = build_result(figures, contestants, pairings, wanted, served, runner.versions, spec.name)
+            _print(result, as_json=as_json)
+            return 0 if result["episodes"] == wanted else 1
+    finally:
+        signals.restore()
+
+
+class EvalRunner:
+    """Starts a server and workers in `run_dir` and waits until every episode is played; `signals` are installed."""
+
+    def __init__(
+        self, run_dir: RunDir, config: Config, spec: GameSpec, signals: Signals, command: Command = role_command, *,
+        quiet: bool, networks: Collection[MarkedValue] = (),
+    ) -> None:  # fmt: skip
+        """`networks`: of the checkpoints, trusted."""
+        self._networks = networks
+        self._run_dir = run_dir
+        self._config = config
+        self._spec = spec
+        self._signals = signals
+        self._quiet = quiet
+        self._roles = RunningRoles(run_dir, command)
+        self.versions: dict[str, float | None] = {}  # of the policies that played, by name
+
+    def run(self, served: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int) -> Metrics:
+        """Play; returns the summed figures of all workers.
+
+        Args:
+            served: checkpoints by policy name, the first is `learner`; empty: only bots play.
+            workers: arguments of each worker.
+            episodes: of all workers together, for the progress lines.
+
+        Raises:
+            ConfigError: a checkpoint does not fit. RoleDied: a process failed, or a signal came.
+        """
+        self._run_dir.create()
+        self._run_dir.write_config(self._config, self._networks)
+        self._run_dir.write_spec(self._spec)
+        with self._roles:
+            if served:
+                self._start_server(served["learner"])
+                self._load({name: folder for name, folder in served.items() if name != "learner"})
+            self._run_workers(workers, episodes)
+            self._roles.group.stop("inference_server", STOP_SEC, self._poll)
+        figures = self._roles.reports.totals("env_worker")
+        listed = self._roles.reports.of_each("env_worker", "episode_returns")
+        return {**figures, "episode_returns": [value for returns in listed for value in returns]}
+
+    def _start_server(self, checkpoint: Path) -> None:
+        group = self._roles.group
+        group.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
+        group.wait_until_ready("inference_server", self._poll, lambda sentence: complain(f"{sentence}\n"))
+        self.versions["learner"] = number(self._roles.reports.totals("inference_server"), "policy_version")
+
+    def _load(self, others: Mapping[str, Path]) -> None:
+        if not others:
+            return
+        with ControlClient(self._run_dir) as control:
+            for name, folder in others.items():
+                answer = control.load(name, folder)
+                self._poll()
+        self.versions |= {policy.name: policy.policy_version for policy in answer.policies}
+
+    def _run_workers(self, workers: Sequence[Sequence[str]], episodes: int) -> None:
+        self._roles.group.start("env_worker", len(workers), 1, workers)
+        shown_at = time.monotonic()
+        while playing := self._playing():
+            self._poll()
+            if time.monotonic() - shown_at >= SHOW_EVERY_SEC and not self._quiet:
+                shown_at = time.monotonic()
+                done = number(self._roles.reports.totals("env_worker"), "episodes", "finished") or 0
+                sys.stderr.write(
+                    f"{done:.0f} of {episodes} played, {playing} {'worker' if playing == 1 else 'workers'} left\n"
+                )
+        while self._roles.wait(POLL_SEC):  # the final reports
+            self._receive()
+
+    def _playing(self) -> int:
+        """The number of workers that have not finished. Raises RoleDied where one, or the server, failed."""
+        playing = 0
+        for (role, _), member in self._roles.group.members.items():
+            code = member.child.exit_code()
+            if role == "env_worker" and code in (None, 0):
+                playing += code is None
+            elif code is not None:
+                self._roles.group.check_alive()
+        return playing
+
+    def _poll(self) -> bool:
+        """Receive reports. Always False: no stop is cut short. Raises RoleDied after a signal."""
+        if self._signals.stop:
+            raise RoleDied("The evaluation was interrupted.", 130)
+        self._receive(POLL_SEC)
+        return False
+
+    def _receive(self, timeout_sec: float = 0.0) -> None:
+        """Receive reports. Their events, such as why a game was aborted, go to stderr."""
+        for sentence in self._roles.receive_reports(timeout_sec, of_failures=False):
+            complain(f"{sentence}\n")
+
+
+def _with_opponents(config: Config, bots: Sequence[str]) -> Config:
+    """As the game is asked for its spec: it refuses opponents that it cannot have."""
+    evaluation = msgspec.structs.replace(config.evaluation, every_decisions=0, opponents=tuple(dict.fromkeys(bots)))
+    return msgspec.structs.replace(config, evaluation=evaluation)
+
+
+def _config_of_bots(name: str, bots: Sequence[str], overrides: Sequence[str]) -> Config:
+    """The configuration of the game `name`, or the shipped one of the first game that has all of `bots`.
+
+    Raises ConfigError.
+    """
+    with_bots = {name: game for name, game in GAMES.items() if game.pairings and game.scripted}
+    config = load_game(name, overrides) if name else None  # first: a misspelt name is the fault to tell
+    if config is not None and config.game_section.seats() == 1:
+        raise ConfigError(f"The game {config.game_title} has one seat and no opponents; name one --checkpoint.")
+    if len(bots) < 2:
+        raise ConfigError(f"Name a --checkpoint. Bots play without one, two of them or more: {_bots_of(with_bots)}.")
+    if config is not None:
+        return config
+    for game in with_bots.values():
+        if set(bots) <= set(game.scripted):
+            return load_config(CONFIGS / f"{game.configuration}.yaml", overrides)
+    raise ConfigError(f"No game has all of the opponents {', '.join(bots)}: {_bots_of(with_bots)}.")
+
+
+def _bots_of(games: Mapping[str, Game]) -> str:
+    return "; ".join(f"{name}: --opponent {' --opponent '.join(game.scripted)}" for name, game in games.items())
+
+
+def _check_game(config: Config, checkpoints: int, bots: Sequence[str], named: str) -> None:
+    """Raises ConfigError. `named`: the game on the command line, empty for none."""
+    game = game_called(config.game)
+    if checkpoints and named not in ("", config.game, game.configuration):
+        raise ConfigError(f"The checkpoint is of the game {config.game}, not {named}. Leave {named} out.")
+    if not game.pairings and (bots or checkpoints > 1):
+        raise ConfigError(
+            f"The game {config.game_title} has no opponents; leave --opponent out, and name one --checkpoint."
+        )
+    if game.pairings and game.seats and checkpoints == 1 and not bots:
+        raise ConfigError(f"Name an opponent, or a second --checkpoint: --opponent {', '.join(game.scripted)}.")
+    for bot in bots:
+        opponent_kind(bot, game.scripted)
+
+
+def _print(result: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_text(msgspec.json.encode(result).decode())
+    elif [bool(contestant["opponent"]) for contestant in result["contestants"]] in ([False], [False, True]):
+        print_text(result_text(result))
+    else:
+        console = SafeConsole(width=None if sys.stdout.isatty() else WIDEST)
+        print_text(f"game {result['game']}")
+        console.print(matrix_table(result))
+        console.print(standings_table(result))
+
+
+def _shares(episodes: int, workers: int, each: list[str]) -> list[list[str]]:
+    """Arguments of each worker, of games without opponents."""
+    shares = [episodes // workers + (index < episodes % workers) for index in range(workers)]
+    return [["--episodes", str(share), *each] for share in shares]
+
+
+def _arguments(pairings: Sequence[Pairing], workers: int, each: list[str]) -> list[list[str]]:
+    """Arguments of each worker."""
+    return [
+        ["--episodes", str(sum(part.battles for part in share)), "--pairings", encode_pairings(share), *each]
+        for share in share_out(pairings, workers)
+    ]

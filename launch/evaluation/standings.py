@@ -1,0 +1,108 @@
+"""Mean score, rank and own figures of each contestant, with intervals, from the sums of the workers. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simul.common.config.matchups import Pairing
+from simul.launch.monitoring.intervals import Z_95
+from simul.launch.processes.role_reports import Metrics, counts
+
+FIRST, SECOND = "first", "second"
+FIGURE = "figure."  # prefix of a game's own figures in the workers' reports
+FIGURE_SQUARE = "figure_square."  # prefix of the mean squares of these
+MEASURES = ("score", "rank")
+Sums = dict[str, float]  # `games`, and for each name its mean; NAME_square of MEASURES, and FIGURE_SQUARE + NAME
+
+
+def pair_standings(figures: Metrics, index: int) -> dict[str, dict[str, Any]]:
+    """Of pairing number `index`, by `first` and `second`; {} where the game reports no scores."""
+    groups = counts(figures, "standings", f"{index}/groups")
+    found = {side: counts(figures, "standings", f"{index}/{side}") for side in (FIRST, SECOND)}
+    return {side: _described(sums, _part(groups, side)) for side, sums in found.items() if sums}
+
+
+def seat_score(figures: Metrics, key: str) -> dict[str, Any]:
+    """`mean_score` and `score_95` of `first` at one seat (`key`: its `result_key`); {} where there are no scores."""
+    sums = counts(figures, "standings", key)
+    return {"mean_score": sums["score"], "score_95": _interval(sums, sums, "score", "score_square")} if sums else {}
+
+
+def contestant_standings(figures: Metrics, pairings: Sequence[Pairing]) -> list[dict[str, Any]]:
+    """Of every contestant over everything it played; [] where the game reports no scores."""
+    played: dict[str, list[tuple[Sums, Sums]]] = {}
+    for index, pairing in enumerate(pairings):
+        groups = counts(figures, "standings", f"{index}/groups")
+        for side, contestant in ((FIRST, pairing.first), (SECOND, pairing.second)):
+            if sums := counts(figures, "standings", f"{index}/{side}"):
+                played.setdefault(contestant.label, []).append((sums, _part(groups, side)))
+    return [
+        {"label": label, **_described(_added([sums for sums, _ in parts]), _added([part for _, part in parts]))}
+        for label, parts in played.items()
+    ]
+
+
+def _part(groups: Sums, side: str) -> Sums:
+    """One contestant's means over groups of mirrored games; {} without groups."""
+    if not groups:
+        return {}
+    own = {name.removeprefix(f"{side}."): value for name, value in groups.items() if name.startswith(f"{side}.")}
+    return {"games": groups["games"], **own}
+
+
+def _added(parts: Sequence[Sums]) -> Sums:
+    """Means over all parts, weighted by their games."""
+    parts = [part for part in parts if part]
+    if not parts:
+        return {}
+    games = sum(part["games"] for part in parts)
+    names = [name for name in parts[0] if name != "games"]
+    return {"games": games, **{n: sum(part[n] * part["games"] for part in parts) / games for n in names}}
+
+
+def _described(sums: Sums, groups: Sums) -> dict[str, Any]:
+    """Means and 95% intervals. Where games are mirrored the intervals come from the spread of whole groups."""
+    spread = groups if groups.get("games", 0) > 1 else sums
+    found: dict[str, Any] = {"games": int(sums["games"]), "groups": int(groups.get("games", 0))}
+    for name in MEASURES:
+        found |= {f"mean_{name}": sums[name], f"{name}_95": _interval(sums, spread, name, f"{name}_square")}
+    names = [name.removeprefix(FIGURE) for name in sums if name.startswith(FIGURE)]
+    intervals = {name: _interval(sums, spread, f"{FIGURE}{name}", f"{FIGURE_SQUARE}{name}") for name in names}
+    figures = {name: sums[f"{FIGURE}{name}"] for name in names}
+    return {**found, "first_alone": sums["win"], "figures": figures, "figures_95": intervals}
+
+
+def _interval(sums: Sums, spread: Sums, name: str, square: str) -> tuple[float, float] | None:
+    """The mean of `sums` -+ 1.96 standard errors of that of `spread`; None for fewer than two, or without squares."""
+    count = spread["games"]
+    if count < 2 or square not in spread:
+        return None
+    variance = max(0.0, spread[square] - spread[name] ** 2) * count / (count - 1)
+    margin = Z_95 * math.sqrt(variance / count)
+    return sums[name] - margin, sums[name] + margin
+
+
+def standing_text(standing: Mapping[str, Any]) -> str:
+    """`mean score 0.52 (95%: 0.41 to 0.63), mean rank 1.70 (95%: 1.61 to 1.79); foul 0.120 (95%: 0.100 to 0.140)`."""
+    parts = [f"mean {name} {_with_interval(standing[f'mean_{name}'], standing[f'{name}_95'])}" for name in MEASURES]
+    intervals = standing["figures_95"]
+    figures = [f"{name} {_with_interval(value, intervals[name], 3)}" for name, value in standing["figures"].items()]
+    return "; ".join([", ".join(parts), *([", ".join(figures)] if figures else [])])
+
+
+def seats_text(result: Mapping[str, Any]) -> str:
+    """`mean score by seat: p1 0.52 (95%: 0.41 to 0.63), p2 0.40 (...)`; "" where the game reports no scores."""
+    scores = {name: part for name, part in result.items() if name.startswith("as_p") and "mean_score" in part}
+    parts = [
+        f"{name.removeprefix('as_')} {_with_interval(part['mean_score'], part['score_95'])}"
+        for name, part in scores.items()
+    ]
+    return f"mean score by seat: {', '.join(parts)}" if parts else ""
+
+
+def _with_interval(mean: float, interval: Sequence[float] | None, digits: int = 2) -> str:
+    if interval is None:
+        return f"{mean:.{digits}f}"
+    return f"{mean:.{digits}f} (95%: {interval[0]:.{digits}f} to {interval[1]:.{digits}f})"

@@ -1,0 +1,101 @@
+"""Temporary folders that their process removes at its end; the next process removes those of killed ones."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from simul.common.config.run_directory import RunDir
+from simul.common.runtime.private_files import is_own_folder, read_regular
+from simul.launch.processes import run_lock
+from simul.launch.processes.run_lock import ProcessIdentity
+
+ANY_KIND = "simul-"
+NODE_KIND = "simul-node-"  # of agents: their processes may outlive them, and save
+KEPT = "kept-"  # prefix of a run directory whose checkpoints the store may lack; no later process removes it
+OWNER_BYTES = 4096
+OWNERLESS_SEC = 600.0  # a younger folder without an owner file is being set up
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """A folder for the time of the block; it may hold a run directory."""
+    folder = make_folder(prefix)
+    try:
+        yield folder
+    finally:
+        RunDir(folder).remove()
+
+
+def make_folder(prefix: str) -> Path:
+    """A folder that this process owns and removes with `RunDir.remove`. `prefix`: ANY_KIND, then the kind's name."""
+    remove_leftovers(prefix, Path(tempfile.gettempdir()), time.time())
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    run_lock.claim(RunDir(folder))
+    return folder
+
+
+def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
+    """Remove this user's folders whose owners are dead. Nothing of another user is read, and no link is followed.
+
+    So do those of another machine, or of another container that shares the folder for temporary files.
+
+    A folder with an owner file may be of any kind, so that any command removes those of a killed one. A folder without
+    is removed only if its name begins with `prefix`: sockets of runs lie in the same place.
+
+    The run directory of an agent stays while a process has it, and is then kept if it has checkpoints.
+
+    Args:
+        now: seconds since the epoch.
+
+    Returns those that were removed.
+    """
+    removed = []
+    for folder in parent.glob(f"{ANY_KIND}*"):
+        try:
+            if not is_own_folder(folder):
+                continue
+            owner = msgspec.json.decode(
+                read_regular(folder / run_lock.OWNER_FILE, OWNER_BYTES, own=True), type=ProcessIdentity
+            )
+            dead = owner.here and not owner.alive()
+        except FileNotFoundError:
+            dead = folder.name.startswith(prefix) and now - folder.stat().st_mtime > OWNERLESS_SEC
+        except (OSError, msgspec.DecodeError):
+            continue
+        if not dead or (folder.name.startswith(NODE_KIND) and _in_use(folder)):
+            continue
+        if folder.name.startswith(NODE_KIND) and has_checkpoints(folder):
+            keep_folder(folder)
+        else:
+            RunDir(folder).remove()
+            removed.append(folder)
+    return removed
+
+
+def has_checkpoints(folder: Path) -> bool:
+    """Whether a run directory has any."""
+    try:
+        return any(RunDir(folder).checkpoints.iterdir())
+    except OSError:
+        return False
+
+
+def keep_folder(folder: Path) -> None:
+    """Rename a run directory so that no later process takes it for a left-over one; where that fails it stays."""
+    RunDir(folder).remove_sockets()
+    with contextlib.suppress(OSError):
+        folder.rename(folder.with_name(f"{KEPT}{folder.name}"))
+
+
+def _in_use(folder: Path) -> bool:
+    """Whether a process of this machine has it as an argument, such as `--run-dir`."""
+    lines = (process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"]))
+    return any(Path(argument).name == folder.name for line in lines for argument in line)

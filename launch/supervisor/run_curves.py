@@ -1,0 +1,160 @@
+"""The curves of one run: where they go on after a resume, which writers they have, and when a report is due."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
+from simul.common.config.trust import EVERYTHING
+from simul.common.protocol.errors import ConfigError
+from simul.common.runtime.named_class import load_class
+from simul.common.runtime.private_files import read_regular
+from simul.launch.monitoring.callback_figures import CallbackFigures
+from simul.launch.monitoring.curve_writers import (
+    CsvWriter,
+    CurveLog,
+    CurveWriter,
+    TensorBoardWriter,
+    callback_writer,
+    last_position,
+    mlflow_writer,
+    wandb_writer,
+)
+from simul.launch.monitoring.curves import CurveRecorder, CurveReport, Figure, Position, evaluation_figures
+from simul.launch.monitoring.snapshot import Snapshot
+from simul.launch.processes.run_lock import read_json
+
+if TYPE_CHECKING:
+    from simul.launch.monitoring.run_exporter import RunExporter
+
+EXTRAS = ("wandb", "mlflow")  # writers that need a package of an extra of the same name
+
+
+def check_metrics(config: Config) -> None:
+    """Raises ConfigError where a package of `metrics` is not installed, or `metrics_callback` cannot be imported."""
+    for name in config.metrics:
+        if name in EXTRAS and importlib.util.find_spec(name) is None:
+            raise ConfigError(f"metrics: the package {name} is not installed. Run: pip install 'simul[{name}]'")
+    if config.metrics_callback:
+        load_callback(config.metrics_callback)
+
+
+def load_callback(name: str) -> Callable[[dict[str, Any]], object]:
+    """The function called `module:function`, of a run's configuration, which the command line names.
+
+    Raises ConfigError.
+    """
+    try:
+        return load_class(name, "function", trust=EVERYTHING)
+    except ConfigError as error:
+        raise ConfigError(f"metrics_callback: {error}") from error
+
+
+class RunCurves:
+    """Made before the first status.json of a start is written: that of the last one says where the curves go on."""
+
+    def __init__(self, run_dir: RunDir, config: Config) -> None:
+        self._run_dir = run_dir
+        self._config = config
+        self._recorder = CurveRecorder(read_position(run_dir))
+        self._log: CurveLog | None = None
+        self._callback: CurveLog | None = None
+        self._returned = CallbackFigures()
+        self._exporter: RunExporter | None = None
+        self._evaluation: list[Figure] = []  # of the last one
+        self._new_evaluation: list[Figure] = []  # not reported yet
+
+    def serve_prometheus(self) -> None:
+        """Serve the figures where `prometheus_port` is set. Raises ConfigError where the port is taken."""
+        if self._config.prometheus_port:
+            from simul.launch.monitoring.run_exporter import RunExporter
+
+            self._exporter = RunExporter(self._config.prometheus_port)
+
+    @property
+    def position(self) -> Position:
+        """How far the run is."""
+        return self._recorder.position
+
+    @property
+    def begin(self) -> Position:
+        """Where the last start ended."""
+        return self._recorder.start
+
+    def add_evaluation(self, result: Mapping[str, Any]) -> None:
+        """The next report has the figures of this evaluation, and is due at once."""
+        self._evaluation = self._new_evaluation = evaluation_figures(result)
+
+    def record(self, snapshot: Snapshot, *, last: bool = False) -> tuple[Snapshot, CurveReport | None]:
+        """The snapshot with the run's position and newest figures, and a report if one is due."""
+        position = self._recorder.advance(snapshot)
+        report = self._recorder.record(snapshot, self._new_evaluation, last=last)
+        if report is not None:
+            self._new_evaluation = []
+            report = msgspec.structs.replace(report, figures={**report.figures, **self._returned.take()})
+        newest = self._recorder.last
+        completed = msgspec.structs.replace(
+            snapshot, run_decisions=position.decisions, training_sec=position.training_sec,
+            figures={**(newest.figures if newest else {}), **{f.name: f.value for f in self._evaluation}},
+            callback_figures=self._returned.last,
+            curve_rows_lost=sum(log.lost for log in (self._log, self._callback) if log is not None),
+        )  # fmt: skip
+        return completed, report
+
+    def write(self, report: CurveReport | None) -> list[str]:
+        """Hand the report to every writer. Returns what they have to say."""
+        if report is None:
+            return []
+        self._log = self._log or CurveLog(self._make_writers())
+        self._callback = self._callback or CurveLog(self._make_callback())
+        if self._exporter is not None:
+            self._exporter.publish([*self._recorder.figures, *self._evaluation])
+        return [*self._log.write(report), *self._callback.write(report)]
+
+    def close(self, hurry: Callable[[], bool]) -> list[str]:
+        """Finish all writers."""
+        if self._exporter is not None:
+            self._exporter.close()
+        if self._log is None or self._callback is None:
+            return []
+        sentences = self._callback.close(hurry)
+        if (figures := self._returned.take()) and self._recorder.last is not None:  # of the last report
+            sentences += self._log.write(msgspec.structs.replace(self._recorder.last, figures=figures))
+        return [*sentences, *self._log.close(hurry)]
+
+    def _make_writers(self) -> list[CurveWriter]:
+        root, config = self._run_dir.root, self._config
+        plain, key = msgspec.to_builtins(config), self._run_dir.token()
+        writers: dict[str, Callable[[], CurveWriter]] = {
+            "csv": lambda: CsvWriter(root),
+            "tensorboard": lambda: TensorBoardWriter(root, self._recorder.start.decisions),
+            "wandb": lambda: wandb_writer(root, key, plain),
+            "mlflow": lambda: mlflow_writer(root, key, plain),
+        }
+        return [writers[name]() for name in config.metrics]
+
+    def _make_callback(self) -> list[CurveWriter]:
+        if not (name := self._config.metrics_callback):
+            return []
+        return [callback_writer(name, load_callback(name), self._returned)]
+
+
+def read_position(run_dir: RunDir) -> Position:
+    """Where the run ended, by what it left: status.json, curves.csv, and the checkpoints of a run without either."""
+    status, curves = read_json(run_dir, "status.json"), last_position(run_dir.root)
+    decisions = [curves.decisions, _number(status.get("run_decisions"))]
+    for meta in run_dir.checkpoints.glob("[0-9]" * 9 + "/meta.json"):
+        try:
+            decisions.append(_number(msgspec.json.decode(read_regular(meta))["decisions"]))
+        except (OSError, msgspec.DecodeError, KeyError, TypeError):
+            continue  # damaged: the learner reports it
+    return Position(max(decisions), max(curves.training_sec, _number(status.get("training_sec"))))
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and value >= 0 else 0.0

@@ -1,0 +1,80 @@
+"""Which contestants an evaluation accepts, and what they are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simul.common.config.game_description import Game
+from simul.common.config.games import GAMES
+from simul.common.config.opponents import SCRIPTED
+from simul.common.config.trust import EVERYTHING
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.launch.evaluation import eval_runner
+from simul.launch.evaluation.eval_runner import evaluate
+from simul.launch.supervisor.checkpoint_files import checkpoint_labels
+from tests.support.checkpoints import write_checkpoint
+
+
+def test_labels_of_checkpoints_are_short_and_distinct():
+    folders = [Path(f"/{where}/run/checkpoints/{version:09d}") for where, version in (("x", 0), ("x", 12), ("y", 12))]
+    assert checkpoint_labels([*folders, Path("/z/best")]) == ["run@0", "run@12", "run@12#2", "best"]
+    assert checkpoint_labels([folders[0]] * 3) == ["run@0", "run@0#2", "run@0#3"]
+
+
+@pytest.mark.parametrize(
+    ("opponents", "sentence"),
+    [
+        (["heuristic"], "no opponent 'heuristic'. Did you mean heuristics"),
+        (["self"], "no opponent 'self'"),
+        (["max"], "Bots play without one, two of them or more: pokemon: --opponent random --opponent "),
+    ],
+)
+def test_opponents_that_cannot_play(opponents, sentence, tmp_path):
+    with pytest.raises(ConfigError, match=sentence):
+        evaluate([], opponents=opponents, episodes=5)
+
+
+@pytest.mark.parametrize("opponents", [[], ["random", "mcts"]])
+def test_a_misspelt_game_of_bots_is_named_before_what_else_is_missing(opponents):
+    with pytest.raises(ConfigError, match=r"The configuration blokuss cannot be read: .*; did you mean blokus\?"):
+        evaluate([], game="blokuss", opponents=opponents, episodes=5)
+
+
+@pytest.mark.parametrize(
+    ("game", "opponents", "sentence"),
+    [
+        ("gymnasium/CartPole-v1", ["random"], "The game gymnasium:CartPole-v1 has no opponents; leave --opponent out"),
+        ("examples.custom_env:Corridor", ["random"], "custom_env:Corridor is not a simul.TurnGame, which alone has"),
+        ("pokemon/gen9randombattle", [], "Name an opponent, or a second --checkpoint: --opponent random, max_base_"),
+    ],
+)
+def test_who_can_play_against_a_checkpoint_depends_on_its_game(game, opponents, sentence, tmp_path):
+    spec = GameSpec(name=game, observation_size=4, num_actions=2)
+    folder = write_checkpoint(tmp_path / "000000001", spec, 1)
+    with pytest.raises(ConfigError, match=sentence):
+        evaluate([folder], opponents=opponents, episodes=5, trust=EVERYTHING)
+
+
+def test_a_bot_may_play_itself(monkeypatch):
+    def arguments(pairings, workers, each):
+        (pairing,) = pairings
+        assert (pairing.first.label, pairing.second.label) == ("random", "random#2")
+        assert pairing.first.bot == pairing.second.bot == "random"
+        raise ConfigError("reached")
+
+    spec = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=2)
+    monkeypatch.setattr(eval_runner, "ask_for_spec", lambda config, command, *_: spec)
+    monkeypatch.setattr(eval_runner, "_arguments", arguments)
+    with pytest.raises(ConfigError, match="reached"):
+        evaluate([], game="openspiel", opponents=["random", "random"], episodes=4)
+
+
+def test_bots_of_different_games_do_not_meet(monkeypatch):
+    chess = Game(opponents=("self_play", "random", "mirror"), pairings=True)
+    monkeypatch.setitem(GAMES, "chess", chess)
+    monkeypatch.setattr(eval_runner, "SCRIPTED", (*SCRIPTED, "mirror"))
+    with pytest.raises(ConfigError, match=r"No game has all of the opponents damage, mirror: pokemon: .*; chess: "):
+        evaluate([], opponents=["damage", "mirror"], episodes=5)

@@ -1,0 +1,126 @@
+"""A temporary folder goes with its process, and with the next one where that was killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from simul.common.config.run_directory import RunDir
+from simul.launch.processes import run_lock
+from simul.launch.processes.run_lock import ProcessIdentity
+from simul.launch.processes.temporary import (
+    KEPT,
+    NODE_KIND,
+    OWNERLESS_SEC,
+    remove_leftovers,
+    temporary_folder,
+)
+
+KIND = "simul-eval-"
+WAIT = f"""
+from simul.launch.processes.temporary import temporary_folder
+with temporary_folder({KIND!r}) as folder:
+    print(folder, flush=True)
+    input()
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+def test_it_goes_at_the_end_and_after_an_error(temporary):
+    with temporary_folder(KIND) as folder:
+        assert folder.parent == temporary
+        RunDir(folder).create()
+    with pytest.raises(KeyError), temporary_folder(KIND):
+        raise KeyError
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_one_left_goes_with_the_next(temporary):
+    child = subprocess.Popen([sys.executable, "-c", WAIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    left = Path(child.stdout.readline().strip())
+    with temporary_folder(KIND):
+        assert left.exists(), "its evaluation lives"
+    child.kill()
+    child.communicate()
+    with temporary_folder(KIND):
+        assert not left.exists()
+
+
+def test_only_folders_of_the_dead_are_removed(tmp_path):
+    names = (
+        "simul-serve-dead",
+        "simul-501-sockets",
+        "simul-eval-dead",
+        "simul-eval-living",
+        "simul-eval-fresh",
+        "simul-eval-old",
+        "simul-eval-torn",
+        "other",
+    )
+    folders = {name: tmp_path / name for name in names}
+    for folder in folders.values():
+        folder.mkdir()
+    dead = ProcessIdentity(os.getpid(), 1.0)
+    for name, owner in (("eval-dead", dead), ("serve-dead", dead), ("eval-living", run_lock.this_process())):
+        folders[f"simul-{name}"].joinpath("supervisor.pid").write_text(
+            f'{{"pid": {owner.pid}, "create_time": {owner.create_time}}}'
+        )
+    folders["simul-eval-torn"].joinpath("supervisor.pid").write_text("{")
+    now = time.time()
+    os.utime(folders["simul-eval-old"], (now - OWNERLESS_SEC - 5,) * 2)
+    for name in ("other", "simul-501-sockets"):
+        os.utime(folders[name], (now - OWNERLESS_SEC - 5,) * 2)
+    removed = remove_leftovers(KIND, tmp_path, now)
+    assert sorted(path.name for path in removed) == ["simul-eval-dead", "simul-eval-old", "simul-serve-dead"]
+    assert {path.name for path in tmp_path.iterdir()} == set(names) - {path.name for path in removed}
+
+
+def test_of_a_killed_agent_the_directory_stays_while_a_process_has_it_and_its_checkpoints_are_kept(tmp_path):
+    folders = [tmp_path / f"{NODE_KIND}{name}" for name in ("learner", "worker")]
+    for folder in folders:
+        RunDir(folder).create()
+        folder.joinpath(run_lock.OWNER_FILE).write_text(f'{{"pid": {os.getpid()}, "create_time": 1.0}}')
+    learner = folders[0]
+    line = [sys.executable, "-c", "input()", "--run-dir", str(learner)]
+    with subprocess.Popen(line, stdin=subprocess.PIPE) as role:
+        assert remove_leftovers(KIND, tmp_path, time.time()) == [folders[1]]
+        assert learner.exists(), "its learner lives, and has not saved yet"
+        (learner / "checkpoints" / "000000007").mkdir()
+        role.communicate(b"\n")
+    assert remove_leftovers(KIND, tmp_path, time.time()) == []
+    assert [path.name for path in tmp_path.iterdir()] == [f"{KEPT}{learner.name}"]
+    assert (tmp_path / f"{KEPT}{learner.name}" / "checkpoints" / "000000007").is_dir()
+    assert not (learner / "sockets").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no FIFOs and links there")
+def test_what_others_put_into_the_temporary_folder_is_neither_read_nor_removed(temporary):
+    """A FIFO as supervisor.pid stopped every command for good; a link led to a dead run's sockets."""
+    (temporary / "simul-fifo").mkdir(mode=0o700)
+    os.mkfifo(temporary / "simul-fifo" / run_lock.OWNER_FILE)
+    dead = RunDir(temporary / "dead")
+    dead.create()
+    run_lock.write_atomically(dead, run_lock.OWNER_FILE, ProcessIdentity(2**22 + 1, 1.0, run_lock.this_machine()))
+    (temporary / "simul-link").symlink_to(dead.root)
+    assert remove_leftovers(KIND, temporary, time.time()) == []
+    assert dead.sockets.exists()
+    if os.geteuid() == 0:
+        (temporary / "simul-other").mkdir(mode=0o755)
+        run_lock.write_atomically(
+            RunDir(temporary / "simul-other"), run_lock.OWNER_FILE, ProcessIdentity(2**22 + 1, 1.0)
+        )
+        os.chown(temporary / "simul-other", 65534, 65534)
+        assert remove_leftovers(KIND, temporary, time.time()) == []

@@ -1,0 +1,177 @@
+"""Which checkpoint is chosen, its configuration, and what `simul up --from` copies or refuses."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import msgspec
+import pytest
+
+from simul.common.config.checkpoint_meta import OPTIMIZER_FILE
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import NetworkConfig
+from simul.common.protocol.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.launch.supervisor.checkpoint_files import InitialCheckpoint, config_of, find_fault, newest_checkpoint
+from simul.learner.checkpoints import CheckpointStore
+from tests.support.checkpoints import SMALL, write_checkpoint, write_small_checkpoint
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    spec = GameSpec("pokemon/gen9randombattle", 3, 2)
+    for version in (0, 9, 10):
+        folder = tmp_path / "checkpoints" / f"{version:09}"
+        write_small_checkpoint(folder, version, spec=spec, network=NetworkConfig("pokemon"))
+    (tmp_path / "checkpoints" / "torn").mkdir()
+    return tmp_path / "checkpoints"
+
+
+def test_a_checkpoint_or_the_newest_of_a_run(checkpoints):
+    assert newest_checkpoint(checkpoints / "000000009").name == "000000009"
+    assert newest_checkpoint(checkpoints).name == "000000010"
+    assert newest_checkpoint(checkpoints.parent).name == "000000010"
+    with pytest.raises(ConfigError, match="no checkpoint"):
+        newest_checkpoint(checkpoints / "torn")
+
+
+def test_damaged_checkpoints_are_passed_over_and_named(checkpoints, capsys):
+    (checkpoints / "000000010" / "weights.safetensors").write_bytes(b"cut off")
+    assert newest_checkpoint(checkpoints).name == "000000009"
+    assert "000000010 is damaged: weights.safetensors does not have the hash" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="is damaged"):
+        newest_checkpoint(checkpoints / "000000010")
+    (checkpoints / "000000009" / "meta.json").write_text("torn {")
+    (checkpoints / "000000000" / "weights.safetensors").unlink()
+    assert find_fault(checkpoints / "000000000") == "is damaged: weights.safetensors: No such file or directory"
+    (checkpoints / "000000000" / "weights.safetensors").mkdir()
+    assert find_fault(checkpoints / "000000000") == "cannot be read: weights.safetensors: Is a directory"
+    with pytest.raises(ConfigError, match=r"No checkpoint in .* can be used"):
+        newest_checkpoint(checkpoints.parent)
+
+
+def test_the_configuration_comes_from_the_run_or_from_the_checkpoint_itself(checkpoints):
+    config = config_of(checkpoints / "000000010", ["seed=5"])
+    assert (config.game, config.network.name, config.seed) == ("pokemon", "pokemon", 5)
+    assert config.pokemon.format == "gen9randombattle"
+    (checkpoints.parent / "config.yaml").write_text("game: gymnasium\nseed: 7\n")
+    assert config_of(checkpoints / "000000010", []).seed == 7
+    with pytest.raises(ConfigError, match="does not say"):
+        config_of(checkpoints.parent / "a" / "b" / "c", [])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such files there")
+def test_a_configuration_that_is_no_regular_file_is_refused_and_not_left_out(checkpoints):
+    os.mkfifo(checkpoints.parent / "config.yaml")
+    with pytest.raises(ConfigError, match=r"config.yaml cannot be read: not a regular file"):
+        config_of(checkpoints / "000000010", [])
+
+
+SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
+
+
+NETWORK = SMALL.name
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    run_dir = RunDir(tmp_path / "fine")
+    run_dir.checkpoints.mkdir(parents=True)
+    return run_dir
+
+
+@pytest.fixture
+def old(tmp_path):
+    for version in (5, 31):
+        write_checkpoint(tmp_path / "old" / "checkpoints" / f"{version:09d}", SPEC, version)
+    return tmp_path / "old"
+
+
+def test_the_newest_of_a_run_or_one_by_name_with_decisions_from_zero(old, run_dir):
+    assert "begins with" in InitialCheckpoint(old, run_dir).copy_into_run(SPEC, NETWORK)
+    found = CheckpointStore(run_dir.checkpoints).latest(SPEC)
+    assert (found.meta.version, found.meta.decisions, found.meta.updates, found.meta.milestone) == (31, 0, 0, True)
+    assert found.weights == CheckpointStore(old / "checkpoints").latest(SPEC).weights
+    shutil.rmtree(run_dir.checkpoints / "000000031")
+    InitialCheckpoint(old / "checkpoints" / "000000005", run_dir).copy_into_run(SPEC, NETWORK)
+    assert CheckpointStore(run_dir.checkpoints).versions() == [5]
+
+
+def test_the_same_command_resumes_whatever_became_of_the_origin_and_another_one_is_refused(old, run_dir):
+    InitialCheckpoint(old, run_dir).copy_into_run(SPEC, NETWORK)
+    write_checkpoint(run_dir.checkpoints / "000000040", SPEC, 40)
+    write_checkpoint(old / "checkpoints" / "000000060", SPEC, 60)  # it went on
+    again = InitialCheckpoint(old / ".." / "old", run_dir)
+    assert "resumes from its checkpoint 000000040" in again.copy_into_run(SPEC, NETWORK)
+    again.undo()  # it brought nothing
+    assert CheckpointStore(run_dir.checkpoints).versions() == [31, 40]
+    with pytest.raises(ConfigError, match="checkpoints of its own, the newest is 000000040: leave --from out"):
+        InitialCheckpoint(old / "checkpoints" / "000000005", run_dir).copy_into_run(SPEC, NETWORK)
+    shutil.rmtree(old)
+    assert "resumes from its checkpoint 000000040" in InitialCheckpoint(old, run_dir).copy_into_run(SPEC, NETWORK)
+
+
+def test_undo_removes_the_copy_of_a_run_that_did_not_start(old, run_dir):
+    origin = InitialCheckpoint(old, run_dir)
+    origin.copy_into_run(SPEC, NETWORK)
+    origin.undo()
+    assert list(run_dir.checkpoints.iterdir()) == []
+    assert not run_dir.read_origin()
+
+
+def test_another_encoder_a_damaged_one_and_none_are_refused_and_nothing_is_written(old, run_dir, tmp_path):
+    with pytest.raises(ConfigError, match=r"of another game or encoder.*\(test\).*\(other\)"):
+        InitialCheckpoint(old, run_dir).copy_into_run(
+            GameSpec(name="other", observation_size=4, num_actions=2), NETWORK
+        )
+    damaged = old / "checkpoints" / "000000031"
+    (damaged / OPTIMIZER_FILE).write_bytes(b"torn")
+    with pytest.raises(ConfigError, match=rf"of --from is damaged: {OPTIMIZER_FILE} does not have the hash"):
+        InitialCheckpoint(damaged, run_dir).copy_into_run(SPEC, NETWORK)
+    (damaged / OPTIMIZER_FILE).unlink()
+    with pytest.raises(ConfigError, match=rf"of --from cannot be read: {OPTIMIZER_FILE}: No such file"):
+        InitialCheckpoint(damaged, run_dir).copy_into_run(SPEC, NETWORK)
+    (damaged / "weights.safetensors").write_bytes(b"torn")
+    with pytest.raises(ConfigError, match="does not have the hash that was written"):
+        InitialCheckpoint(damaged, run_dir).copy_into_run(SPEC, NETWORK)
+    with pytest.raises(ConfigError, match="There is no checkpoint in"):
+        InitialCheckpoint(tmp_path / "nowhere", run_dir).copy_into_run(SPEC, NETWORK)
+    five = old / "checkpoints" / "000000005"
+    meta = msgspec.json.decode((five / "meta.json").read_bytes())
+    (five / "meta.json").write_bytes(msgspec.json.encode({**meta, "files": {}}))
+    with pytest.raises(ConfigError, match=r"meta.json does not hold the hash"):
+        InitialCheckpoint(five, run_dir).copy_into_run(SPEC, NETWORK)
+    for wrong in ({"version": "5"}, {"version": -1}, {"spec": None}, {"files": 3}):
+        (five / "meta.json").write_bytes(msgspec.json.encode({**meta, **wrong}))
+        with pytest.raises(ConfigError, match=r"is damaged: meta.json: .*`\$\."):
+            InitialCheckpoint(five, run_dir).copy_into_run(SPEC, NETWORK)
+    assert list(run_dir.checkpoints.iterdir()) == []
+
+
+def test_a_past_self_has_no_moments_and_adam_starts_at_0(old, run_dir):
+    folder = old / "checkpoints" / "000000005"
+    (folder / OPTIMIZER_FILE).unlink()
+    meta = msgspec.json.decode((folder / "meta.json").read_bytes())
+    del meta["files"][OPTIMIZER_FILE]
+    (folder / "meta.json").write_bytes(msgspec.json.encode(meta))
+    assert (
+        InitialCheckpoint(folder, run_dir)
+        .copy_into_run(SPEC, NETWORK)
+        .endswith(", which has no moments of Adam: they start at 0")
+    )
+    found = CheckpointStore(run_dir.checkpoints).latest(SPEC)
+    assert found.meta.version == 5
+    assert found.optimizer
+
+
+def test_another_network_and_the_run_itself_are_refused(old, run_dir):
+    with pytest.raises(
+        ConfigError, match=r"has the network mlp_lstm, this configuration pokemon: set network\.name to"
+    ):
+        InitialCheckpoint(old, run_dir).copy_into_run(SPEC, "pokemon")
+    own = RunDir(old)
+    for path in (old, old / "checkpoints" / "000000031", old.parent / "fine" / ".." / "old"):
+        with pytest.raises(ConfigError, match=r"is inside the run directory: leave --from out"):
+            InitialCheckpoint(path, own).copy_into_run(SPEC, NETWORK)
+    assert list(run_dir.checkpoints.iterdir()) == []

@@ -1,0 +1,46 @@
+"""The curves of one run: what a `metrics_callback` returns is part of them."""
+
+from __future__ import annotations
+
+import csv
+import time
+
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
+from simul.launch.monitoring.snapshot import Snapshot
+from simul.launch.supervisor import run_curves
+from simul.launch.supervisor.run_curves import RunCurves
+
+
+def snapshot(second: float) -> Snapshot:
+    return Snapshot(
+        phase="training", run_dir="", time=1e9 + second, elapsed_sec=second, ready_sec=second, decisions_per_sec=None,
+        battles_per_sec=None, server={"decisions": 100 * second}, learner={}, workers={}, processes=[], events=[],
+    )  # fmt: skip
+
+
+def test_what_the_callback_returns_reaches_curves_tensorboard_and_the_view(tmp_path, monkeypatch):
+    """A return is in the next report; that of the last report is a row of its own."""
+    monkeypatch.setattr(run_curves, "load_callback", lambda *given, **named: lambda each: {"mine/x": each["decisions"]})
+    run_dir = RunDir(tmp_path)
+    run_dir.create()
+    curves = RunCurves(run_dir, Config(metrics=("csv", "tensorboard"), metrics_callback="mine:callback"))
+    _, first = curves.record(snapshot(1.0))
+    assert curves.write(first) == []
+    deadline = time.monotonic() + 60
+    while not curves.record(snapshot(1.0))[0].callback_figures:  # no report is due
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    _, second = curves.record(snapshot(3.0))
+    assert second is not None
+    assert curves.write(second) == []
+    assert curves.close(lambda: False) == []
+    with (tmp_path / "curves.csv").open() as file:
+        rows = [(row["decisions"], row["mine/x"]) for row in csv.DictReader(file)]
+    assert rows == [("100", None), ("300", "100"), ("300", "300")]
+    (events,) = (tmp_path / "tensorboard").iterdir()
+    values = [(e.step, v.tensor.float_val[0]) for e in EventFileLoader(str(events)).Load() for v in e.summary.value
+              if v.tag == "mine/x"]  # fmt: skip
+    assert values == [(300, 100.0), (300, 300.0)]

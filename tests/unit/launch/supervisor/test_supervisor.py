@@ -1,0 +1,109 @@
+"""A run that ends before it trained, and a pause of the supervisor itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from simul.common.config.run_directory import RunDir
+from simul.common.config.schema import Config
+from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.protocol.messages import Report
+from simul.common.protocol.specs import GameSpec
+from simul.launch.monitoring.heartbeat_alerts import ALERT_AFTER_SEC, STANDSTILL_SEC
+from simul.launch.monitoring.view import make_display
+from simul.launch.processes.role_process import ResourceMeter
+from simul.launch.supervisor import supervisor as module
+from simul.launch.supervisor.supervisor import LONGEST_POLL_SEC, Supervisor
+from tests.support.checkpoints import write_small_checkpoint
+
+
+def test_a_refused_start_leaves_the_settings_of_the_run(tmp_path):
+    run_dir = RunDir(tmp_path)
+    spec = GameSpec(name="test", observation_size=3, num_actions=2)
+    write_small_checkpoint(run_dir.checkpoints / "000000001", 1, spec=spec, spec_fingerprint="of-another-game")
+    (tmp_path / "config.yaml").write_text("seed: 7\n")
+    (tmp_path / "spec.json").write_text("{}")
+    text = msgspec.json.encode(spec).decode()
+    supervisor = Supervisor(
+        Config(), run_dir, make_display(True), lambda role: [sys.executable, "-c", f"print({text!r})"]
+    )
+    with pytest.raises(ConfigError, match="of-another-game"):
+        supervisor.run()
+    assert (tmp_path / "config.yaml").read_text() == "seed: 7\n"
+    assert (tmp_path / "spec.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("there_before", [True, False])
+def test_a_refused_start_leaves_no_run_directory_that_it_made(tmp_path, there_before):
+    run_dir = RunDir(tmp_path / ("a-path-too-long-for-sockets" * 3) / "run")
+    if there_before:
+        run_dir.root.mkdir(parents=True)
+    if there_before:
+        run_dir.create()
+        assert run_dir.sockets.parent != run_dir.root
+        run_dir.remove_sockets()
+    refuse = [sys.executable, "-c", "import sys; sys.stderr.write('No.'); sys.exit(2)"]
+    with pytest.raises(SimulError, match=r"No\."):
+        Supervisor(Config(), run_dir, make_display(True), lambda role: refuse).run()
+    assert run_dir.root.exists() is there_before
+    assert list(Path(tempfile.gettempdir()).glob(f"{run_dir._sockets_prefix}*")) == []
+
+
+@pytest.mark.parametrize("status_before", [b"", b'{"phase": "stopped"}'])
+def test_a_run_shows_that_it_starts_before_the_game_answers_and_a_refused_start_leaves_the_status(
+    tmp_path, status_before
+):
+    status = tmp_path / "status.json"
+    if status_before:
+        status.write_bytes(status_before)
+    wait = (
+        f"import pathlib, sys, time\nfile = pathlib.Path({str(status)!r})\n"
+        "while not (file.exists() and 'starting' in file.read_text()): time.sleep(0.05)\n"
+        "sys.stderr.write('No, but it starts.'); sys.exit(2)"
+    )
+    with pytest.raises(ConfigError, match="No, but it starts"):
+        Supervisor(Config(), RunDir(tmp_path), make_display(True), lambda role: [sys.executable, "-c", wait]).run()
+    assert (status.read_bytes() if status.exists() else b"") == status_before
+
+
+CHILD = SimpleNamespace(
+    name="simul-learner-0", pid=os.getpid(), run_id=1, exit_code=lambda: None, create_time=0.0, machine="", node=""
+)
+
+
+PAUSE_SEC = 2 * STANDSTILL_SEC + ALERT_AFTER_SEC
+
+
+def test_a_pause_of_the_supervisor_itself_raises_no_alert(tmp_path, monkeypatch):
+    at = [0.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: at[0]))
+    monkeypatch.setattr("simul.launch.monitoring.snapshot.time", SimpleNamespace(
+        monotonic=lambda: at[0], time=lambda: 0.0, strftime=lambda _: ""
+    ))  # fmt: skip
+    supervisor = Supervisor(Config(), RunDir(tmp_path), make_display(True))
+    supervisor._group.members["learner", 0] = SimpleNamespace(
+        child=CHILD, meter=ResourceMeter(), restarts=0, last_error=""
+    )
+    supervisor._reports.add_report(Report(role="learner", index=0, run_id=1, pid=1, state="ready", metrics={}), 0.0)
+
+    def told_after(seconds: float) -> list[str]:
+        at[0] += seconds
+        supervisor._exclude_own_pause()
+        supervisor._monitor.take_snapshot("training", at[0])
+        return supervisor._monitor.take_alerts()
+
+    told_after(0.0)
+    assert told_after(PAUSE_SEC) == []
+    turns = [told_after(LONGEST_POLL_SEC) for _ in range(int(STANDSTILL_SEC) + 1)]
+    said = [sentence for turn in turns for sentence in turn]
+    assert [sentence.split(":")[0] for sentence in said] == [
+        "simul-learner-0 has sent no report for 10 s",
+        "nothing was learned for 60 s (0 steps wait for an update)",
+    ], "what lasts while it is awake is told as ever"

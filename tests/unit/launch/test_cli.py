@@ -1,0 +1,127 @@
+"""Commands: exit codes and sentences; no role and no torch is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from simul.common.runtime.installation import ROOT
+from simul.launch import cli
+
+
+def test_a_bad_configuration_is_exit_code_2_and_names_every_problem(tmp_path, capsys):
+    (tmp_path / "run.yaml").write_text("sed: 1\n")
+    code = cli.main(["up", str(tmp_path / "run.yaml"), "--run-dir", str(tmp_path / "run"), "--set", "learner.clp=1"])
+    words = capsys.readouterr().err
+    assert code == 2
+    assert "did you mean seed?" in words
+    assert "did you mean learner.clip?" in words
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_command_at_all_lists_them(capsys):
+    assert cli.main([]) == 2
+    words = capsys.readouterr().err
+    assert all(f"\n    {command} " in words for command in ("up", "status", "eval", "serve", "loadtest"))
+
+
+@pytest.mark.parametrize("option", [["--dry-run"], ["--address", "10.0.0.1:6379"]])
+def test_options_of_a_cluster_need_one(tmp_path, monkeypatch, capsys, option):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["up", "cartpole", *option]) == 2
+    assert "--on ray" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_file_in_place_of_the_run_directory_is_named(tmp_path, capsys):
+    (tmp_path / "run").write_text("mine")
+    assert cli.main(["up", "configs/cartpole.yaml", "--run-dir", str(tmp_path / "run")]) == 2
+    assert "run is a file; expected a folder" in capsys.readouterr().err
+    assert (tmp_path / "run").read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", ["status", "down"])
+def test_without_any_run_the_sentence_says_what_to_do(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main([command]) == 2
+    assert "simul up" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["up --run-dir=", "status --run-dir=", "down --run-dir=", "eval --checkpoint=", "serve --checkpoint=",
+     "play --accept 1 --run-dir=", "connect --keys=", "policies list --run-dir="],
+)  # fmt: skip
+def test_an_empty_path_is_refused_and_not_the_current_folder(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    line = arguments.split()
+    with pytest.raises(SystemExit) as end:
+        cli.main(line)
+    assert end.value.code == 2
+    assert f"argument {line[-1].removesuffix('=')}: expected a path, got ''" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["up", "up-set", "policies list"])
+def test_a_run_directory_whose_name_is_too_long_is_a_sentence(command, capsys):
+    name = "x" * 5000
+    line = ["up", "--set", f"run_dir={name}"] if command == "up-set" else [*command.split(), "--run-dir", name]
+    assert cli.main(line) == 2
+    assert "File name too long" in (words := capsys.readouterr().err) or "There is no run in" in words
+
+
+def test_eval_without_a_checkpoint_there(tmp_path, capsys):
+    assert cli.main(["eval", "--checkpoint", str(tmp_path), "--opponent", "random"]) == 2
+    assert "no checkpoint" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [(), ("--opponent", "damage")])
+def test_eval_says_who_can_play_without_a_checkpoint(capsys, arguments):
+    assert cli.main(["eval", *arguments]) == 2
+    assert "Name a --checkpoint. Bots play without one, two of them or more: pokemon: " in capsys.readouterr().err
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["--version"])
+    assert capsys.readouterr().out == f"simul {version('simul')}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("up", ["Train: start everything", "CONFIG", "(default: pokemon)", "--mode NAME"]),
+        ("eval", ["of each pair (default: 1000)", "step games (default: 1)", "Play checkpoints"]),
+        ("policies load", ["Serve a checkpoint, frozen, under a name of its own."]),
+        ("keys new", ["Make a server's and a client's."]),
+    ],
+)
+def test_help_says_what_a_command_does_and_what_its_defaults_are(command, words, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        cli.main([*command.split(), "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert [word for word in words if word not in text] == []
+
+
+def test_the_commands_import_no_role_and_no_torch():
+    code = """
+import sys
+import simul.launch.cli
+from simul.launch.diagnostics import connection_check, doctor
+from simul.launch.evaluation import eval_runner
+from simul.launch.supervisor import inference_only, supervisor
+roles = ['simul.' + role for role in ('inference_server', 'env_worker', 'learner')]
+print([m for m in ('torch', *roles) if m in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_command_line_alone_loads_nothing_heavy():
+    """Each command imports what it needs when it runs, so that `simul --help` stays fast."""
+    code = "import sys, simul.launch.cli; print([m for m in ('numpy', 'zmq', 'msgspec', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "[]"
