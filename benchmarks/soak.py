@@ -46,11 +46,11 @@ from benchmarks.harness.run_files import (
     rows_due,
 )
 from benchmarks.harness.run_status import READY_SEC, RunStatus, Status
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import read_json
 from simul.launch.monitoring.accounting import imbalances
 from simul.launch.processes.role_reports import number
-from simul.launch.processes.run_lock import read_json
 
 MOST_GROWTH = 1.05
 WARM_UP_SEC = 3600.0

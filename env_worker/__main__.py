@@ -12,20 +12,20 @@ import msgspec
 
 from simul.common.client.client import InferenceClient
 from simul.common.config.matchups import decode_pairings, only_bots
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.config.trust import Trust
-from simul.common.protocol.errors import ConfigError, FailingEnvError, InferenceError, SimulError
-from simul.common.runtime import logs
-from simul.common.runtime.lifecycle import (
+from simul.common.errors import ConfigError, FailingEnvError, InferenceError, SimulError
+from simul.common.role.lifecycle import (
     EXIT_ENDS_RUN,
-    Reporter,
     RoleArguments,
     StopFlag,
     Stopped,
     add_role_arguments,
     role_arguments,
 )
+from simul.common.role.reports import Reporter
+from simul.common.role.run_directory import RunDir
+from simul.common.runtime import logs
 from simul.common.runtime.terminal_text import LINES, printable
 from simul.common.transport import ClientKeys, client_keys
 from simul.env_worker.game_watch import watch_spec, watch_worker

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from simul.common.runtime import installation, named_class
+from simul.common.config import named_class
+from simul.common.role.lifecycle import NOTICE, RoleArguments
+from simul.common.role.reports import Reporter
 from simul.common.runtime.error_place import innermost_place, is_library
-from simul.common.runtime.lifecycle import NOTICE, Reporter, RoleArguments
 from simul.env_worker.games.base import turn_game
 from simul.env_worker.games.base.failures import CALLERS
 
@@ -20,7 +21,7 @@ LIMIT_SEC = 15.0  # of one call, then each time that its duration has doubled
 LOOK_AFTER_SEC = 1.0  # the loop turns more often than that, unless the code of the game is slow
 LOOK_EVERY_SEC = 1.0
 _OURS = f"{Path(__file__).parents[1]}/"
-_CALLERS = CALLERS | {named_class.__file__, installation.__file__, turn_game.__file__}
+_CALLERS = CALLERS | {named_class.__file__, turn_game.__file__}
 
 
 class GameWatch:

@@ -14,7 +14,7 @@ from math import prod
 from simul.common.config.loader import load_game
 from simul.common.config.schema import Config
 from simul.common.config.trust import EVERYTHING
-from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.errors import ConfigError, SimulError
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.env_worker.games.base.build import check_turn_game, failures_as_sentences
 from simul.env_worker.games.base.turn_game import CHANCE, TurnGame

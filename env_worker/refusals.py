@@ -6,8 +6,8 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simul.common.errors import ERR_MASK, ERR_VALUE, FailingEnvError
 from simul.common.protocol.decisions import Failure
-from simul.common.protocol.errors import ERR_MASK, ERR_VALUE, FailingEnvError
 from simul.env_worker.games.base.failures import LEAST_EPISODES, RECENT_EPISODES, is_reported
 
 FAULTS_OF_GAMES = frozenset({ERR_MASK, ERR_VALUE})

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 LONGEST_NAME = 150  # characters of a file's name before its numbers
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.@_+-]+")

@@ -9,7 +9,8 @@ from typing import Any
 
 from simul.common.client.client import InferenceClient, Replies
 from simul.common.protocol.decisions import Failure
-from simul.common.runtime.lifecycle import Reporter, StopFlag, Stopped
+from simul.common.role.lifecycle import StopFlag, Stopped
+from simul.common.role.reports import Reporter
 from simul.common.runtime.metrics import Stages
 from simul.env_worker.game_watch import GameWatch
 from simul.env_worker.refusals import FAULTS_OF_GAMES, RefusedRows

@@ -9,15 +9,10 @@ from pathlib import Path
 
 import torch
 
-from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
+from simul.common.errors import CheckpointError, ConfigError, SimulError
+from simul.common.role.lifecycle import StopFlag, add_role_arguments, ensure_temporary_folder, role_arguments
+from simul.common.role.reports import Reporter
 from simul.common.runtime import logs
-from simul.common.runtime.lifecycle import (
-    Reporter,
-    StopFlag,
-    add_role_arguments,
-    ensure_temporary_folder,
-    role_arguments,
-)
 from simul.common.runtime.terminal_text import LINES, printable
 from simul.inference_server.build import build_server
 from simul.inference_server.ops.fd_limit import raise_limit

@@ -13,17 +13,18 @@ from typing import Any
 import torch
 from msgspec.structs import replace as replace_settings
 
-from simul.common.config.run_directory import RunDir, address_name
-from simul.common.config.run_sockets import bind_router
 from simul.common.config.schema import Config, ServerConfig
 from simul.common.config.trust import Trust
+from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.devices import choose_device, choose_precision
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.shared_memory import can_share_memory
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.common.runtime.lifecycle import Reporter, RoleArguments, StopFlag
+from simul.common.role.lifecycle import RoleArguments, StopFlag
+from simul.common.role.reports import Reporter
+from simul.common.role.run_directory import RunDir, address_name
+from simul.common.role.run_sockets import bind_router
 from simul.common.transport import EndpointMonitor, RouterSocket, connectable, server_keys
 from simul.inference_server.batching.batch_wait import BatchWait
 from simul.inference_server.batching.batcher import Batcher

@@ -18,9 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.codec import Codec, Frame, Tensors, encode
-from simul.common.protocol.errors import (
+from simul.common.errors import (
     ERR_HELLO,
     ERR_NO_SESSION,
     ERR_SPEC,
@@ -29,6 +27,9 @@ from simul.common.protocol.errors import (
     ProtocolError,
     SimulError,
 )
+from simul.common.protocol.codec import Codec, Frame, Tensors, encode
+from simul.common.protocol.error_hints import explain_error
+from simul.common.protocol.frame_dump import describe_frames
 from simul.common.protocol.messages import (
     PROTOCOL,
     TO_SERVER,
@@ -46,7 +47,8 @@ from simul.common.protocol.messages import (
 )
 from simul.common.protocol.sample_checks import unpack_samples
 from simul.common.protocol.specs import ASKED, GameSpec
-from simul.common.runtime.lifecycle import StopFlag
+from simul.common.role.lifecycle import StopFlag
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import Poller, RouterSocket
 from simul.inference_server.batching.batcher import Chunk
@@ -57,8 +59,6 @@ from simul.inference_server.frontend.shared_memory import with_observation
 from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import Reply, SessionTable
-from simul.launch.diagnostics.error_hints import explain_error
-from simul.launch.diagnostics.frame_dump import describe_frames
 
 VERSION = 1
 Answers = list[tuple[Message, Tensors | None]]

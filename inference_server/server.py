@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from simul.common.runtime.lifecycle import StopFlag
+from simul.common.role.lifecycle import StopFlag
 from simul.common.transport import DealerSocket, Poller, RouterSocket
 from simul.inference_server.batching.batcher import Batcher, Chunk
 from simul.inference_server.engine.actor import Actor

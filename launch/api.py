@@ -25,10 +25,10 @@ import numpy as np
 import yaml
 
 from simul.common.config.loader import DEFAULT_MODE, config_from_tree, load_config
-from simul.common.protocol.errors import SimulError
+from simul.common.errors import SimulError
+from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.private_files import read_regular
 from simul.launch.processes.child_command import ChildCommand
-from simul.launch.processes.temporary import temporary_folder
 
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 

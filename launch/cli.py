@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.errors import ConfigError, SimulError
 from simul.launch.commands.connect import add_connect
 from simul.launch.commands.eval import add_eval
 from simul.launch.commands.init import add_init

@@ -11,24 +11,24 @@ from typing import Any
 
 import torch
 
-from simul.common.config.run_directory import RunDir, address_name
-from simul.common.config.run_sockets import bind_router
 from simul.common.config.schema import Config, LearnerConfig
+from simul.common.errors import CheckpointError, ConfigError, DivergedError, NothingLearnedError
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.devices import choose_device, choose_precision
-from simul.common.protocol.errors import CheckpointError, ConfigError, DivergedError, NothingLearnedError
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.lifecycle import (
+from simul.common.role.lifecycle import (
     EXIT_ENDS_RUN,
     EXIT_RANK_LOST,
     SAVE_PATIENCE_SEC,
-    Reporter,
     RoleArguments,
     StopFlag,
     ensure_temporary_folder,
     parse_learner_arguments,
 )
+from simul.common.role.reports import Reporter
+from simul.common.role.run_directory import RunDir, address_name
+from simul.common.role.run_sockets import bind_router
 from simul.common.runtime.logs import set_up
 from simul.common.runtime.metrics import Stages
 from simul.common.store.claim import read_claim

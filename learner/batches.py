@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from simul.common.errors import ProtocolError, SimulError
 from simul.common.protocol.codec import expect
-from simul.common.protocol.errors import ProtocolError, SimulError
 from simul.common.protocol.masks import PACKED_FROM, stored_width, unpack_masks
 from simul.common.protocol.messages import Unroll
 from simul.common.protocol.specs import GameSpec

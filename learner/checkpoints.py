@@ -33,8 +33,8 @@ from simul.common.config.checkpoint_meta import (
     read_verified,
 )
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import CheckpointError, WeightsError
 from simul.common.nets.io import bytes_to_state, check_state, fingerprint, first_nonfinite
-from simul.common.protocol.errors import CheckpointError, WeightsError
 from simul.common.protocol.specs import GameSpec
 from simul.learner.normalization import RewardScale
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 from torch import Tensor
 
-from simul.common.runtime.lifecycle import SAVE_PATIENCE_SEC
+from simul.common.role.lifecycle import SAVE_PATIENCE_SEC
 from simul.common.runtime.private_files import make_private_folder
 from simul.learner.ranks import Arrays, RankLostError
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE, CheckpointMeta, check_spec, read_meta, read_verified
-from simul.common.protocol.errors import CheckpointError
+from simul.common.errors import CheckpointError
 from simul.common.protocol.specs import GameSpec
 from simul.learner.checkpoints import write_folder
 

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from simul.common.errors import DivergedError, NothingLearnedError
 from simul.common.nets.io import first_nonfinite, weights_to_bytes
-from simul.common.protocol.errors import DivergedError, NothingLearnedError
-from simul.common.runtime.lifecycle import Reporter, StopFlag
+from simul.common.role.lifecycle import StopFlag
+from simul.common.role.reports import Reporter
 from simul.common.runtime.metrics import Stages
 from simul.common.store.layout import STOP_WAIT_SEC
 from simul.learner.algorithms import Settings

@@ -7,8 +7,8 @@ import time
 import zlib
 from typing import Any
 
+from simul.common.errors import DivergedError, NothingLearnedError
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
-from simul.common.protocol.errors import DivergedError, NothingLearnedError
 from simul.learner.checkpoints import load_moments, optimizer_to_bytes
 from simul.learner.learner import PULL_SEC, Learner, Progress
 from simul.learner.ranks import RankLostError, Ranks

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simul.common.protocol.errors import SimulError
+from simul.common.errors import SimulError
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -17,8 +17,8 @@ import msgspec
 
 from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder
 from simul.common.config.checkpoint_meta import META, META_FILE, CheckpointMeta, checkpoint_folders, file_hash
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.errors import StoreError
+from simul.common.errors import StoreError
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.private_files import read_regular
 from simul.common.store.layout import KEEP_NEWEST, ORIGIN_FILE, Entry, Kind, Owner, digest, kept, newest_first
 from simul.common.store.remote import Store

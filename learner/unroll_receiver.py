@@ -15,12 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from simul.common.errors import ProtocolError
 from simul.common.protocol.codec import Codec, Tensors, encode
-from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.messages import TO_LEARNER, Credit, SampleBatch, ServerHello, Unroll, UnrollMemory
 from simul.common.protocol.shared_memory import map_memory
 from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
-from simul.common.runtime.lifecycle import REPORT_EVERY_SEC
+from simul.common.role.reports import REPORT_EVERY_SEC
 from simul.common.transport import EndpointMonitor, Poller, RouterSocket
 from simul.learner.batches import ReceivedUnroll, RejectedUnroll, UnrollChecker
 from simul.learner.replay.batches import ReceivedSamples, RejectedSamples, SampleChecker

@@ -14,10 +14,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from simul.common.config.run_directory import is_run_token
+from simul.common.errors import ProtocolError
 from simul.common.nets.io import fingerprint
 from simul.common.protocol.codec import Codec, Frame, encode
-from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.messages import (
     MOST_VERSION,
     PROTOCOL,
@@ -30,6 +29,7 @@ from simul.common.protocol.messages import (
     WeightsAck,
 )
 from simul.common.protocol.shared_memory import anonymous_file, can_share_memory, file_number, shared_path
+from simul.common.role.run_directory import is_run_token
 from simul.common.runtime.private_files import read_regular
 from simul.common.transport import RouterSocket
 

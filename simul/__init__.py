@@ -15,10 +15,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from simul.common import errors
     from simul.common.client.client import InferenceClient as Client
     from simul.common.client.columns import ColumnClient
     from simul.common.nets.io import load_policy
-    from simul.common.protocol import errors
     from simul.common.protocol.specs import GameSpec
     from simul.env_worker.games.base.turn_game import TurnGame
     from simul.launch.api import Run, Server, evaluate, serve, train
@@ -43,7 +43,7 @@ _PLACES = {
     "Run": "simul.launch.api:Run",
     "Server": "simul.launch.api:Server",
     "TurnGame": "simul.env_worker.games.base.turn_game:TurnGame",
-    "errors": "simul.common.protocol.errors:",
+    "errors": "simul.common.errors:",
     "evaluate": "simul.launch.api:evaluate",
     "load_policy": "simul.common.nets.io:load_policy",
     "serve": "simul.launch.api:serve",

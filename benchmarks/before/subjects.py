@@ -15,7 +15,7 @@ from benchmarks.harness import processes
 from benchmarks.harness.cores import family_seconds
 from benchmarks.harness.processes import MeasurementFailed
 from benchmarks.harness.run_status import STOP_SEC, RunStatus
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
 from simul.launch.processes.role_reports import number
 
 CHILD = Path(__file__).with_name("stand_of_tree.py")

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.protocol.errors import CheckpointError
+from simul.common.errors import CheckpointError
+from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring.curve_writers import CSV_NAME
 from simul.launch.monitoring.curves import FIRST_INTERVAL_SEC, INTERVAL_SHARE, LAST_INTERVAL_SEC
 

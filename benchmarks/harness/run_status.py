@@ -9,9 +9,9 @@ from subprocess import Popen
 from typing import Any
 
 from benchmarks.harness.processes import MeasurementFailed
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import read_json
 from simul.launch.processes.role_reports import number
-from simul.launch.processes.run_lock import read_json
 
 READY_SEC = 600.0  # also on cores that others use
 STEADY_UPDATES = 2  # updates made before the window opens

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.harness import processes
 from benchmarks.harness.cores import family_seconds
 from benchmarks.harness.run_status import STOP_SEC, RunStatus, Status
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
 from simul.launch.processes.role_reports import number
 
 

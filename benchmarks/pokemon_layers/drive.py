@@ -17,8 +17,8 @@ from benchmarks.pokemon_layers.window import serve
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.loader import load_config
 from simul.common.config.schema import OpponentsConfig
+from simul.common.errors import EnvError
 from simul.common.protocol.decisions import Action, Decision
-from simul.common.protocol.errors import EnvError
 from simul.common.protocol.messages import DECISION
 from simul.env_worker.__main__ import COLLECTOR_THRESHOLDS
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
-from simul.common.config.run_directory import RunDir
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
+from simul.common.role.run_directory import RunDir
 from simul.learner.checkpoints import RunFacts, write_folder
 
 

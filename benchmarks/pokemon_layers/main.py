@@ -24,7 +24,7 @@ from benchmarks.pokemon_layers.serving import Serving
 from benchmarks.pokemon_layers.simulator import SimulatorAlone
 from benchmarks.pokemon_layers.training import Training
 from simul.common.config.loader import load_config
-from simul.common.protocol.errors import SimulError
+from simul.common.errors import SimulError
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.simulator.node import find_node
 

@@ -11,7 +11,7 @@ import msgspec
 from benchmarks.harness.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
 from benchmarks.harness.processes import MeasurementFailed
 from benchmarks.pokemon_layers.layer import Sample, Setting
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.installation import ROOT
 from simul.launch.monitoring.panel import mean_batch
 from simul.launch.processes.process_group import RunningRoles

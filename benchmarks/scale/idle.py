@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from simul.common.client.columns import ColumnClient
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import client_keys
 
 LOOK_SEC = 0.1

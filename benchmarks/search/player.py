@@ -17,8 +17,8 @@ import msgspec
 
 from benchmarks.search.games import search_source
 from simul.common.client.client import InferenceClient
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.role.run_directory import RunDir
 from simul.env_worker.search.evaluators import Evaluator, ServerEvaluator, UniformEvaluator
 from simul.env_worker.source import SearchingSource
 

@@ -14,10 +14,10 @@ import time
 import torch
 
 from benchmarks.serving.policy import NETWORK, PRECISIONS, SPEC
-from simul.common.config.run_directory import RunDir
 from simul.common.nets.base import example_observation
 from simul.common.nets.build import build_network
 from simul.common.nets.traced import traced_forward
+from simul.common.role.run_directory import RunDir
 
 ILLEGAL = torch.finfo(torch.float32).min
 

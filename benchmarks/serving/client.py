@@ -18,10 +18,10 @@ import numpy as np
 
 from benchmarks.serving.policy import SPEC
 from simul.common.client.columns import ColumnClient, Columns
-from simul.common.config.run_directory import RunDir
 from simul.common.protocol.codec import encode
 from simul.common.protocol.messages import RECORD, START, TERMINATED, Step
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import client_keys
 
 POOL = 8  # different observations a row

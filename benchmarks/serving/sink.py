@@ -14,12 +14,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from simul.common.config.run_directory import RunDir
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.codec import Codec, Frame, encode
 from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights
 from simul.common.protocol.unroll_layout import UnrollLayout
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import Poller, RouterSocket
 from simul.learner.unroll_receiver import UnrollMemories
 from simul.learner.weight_publisher import Publication

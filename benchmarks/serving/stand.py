@@ -16,11 +16,11 @@ from benchmarks.harness.processes import Child, MeasurementFailed, last_lines, s
 from benchmarks.serving.policy import SPEC, served
 from benchmarks.serving.sink import past_selves
 from benchmarks.serving.stall import Stall, stall
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import TO_SUPERVISOR, Report
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import Poller, PullSocket
 
 READY_SEC = 600.0  # also on cores that others use

@@ -10,9 +10,9 @@ import psutil
 
 from benchmarks.harness.processes import MeasurementFailed, last_lines, start, stop
 from simul.common.config.loader import load_config
-from simul.common.config.run_directory import RunDir
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import TO_SERVER, Evaluate, Step
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import Poller, RouterSocket
 from simul.env_worker.games.loading import game_spec
 from simul.inference_server.mock_server import MockServer

@@ -21,8 +21,8 @@ from simul.common.client.connection import ServerConnection
 from simul.common.client.evaluation import Evaluation, pack_evaluate
 from simul.common.client.pending import RequestSender, check_shapes
 from simul.common.client.samples import AGAIN, PendingSamples, check_samples, pack_samples, split_samples
+from simul.common.errors import ERR_BUSY, ERR_HELLO, InferenceError
 from simul.common.protocol.decisions import Action, Decision, Failure
-from simul.common.protocol.errors import ERR_BUSY, ERR_HELLO, InferenceError
 from simul.common.protocol.messages import Actions, Error, Evaluated, Figures, Pong, Sampled, StatusRequest, Welcome
 from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec

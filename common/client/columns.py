@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.client.connection import ServerConnection
+from simul.common.errors import InferenceError
 from simul.common.protocol.codec import expect
-from simul.common.protocol.errors import InferenceError
 from simul.common.protocol.messages import Actions, Error, Step, Welcome
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import ClientKeys

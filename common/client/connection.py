@@ -8,8 +8,8 @@ from collections.abc import Callable, Container
 import msgspec
 
 from simul.common.client.observation_memory import ObservationBlock, ObservationMemory, open_observation_memory
+from simul.common.errors import InferenceError
 from simul.common.protocol.codec import Codec, Tensors, encode
-from simul.common.protocol.errors import InferenceError
 from simul.common.protocol.messages import PROTOCOL, TO_CLIENT, Close, Error, Hello, Message, Ping, Welcome
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import ClientKeys, DealerSocket, Poller, explain_silence

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from simul.common.config.run_directory import RunDir
+from simul.common.errors import ConfigError, InferenceError
 from simul.common.protocol.codec import Codec, encode
-from simul.common.protocol.errors import ConfigError, InferenceError
 from simul.common.protocol.messages import (
     FROM_CONTROL,
     TO_CONTROL,
@@ -19,6 +18,7 @@ from simul.common.protocol.messages import (
     Shutdown,
     UnloadPolicy,
 )
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import DealerSocket, Poller
 
 ANSWER_SEC = 60.0  # the server reads, verifies, builds and warms up a policy before it answers

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.client.evaluation import check_bytes
+from simul.common.errors import ERR_BUSY, ERR_NOT_READY
 from simul.common.protocol.codec import Tensors
-from simul.common.protocol.errors import ERR_BUSY, ERR_NOT_READY
 from simul.common.protocol.messages import Error, Sampled, Samples
 from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec

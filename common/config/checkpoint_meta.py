@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from simul.common.config.schema import NetworkConfig
-from simul.common.protocol.errors import CheckpointError
+from simul.common.errors import CheckpointError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.private_files import open_regular, read_regular
 

@@ -23,7 +23,7 @@ from simul.common.config.opponents import MIX, parse_mix
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.config.trust import EVERYTHING, Trust, values_at_marked_keys
 from simul.common.config.validation import ELSEWHERE, Problems, Tree, broken_rules, check_section, describe_value
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 
 # YAML 1.1 reads 3e-4 as a string; YAML 1.2 reads the number, as here.

@@ -7,7 +7,7 @@ import difflib
 from simul.common.config.game_description import POLICIES
 from simul.common.config.games import GAMES
 from simul.common.config.schema import OpponentsConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 KINDS: tuple[str, ...] = OpponentsConfig.__struct_fields__
 SCRIPTED = tuple(kind for kind in KINDS if kind not in POLICIES)  # of all games; they need no network

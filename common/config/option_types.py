@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 
 def path(text: str) -> Path:

@@ -8,7 +8,7 @@ import msgspec
 
 from simul.common.config.game_description import POLICIES
 from simul.common.config.schema import Config, OpponentsConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 EVALUATION = "evaluation.opponents"

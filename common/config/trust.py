@@ -16,7 +16,7 @@ import msgspec
 
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.config.section import ArgumentsOf, Names, Section
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.terminal_text import printable
 
 SHIPPED = frozenset({"simul.env_worker.games.gymnasium.memory:MemoryEnv"})  # module:NAME of Simul's own

@@ -17,7 +17,7 @@ from msgspec import inspect
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.schema import Config
 from simul.common.config.section import Rule
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.transport import check_endpoint, client_keys, server_keys
 
 Tree = dict[str, Any]

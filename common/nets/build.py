@@ -10,8 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from simul.common.config.named_class import load_class
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import NOTHING, Trust, check_trust, network_values
+from simul.common.errors import ConfigError
 from simul.common.nets import base, normalization
 from simul.common.nets.base import ModuleAdapter, RecurrentNetwork, example_observation
 from simul.common.nets.models.board_resnet import BoardResNet
@@ -20,10 +22,8 @@ from simul.common.nets.models.mlp_lstm import MlpLstm
 from simul.common.nets.models.ofc import OfcNetwork
 from simul.common.nets.models.pokemon import pokemon_network
 from simul.common.nets.normalization import NormalizedNetwork
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.error_place import describe_error
-from simul.common.runtime.named_class import load_class
 
 NETWORKS: dict[str, Callable[..., nn.Module]] = {
     "mlp_lstm": MlpLstm, "conv_lstm": ConvLstm, "board_resnet": BoardResNet, "pokemon": pokemon_network,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 
 def choose_device(name: str) -> torch.device:

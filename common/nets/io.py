@@ -23,8 +23,8 @@ from simul.common.config.checkpoint_meta import (
 )
 from simul.common.config.run_signature import checkpoint_trust
 from simul.common.config.trust import EVERYTHING, NOTHING
+from simul.common.errors import CheckpointError, ConfigError, WeightsError
 from simul.common.nets.build import build_network
-from simul.common.protocol.errors import CheckpointError, ConfigError, WeightsError
 
 
 def weights_to_bytes(module: nn.Module) -> bytes:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 CLIP = 10.0

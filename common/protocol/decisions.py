@@ -55,7 +55,7 @@ class Action(msgspec.Struct, gc=False):
 
 
 class Failure(msgspec.Struct, gc=False):
-    """A refused row: the session cannot continue as it is. `code` is one of `simul.common.protocol.errors`."""
+    """A refused row: the session cannot continue as it is. `code` is one of `simul.common.errors`."""
 
     env: int
     seat: int

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.errors import ERR_LIMIT, ERR_MASK, ERR_SHAPE, ERR_VALUE, ProtocolError
 from simul.common.protocol.codec import Tensors, expect, expect_only
-from simul.common.protocol.errors import ERR_LIMIT, ERR_MASK, ERR_SHAPE, ERR_VALUE, ProtocolError
 from simul.common.protocol.messages import SAMPLES_TENSORS, RowErrors
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.finite import describe_not_finite, finite_rows

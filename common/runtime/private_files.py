@@ -8,7 +8,7 @@ import stat
 import sys
 from pathlib import Path
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 OTHERS = 0o077  # permissions of group and everybody
 OTHERS_WRITE = 0o022

@@ -16,7 +16,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.registry import Collector
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
 MOST_REQUESTS = 16  # open at a time; the oldest makes room

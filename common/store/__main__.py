@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.errors import CheckpointError, StoreError
-from simul.common.runtime.lifecycle import StopFlag, Stopped
+from simul.common.errors import CheckpointError, StoreError
+from simul.common.role.lifecycle import StopFlag, Stopped
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.terminal_text import print_text
 from simul.common.store import REASON, REFUSED
 from simul.common.store.fetch import fetch_checkpoint, prepare_store

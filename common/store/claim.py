@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from simul.common.config.run_directory import STORE_CLAIM, RunDir
+from simul.common.role.run_directory import STORE_CLAIM, RunDir
 from simul.common.runtime.private_files import read_regular
 from simul.common.store.layout import Owner
 from simul.common.store.remote import Store

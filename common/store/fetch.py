@@ -18,8 +18,8 @@ from simul.common.config.checkpoint_meta import (
     decode_meta,
     file_hash,
 )
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.errors import CheckpointError, StoreError
+from simul.common.errors import CheckpointError, StoreError
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.private_files import read_regular
 from simul.common.store.claim import claim_store
 from simul.common.store.layout import ORIGIN_FILE, Entry, digest, folder_of, whole

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from simul.common.config.checkpoint_meta import META_FILE
-from simul.common.protocol.errors import StoreError
+from simul.common.errors import StoreError
 from simul.common.runtime.private_files import read_regular
 from simul.common.store.layout import OWNER_FILE, Entry, Owner, entries
 

@@ -18,7 +18,7 @@ import zmq
 from zmq.auth import create_certificates, load_certificate
 from zmq.auth.thread import ThreadAuthenticator
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 ZAP_DOMAIN = b"simul"
 ALLOWED = "allowed"

@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal, Protocol
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 if sys.platform != "win32":
     import fcntl

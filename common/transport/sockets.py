@@ -14,8 +14,8 @@ from typing import Literal, Self
 
 import zmq
 
+from simul.common.errors import ConfigError
 from simul.common.protocol.codec import Frame
-from simul.common.protocol.errors import ConfigError
 from simul.common.transport.curve import ClientKeys, CurveAuthenticator, ServerKeys
 from simul.common.transport.endpoints import BoundEndpoint, IpcAccess, listen_unix
 from simul.common.transport.socket_monitor import ConnectionCounter, ConnectionMonitor, ConnectionState

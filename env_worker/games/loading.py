@@ -16,11 +16,11 @@ import msgspec
 
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.matchups import Pairing
+from simul.common.config.named_class import load_class
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust, check_trust, values_to_trust
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.named_class import load_class
 from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
 from simul.env_worker.games.base.players import ANY_GAME, Players
 from simul.env_worker.games.base.turn_game import TurnGame

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.client.evaluation import Evaluation
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
 from simul.common.protocol.masks import packed_width
 from simul.env_worker.search import loops
 from simul.env_worker.search.evaluation_cache import CachedEvaluation, logits_of

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.config.search import SearchConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.turn_game import CHANCE, Position, TurnGame, position_of
 from simul.env_worker.search.evaluation_cache import CachedEvaluation, EvaluationCache, logits_of, position_key

@@ -10,8 +10,8 @@ import numpy as np
 
 from simul.common.client.evaluation import Evaluation
 from simul.common.config.search import SearchConfig
+from simul.common.errors import EnvError
 from simul.common.protocol.decisions import Action, Decision
-from simul.common.protocol.errors import EnvError
 from simul.common.protocol.messages import DECISION, GREEDY, RECORD, START
 from simul.common.protocol.samples import Sample
 from simul.env_worker.games.base.hosted_game import HostedGame

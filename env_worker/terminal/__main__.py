@@ -16,12 +16,12 @@ import msgspec
 
 from simul.common.client.client import InferenceClient
 from simul.common.config.matchups import Contestant
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust, values_to_trust
-from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.errors import ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.lifecycle import StopFlag, Stopped
+from simul.common.role.lifecycle import StopFlag, Stopped
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.terminal_text import LINES, printable
 from simul.common.transport import client_keys
 from simul.env_worker.games.base.build import check_turn_game, failures_as_sentences

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from simul.common.client.client import InferenceClient, Replies
 from simul.common.client.evaluation import Evaluation
+from simul.common.errors import ERR_NO_SESSION, InferenceError
 from simul.common.protocol.decisions import Action, Decision
-from simul.common.protocol.errors import ERR_NO_SESSION, InferenceError
 
 SILENT_SEC = 60.0  # longest wait for an answer
 _WAIT_SEC = 0.05

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.protocol.errors import ERR_INTERNAL, ERR_NO_SESSION, ERR_VALUE
+from simul.common.errors import ERR_INTERNAL, ERR_NO_SESSION, ERR_VALUE
 from simul.common.protocol.messages import ABORTED
 from simul.common.runtime.finite import finite_rows
 from simul.inference_server.batching.batcher import Chunk

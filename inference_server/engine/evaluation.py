@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.errors import ERR_INTERNAL, ERR_MASK, ERR_POLICY, ERR_VALUE, ProtocolError
 from simul.common.protocol.codec import Tensors
-from simul.common.protocol.errors import ERR_INTERNAL, ERR_MASK, ERR_POLICY, ERR_VALUE, ProtocolError
 from simul.common.protocol.messages import Evaluate, Evaluated
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.batching.batcher import FairQueue

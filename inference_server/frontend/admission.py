@@ -14,8 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.protocol.codec import Tensors
-from simul.common.protocol.errors import (
+from simul.common.errors import (
     ERR_DENIED,
     ERR_INTERNAL,
     ERR_MASK,
@@ -24,6 +23,7 @@ from simul.common.protocol.errors import (
     ERR_VALUE,
     ProtocolError,
 )
+from simul.common.protocol.codec import Tensors
 from simul.common.protocol.messages import ABORTED, DECISION, FLAGS, RECORD, START, TERMINATED, TRUNCATED, Step
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.batching.batcher import Chunk

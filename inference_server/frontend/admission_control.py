@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from simul.common.protocol.codec import Tensors
-from simul.common.protocol.errors import (
+from simul.common.errors import (
     ERR_BUSY,
     ERR_DEADLINE,
     ERR_INTERNAL,
@@ -14,6 +13,7 @@ from simul.common.protocol.errors import (
     ERR_NOT_READY,
     ProtocolError,
 )
+from simul.common.protocol.codec import Tensors
 from simul.common.protocol.messages import Evaluate, Samples, Step
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.batching.batcher import Batcher, Chunk

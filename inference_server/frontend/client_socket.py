@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.errors import ERR_HELLO, ERR_INTERNAL, ProtocolError
 from simul.common.protocol.codec import Codec, Tensors, encode, expect_only
-from simul.common.protocol.errors import ERR_HELLO, ERR_INTERNAL, ProtocolError
 from simul.common.protocol.messages import (
     TO_SERVER,
     Actions,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.protocol.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
+from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
 from simul.inference_server.engine.numba_helpers import INT64, column, compiled, read
 from simul.inference_server.frontend.shared_memory import SharedMemory
 

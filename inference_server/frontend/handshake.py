@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simul.common.protocol.errors import ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION, ProtocolError, StaleRunError
+from simul.common.errors import ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION, ProtocolError, StaleRunError
 from simul.common.protocol.messages import PROTOCOL, Hello, Welcome
 from simul.common.protocol.specs import ASKED, GameSpec
 from simul.inference_server.frontend.clients import Client, ClientTable

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.errors import ERR_LIMIT, ERR_VALUE, ProtocolError
 from simul.common.protocol.codec import Tensors, expect, expect_only
-from simul.common.protocol.errors import ERR_LIMIT, ERR_VALUE, ProtocolError
 from simul.common.protocol.masks import no_bits_beyond, packed_width, unpack_masks
 from simul.common.protocol.messages import (
     DECISION,

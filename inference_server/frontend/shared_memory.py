@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
 from simul.common.protocol import messages
 from simul.common.protocol.codec import Tensors
-from simul.common.protocol.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
 from simul.common.protocol.shared_memory import ALIGNMENT, anonymous_file, can_share_memory, shared_path
 from simul.common.protocol.specs import GameSpec
 

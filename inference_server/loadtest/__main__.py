@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
-from simul.common.runtime.lifecycle import StopFlag, Stopped
+from simul.common.errors import CheckpointError, ConfigError, SimulError
+from simul.common.role.lifecycle import StopFlag, Stopped
 from simul.common.runtime.terminal_text import LINES, printable
 from simul.inference_server.loadtest.options import make_output_folder, parse
 

@@ -18,9 +18,9 @@ import msgspec
 import psutil
 
 from simul.common.client.columns import ColumnClient
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.errors import SimulError
+from simul.common.errors import SimulError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import client_keys
 from simul.inference_server.loadtest.driver import LoadDriver, PoissonSchedule, Policy, SessionRows
 from simul.inference_server.loadtest.windows import Window, WindowClock

@@ -12,7 +12,7 @@ from types import TracebackType
 
 import msgspec
 
-from simul.common.protocol.errors import InferenceError
+from simul.common.errors import InferenceError
 from simul.inference_server.loadtest.client import Failed, Order, Report, SetUp, read_report
 from simul.inference_server.loadtest.windows import Window
 from simul.launch.processes.role_process import role_environment

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.client.columns import Answer, Columns
-from simul.common.protocol.errors import InferenceError
+from simul.common.errors import InferenceError
 from simul.common.protocol.messages import START, Error
 from simul.common.protocol.specs import GameSpec, random_observations
 from simul.inference_server.loadtest.windows import Window, WindowClock

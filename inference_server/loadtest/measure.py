@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from simul.common.protocol.errors import InferenceError
+from simul.common.errors import InferenceError
 from simul.inference_server.loadtest.client import Forward, Forwarded, Go, Prepare, Stop
 from simul.inference_server.loadtest.client_pool import ClientPool
 from simul.inference_server.loadtest.results import Cell, Mode

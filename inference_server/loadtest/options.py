@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from simul.common.config.option_types import add_trust, path
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 PRECISIONS = ("auto", "float32", "bfloat16")
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.inference_server.loadtest.results import Cell, best_setting
 
 matplotlib.use("Agg")

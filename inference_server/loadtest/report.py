@@ -14,7 +14,7 @@ import torch
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.machine_info import machine
 from simul.inference_server.loadtest.cores import Cores
 from simul.inference_server.loadtest.options import Options

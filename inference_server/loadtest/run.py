@@ -9,7 +9,8 @@ from functools import partial
 from rich.console import Console
 from rich.status import Status
 
-from simul.common.protocol.errors import ERR_SPEC, ConfigError, InferenceError
+from simul.common.errors import ERR_SPEC, ConfigError, InferenceError
+from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.transport import client_keys
 from simul.inference_server.loadtest.bisection import MaxRateSearch
@@ -23,7 +24,6 @@ from simul.inference_server.loadtest.report import conditions, results_table, wr
 from simul.inference_server.loadtest.results import Cell, MaxRate, Result, recommendation
 from simul.inference_server.loadtest.servers import RunningServer, Server, StartedServer
 from simul.inference_server.loadtest.subject import Subject, make_subject
-from simul.launch.processes.temporary import temporary_folder
 
 
 class Progress:

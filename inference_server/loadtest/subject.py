@@ -12,14 +12,14 @@ import torch
 
 from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE, CheckpointMeta
 from simul.common.config.loader import command_line_trust, config_from_tree, load_config
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.config.seats import settle_opponents
 from simul.common.config.trust import Trust, values_to_trust
+from simul.common.errors import ConfigError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import client_keys, connectable
 from simul.inference_server.loadtest.options import Options
 from simul.launch.processes.role_process import role_command

@@ -7,9 +7,8 @@ from functools import partial
 from logging import Logger
 from pathlib import Path
 
-from simul.common.config.run_directory import is_run_token
+from simul.common.errors import CheckpointError, ConfigError, ProtocolError, WeightsError
 from simul.common.protocol.codec import Codec, Frame, encode
-from simul.common.protocol.errors import CheckpointError, ConfigError, ProtocolError, WeightsError
 from simul.common.protocol.messages import (
     TO_CONTROL,
     ControlAnswer,
@@ -19,6 +18,7 @@ from simul.common.protocol.messages import (
     Shutdown,
     UnloadPolicy,
 )
+from simul.common.role.run_directory import is_run_token
 from simul.common.transport import RouterSocket
 from simul.inference_server.frontend.faults import record_fault
 from simul.inference_server.ops.statistics import Statistics

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from simul.common.protocol.errors import ERR_CAPACITY
-from simul.common.runtime.lifecycle import Reporter
+from simul.common.errors import ERR_CAPACITY
+from simul.common.role.reports import Reporter
 from simul.inference_server.batching.batcher import Batcher
 from simul.inference_server.engine.evaluation import Evaluator
 from simul.inference_server.frontend.clients import ClientTable

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from simul.common.runtime.lifecycle import Reporter, RoleArguments
+from simul.common.role.lifecycle import RoleArguments
+from simul.common.role.reports import Reporter
 
 STUCK_AFTER_SEC = 0.75
 LOOK_EVERY_SEC = 0.1

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE, check_spec, checkpoint_folders, read_meta, read_verified
+from simul.common.errors import CheckpointError, ConfigError, WeightsError
 from simul.common.nets.io import fingerprint
-from simul.common.protocol.errors import CheckpointError, ConfigError, WeightsError
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.engine import PolicyEngine, Ready

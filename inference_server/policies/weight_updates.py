@@ -26,14 +26,14 @@ from simul.common.config.checkpoint_meta import WEIGHTS_FILE, check_spec, read_m
 from simul.common.config.run_signature import checkpoint_trust
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust
+from simul.common.errors import ConfigError, UnreadableWeightsError, WeightsError
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, check_state, file_to_state
-from simul.common.protocol.errors import ConfigError, UnreadableWeightsError, WeightsError
 from simul.common.protocol.messages import MOST_VERSION, Weights
 from simul.common.protocol.shared_memory import open_sealed
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.lifecycle import StopFlag
+from simul.common.role.lifecycle import StopFlag
 from simul.common.runtime.throttle import CpuThrottle, Throttle, no_throttle
 from simul.common.transport import DealerSocket, Poller
 from simul.inference_server.engine.engine import PolicyEngine

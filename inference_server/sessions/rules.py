@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from enum import Enum
 
-from simul.common.protocol.errors import ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ProtocolError
+from simul.common.errors import ERR_NO_SESSION, ERR_ORDER, ERR_POLICY, ProtocolError
 from simul.common.protocol.messages import START
 from simul.inference_server.sessions.table import Session
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.protocol.errors import (
+from simul.common.errors import (
     ERR_CAPACITY,
     ERR_DENIED,
     ERR_NO_SESSION,

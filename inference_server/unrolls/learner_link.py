@@ -21,8 +21,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.errors import ConfigError, ProtocolError
 from simul.common.protocol.codec import Codec, Tensors, encode, expect
-from simul.common.protocol.errors import ConfigError, ProtocolError
 from simul.common.protocol.messages import (
     FROM_LEARNER,
     PROTOCOL,

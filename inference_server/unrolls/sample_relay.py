@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from simul.common.errors import ERR_DENIED, ProtocolError
 from simul.common.protocol.codec import Tensors
-from simul.common.protocol.errors import ERR_DENIED, ProtocolError
 from simul.common.protocol.messages import SampleBatch, Sampled, Samples
 from simul.common.protocol.sample_checks import unpack_samples
 from simul.common.protocol.specs import GameSpec

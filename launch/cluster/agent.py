@@ -19,8 +19,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from simul.common.config.run_directory import RunDir
-from simul.common.runtime.lifecycle import STOP_SIGNAL
+from simul.common.role.lifecycle import STOP_SIGNAL
+from simul.common.role.machine import this_machine
+from simul.common.role.run_directory import RunDir
+from simul.common.role.temporary import NODE_KIND, has_checkpoints, keep_folder, make_folder
 from simul.common.runtime.logs import NODE_VARIABLE
 from simul.common.runtime.private_files import open_to_append
 from simul.launch.cluster.facts import machine_facts
@@ -40,7 +42,6 @@ from simul.launch.cluster.messages import (
     encode_frame,
 )
 from simul.launch.processes.log_rotation import MOST_LOG_BYTES
-from simul.launch.processes.machine import this_machine
 from simul.launch.processes.process_group import Command
 from simul.launch.processes.role_process import (
     LOG_NAMES,
@@ -50,7 +51,6 @@ from simul.launch.processes.role_process import (
     role_command,
     role_environment,
 )
-from simul.launch.processes.temporary import NODE_KIND, has_checkpoints, keep_folder, make_folder
 
 LOOK_EVERY_SEC = 0.1
 NEWS_EVERY_SEC = 0.5

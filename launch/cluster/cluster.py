@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from simul.common.config.run_directory import ADDRESSES, KEYS, AddressBook, RunDir
 from simul.common.config.schema import Config
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.messages import Report
+from simul.common.role.run_directory import ADDRESSES, KEYS, AddressBook, RunDir
 from simul.common.runtime.private_files import open_to_append
 from simul.common.transport import new_run_keys
 from simul.launch.cluster.facts import differences, machine_facts

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.errors import SimulError
+from simul.common.errors import SimulError
+from simul.common.role.run_directory import RunDir
 from simul.launch.cluster.messages import (
     AgentHello,
     FrameReader,

@@ -20,7 +20,7 @@ from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayError
 from ray.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.launch.cluster.agent_process import AgentProcess, agent_command
 from simul.launch.cluster.links import ChannelLostError
 from simul.launch.cluster.placement import Bundle, Machine, lacking_text, machines_of

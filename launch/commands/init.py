@@ -7,7 +7,7 @@ import importlib.util
 import keyword
 from pathlib import Path
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 from simul.common.runtime.terminal_text import print_text
 

@@ -49,9 +49,9 @@ def moment(text: str) -> float:
 
 def _logs(options: argparse.Namespace) -> int:
     """Print the lines so far, and with `--follow` new ones until Ctrl-C. Raises ConfigError."""
-    from simul.common.protocol.errors import ConfigError
+    from simul.common.errors import ConfigError
+    from simul.common.role.run_lock import choose_run
     from simul.launch.monitoring.merged_logs import MergedLogs, check_roles, process_filter
-    from simul.launch.processes.run_lock import choose_run
 
     run_dir = choose_run(named_run(options), active_only=False)
     if not run_dir.logs.is_dir():

@@ -123,7 +123,7 @@ def _play(options: argparse.Namespace) -> int:
 def _player(origin: Origin) -> str:
     """The module that plays the configured game. Raises ConfigError where there is none."""
     from simul.common.config.games import GAMES, game_called
-    from simul.common.protocol.errors import ConfigError
+    from simul.common.errors import ConfigError
 
     if player := game_called(origin.config.game).player:
         return player
@@ -136,7 +136,7 @@ def _player(origin: Origin) -> str:
 
 def _play_on_showdown(origin: Origin, options: argparse.Namespace, player: str) -> int:
     """Play until done; returns the exit code. Raises ConfigError, RoleDied."""
-    from simul.common.protocol.errors import ConfigError
+    from simul.common.errors import ConfigError
     from simul.launch.monitoring.output import complain
     from simul.launch.processes.role_process import run_in_foreground
     from simul.launch.supervisor.inference_only import frozen_run

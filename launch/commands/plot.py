@@ -37,7 +37,7 @@ def _to_stderr(sentence: str) -> None:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    from simul.common.protocol.errors import ConfigError
+    from simul.common.errors import ConfigError
     from simul.launch.monitoring.plot import plot
 
     runs = [*options.runs, *options.run_dirs]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from simul.common.config.option_types import add_trust, path
 
 if TYPE_CHECKING:
-    from simul.common.config.run_directory import RunDir
+    from simul.common.role.run_directory import RunDir
 
 LIST_TIMEOUT_SEC = 5.0
 
@@ -44,9 +44,9 @@ def _policies(options: argparse.Namespace) -> int:
     from rich.table import Table
 
     from simul.common.client.control import ANSWER_SEC, ControlClient
-    from simul.common.protocol.errors import ConfigError, InferenceError
+    from simul.common.errors import ConfigError, InferenceError
+    from simul.common.role.run_lock import choose_run
     from simul.common.runtime.terminal_console import SafeConsole
-    from simul.launch.processes.run_lock import choose_run
 
     run_dir = choose_run(options.run_dir, active_only=True)
     if not run_dir.exists():
@@ -95,7 +95,7 @@ def _servers_of(run_dir: RunDir) -> int:
 def _newest_folder(given: Path) -> Path:
     """A checkpoint as it is given, or the newest of a run directory; the server verifies it. Raises ConfigError."""
     from simul.common.config.checkpoint_meta import META_FILE, checkpoint_folders
-    from simul.common.protocol.errors import ConfigError
+    from simul.common.errors import ConfigError
 
     if (given / META_FILE).exists() or not (given / "checkpoints").is_dir():
         return given

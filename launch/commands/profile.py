@@ -15,7 +15,7 @@ from simul.common.config.option_types import path
 from simul.common.runtime.terminal_text import print_text
 
 if TYPE_CHECKING:
-    from simul.common.config.run_directory import RunDir
+    from simul.common.role.run_directory import RunDir
     from simul.launch.monitoring.flame_graphs import FlameGraphs
     from simul.launch.monitoring.profiler import Profiler
 
@@ -62,7 +62,7 @@ def seconds(text: str) -> float:
 def _profile(options: argparse.Namespace) -> int:
     """Raises ConfigError, and SimulError where the run ended before."""
     from simul.common.config.loader import DEFAULT_MODE
-    from simul.common.protocol.errors import ConfigError
+    from simul.common.errors import ConfigError
     from simul.launch.monitoring.flame_graphs import FlameGraphs, find_py_spy
     from simul.launch.monitoring.output import complain
     from simul.launch.monitoring.profiler import Profiler
@@ -106,7 +106,7 @@ def _finish(
     """Print the figures, and write them; `name`: of the run, `started`: how. Raises ConfigError, SimulError."""
     import msgspec
 
-    from simul.common.protocol.errors import ConfigError
+    from simul.common.errors import ConfigError
     from simul.common.runtime.machine_info import machine
     from simul.launch.monitoring.bottleneck import find_bottleneck
     from simul.launch.monitoring.output import complain
@@ -134,8 +134,8 @@ def _finish(
 @contextlib.contextmanager
 def _active_run(root: Path | None) -> Iterator[tuple[RunDir, Callable[[], str]]]:
     """The run directory, and what says whether the run has ended. Raises ConfigError where it is not active."""
-    from simul.common.protocol.errors import ConfigError
-    from simul.launch.processes.run_lock import choose_run, living_owner
+    from simul.common.errors import ConfigError
+    from simul.common.role.run_lock import choose_run, living_owner
 
     run_dir = choose_run(root, active_only=True)
     if living_owner(run_dir) is None:
@@ -150,7 +150,7 @@ def _active_run(root: Path | None) -> Iterator[tuple[RunDir, Callable[[], str]]]
 def _new_run(options: argparse.Namespace) -> Iterator[tuple[RunDir, Callable[[], str]]]:
     """Likewise a run in a temporary directory, which is stopped and removed. Raises ConfigError."""
     from simul.common.config.loader import DEFAULT_MODE, load_config
-    from simul.common.config.run_directory import RunDir
+    from simul.common.role.run_directory import RunDir
     from simul.launch.processes.child_command import ChildCommand
 
     overrides, mode = [*FRESH, *options.overrides], options.mode or DEFAULT_MODE

@@ -16,14 +16,14 @@ from simul.common.config.games import game_called
 from simul.common.config.loader import command_line_trust, load_game
 from simul.common.config.matchups import Contestant
 from simul.common.config.opponents import opponent_kind
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import choose_run, living_owner
+from simul.common.role.temporary import temporary_folder
 from simul.launch.monitoring.output import complain
 from simul.launch.processes.role_process import run_in_foreground
-from simul.launch.processes.run_lock import choose_run, living_owner
-from simul.launch.processes.temporary import temporary_folder
 from simul.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, newest_checkpoint
 from simul.launch.supervisor.inference_only import frozen_run
 

@@ -8,14 +8,14 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from simul.common.config.option_types import add_trust, path, whole_number
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 from simul.common.runtime.terminal_text import print_text
 
 if TYPE_CHECKING:
-    from simul.common.config.run_directory import RunDir
     from simul.common.config.schema import Config
     from simul.common.config.trust import Trust
+    from simul.common.role.run_directory import RunDir
     from simul.launch.cluster.cluster import Cluster
 
 DEFAULT = CONFIGS / "pokemon.yaml"
@@ -63,7 +63,7 @@ def _up(options: argparse.Namespace) -> int:
     if options.address and not options.on:
         raise ConfigError(f"--address {options.address} names a cluster, and the run is on this machine: add --on ray.")
     from simul.common.config.loader import load_config
-    from simul.common.config.run_directory import RunDir
+    from simul.common.role.run_directory import RunDir
     from simul.launch.monitoring.notice_addresses import open_addresses
     from simul.launch.monitoring.view import EVENT_LOG, EventLogDisplay, make_display
     from simul.launch.processes.signals import ForegroundGroup

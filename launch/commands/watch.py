@@ -48,7 +48,7 @@ def _delay(text: str) -> float:
 
 def _watch(options: argparse.Namespace) -> int:
     from simul.common.config.game_description import TABLE_PLAYER
-    from simul.common.protocol.errors import ConfigError
+    from simul.common.errors import ConfigError
     from simul.launch.commands.table import find_origin, run_table
     from simul.launch.processes.role_process import run_in_foreground
     from simul.launch.supervisor.checkpoint_files import newest_checkpoint

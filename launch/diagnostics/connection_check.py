@@ -14,9 +14,10 @@ import numpy as np
 import yaml
 
 from simul.common.client.pending import pack_step
+from simul.common.errors import ERR_SPEC, ConfigError, SimulError
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision
-from simul.common.protocol.errors import ERR_SPEC, ConfigError, SimulError
+from simul.common.protocol.error_hints import explain_error
 from simul.common.protocol.messages import (
     PROTOCOL,
     START,
@@ -32,10 +33,9 @@ from simul.common.protocol.messages import (
     Welcome,
 )
 from simul.common.protocol.specs import ASKED, GameSpec, WireDtype, random_observations
+from simul.common.role.run_lock import choose_run
 from simul.common.runtime.terminal_text import print_text, printable
 from simul.common.transport import ClientKeys, DealerSocket, Poller, client_keys, connectable, explain_silence
-from simul.launch.diagnostics.error_hints import explain_error
-from simul.launch.processes.run_lock import choose_run
 
 ANSWER_SEC = 3.0
 PINGS = 20

@@ -14,24 +14,17 @@ from pathlib import Path
 import msgspec
 
 from simul.common.config.games import GAMES
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
+from simul.common.role.finding import Finding
+from simul.common.role.run_directory import RunDir
+from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.installation import IN_CHECKOUT, ROOT
 from simul.common.runtime.terminal_text import print_text
 from simul.common.transport import PullSocket
 from simul.launch.processes.role_process import role_environment
-from simul.launch.processes.temporary import temporary_folder
 
 LEAST_PYTHON = (3, 11)
 SETUP = "make setup" if IN_CHECKOUT else "pip install --force-reinstall simul"
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """One check: its name, what it found, and the command that fixes it ("": nothing is wrong)."""
-
-    name: str
-    found: str
-    fix: str = ""
 
 
 def doctor() -> int:

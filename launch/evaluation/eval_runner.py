@@ -16,11 +16,12 @@ from simul.common.config.games import GAMES, game_called
 from simul.common.config.loader import load_config, load_game
 from simul.common.config.matchups import Contestant, Pairing, distinct_labels, encode_pairings, round_robin, share_out
 from simul.common.config.opponents import SCRIPTED, opponent_kind
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, values_to_trust
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
+from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.installation import CONFIGS
 from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.runtime.terminal_text import print_text
@@ -31,7 +32,6 @@ from simul.launch.processes.process_group import Command, RoleDied, RunningRoles
 from simul.launch.processes.role_process import role_command
 from simul.launch.processes.role_reports import Metrics, number
 from simul.launch.processes.signals import Signals
-from simul.launch.processes.temporary import temporary_folder
 from simul.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, networks_of, newest_checkpoint
 from simul.launch.supervisor.game_spec import ask_for_spec
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from simul.launch.monitoring.intervals import wilson
+from simul.common.runtime.intervals import wilson
 
 
 def matrix_table(matrix: Mapping[str, Any]) -> Table:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from simul.launch.monitoring.intervals import Z_95
+from simul.common.runtime.intervals import Z_95
 
 PRIOR_DRAWS = 1.0
 SCALE = 400 / np.log(10)

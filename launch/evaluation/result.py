@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simul.common.config.matchups import Contestant, Pairing, result_key
+from simul.common.runtime.intervals import Z_95, wilson
 from simul.launch.evaluation.ratings import beaten_share, elo_ratings
 from simul.launch.evaluation.standings import (
     contestant_standings,
@@ -16,7 +17,6 @@ from simul.launch.evaluation.standings import (
     seats_text,
     standing_text,
 )
-from simul.launch.monitoring.intervals import Z_95, wilson
 from simul.launch.processes.role_reports import Metrics, counts, number
 
 OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first contestant

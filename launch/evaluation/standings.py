@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simul.common.config.matchups import Pairing
-from simul.launch.monitoring.intervals import Z_95
+from simul.common.runtime.intervals import Z_95
 from simul.launch.processes.role_reports import Metrics, counts
 
 FIRST, SECOND = "first", "second"

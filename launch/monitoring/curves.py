@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from simul.launch.monitoring.intervals import wilson
+from simul.common.runtime.intervals import wilson
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.processes.role_process import LOG_NAMES
 from simul.launch.processes.role_reports import counts, decisions_of, number

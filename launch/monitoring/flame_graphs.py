@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 SAMPLES_PER_SEC = 100
 FINISH_SEC = 30.0  # to write its picture

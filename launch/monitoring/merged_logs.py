@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.private_files import open_regular
 from simul.common.runtime.terminal_text import printable
 from simul.launch.processes.log_rotation import OLD_SUFFIX

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.launch.monitoring.notice_delivery import DeliveryRequest, open_service
 from simul.launch.monitoring.notices import Address, Delivery
 from simul.launch.processes.role_process import kill_session, role_environment

@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, PercentFormatter
 from numpy.typing import NDArray
 
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.private_files import open_regular
 from simul.common.runtime.terminal_text import printable
 from simul.launch.monitoring.curve_writers import BASE_COLUMNS, CSV_NAME, read_header

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import write_atomically
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.heartbeat_alerts import HeartbeatAlerts, LearningAlerts, OutageAlerts
 from simul.launch.processes.process_group import ProcessGroup
 from simul.launch.processes.role_process import LOG_NAMES
 from simul.launch.processes.role_reports import Metrics, RoleReports, counts, decisions_of, number
-from simul.launch.processes.run_lock import write_atomically
 
 RATE_WINDOW_SEC = 10.0
 SILENT_SEC = 3.0

@@ -9,8 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from simul.common.config.games import GAMES
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import write_atomically
 from simul.launch.monitoring.accounting import build_accounts, imbalances, unroll_figures
 from simul.launch.monitoring.curves import ALL_EPISODES, seat_of
 from simul.launch.monitoring.panel import (
@@ -27,7 +28,6 @@ from simul.launch.monitoring.panel import (
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.processes.process_group import ROLE_TITLES
 from simul.launch.processes.role_reports import counts, decisions_of, number
-from simul.launch.processes.run_lock import write_atomically
 
 PACKAGES = (
     *("simul", "torch", "numpy", "pyzmq", "msgspec", "safetensors"),

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.errors import ConfigError, SimulError
 from simul.common.runtime.installation import import_path
 from simul.common.runtime.terminal_text import print_text
 

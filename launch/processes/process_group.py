@@ -10,11 +10,11 @@ from contextlib import ExitStack, closing
 from types import TracebackType
 from typing import Self
 
-from simul.common.config.run_directory import RunDir
 from simul.common.config.run_signature import SIGNATURE
-from simul.common.protocol.errors import SimulError
+from simul.common.errors import SimulError
 from simul.common.protocol.messages import Report
-from simul.common.runtime.lifecycle import EXIT_ENDS_RUN, EXIT_RANK_LOST, SAVE_PATIENCE_SEC
+from simul.common.role.lifecycle import EXIT_ENDS_RUN, EXIT_RANK_LOST, SAVE_PATIENCE_SEC
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.private_files import read_regular
 from simul.common.transport import EndpointMonitor, Poller
 from simul.launch.processes.log_rotation import rotate_logs

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 
-from simul.common.config.run_directory import RunDir, is_run_token
-from simul.common.config.run_sockets import bind_reports
+from simul.common.errors import ProtocolError
 from simul.common.protocol.codec import Codec
-from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.messages import TO_SUPERVISOR, Report
+from simul.common.role.run_directory import RunDir, is_run_token
+from simul.common.role.run_sockets import bind_reports
 
 MOST_AT_ONCE = 1000  # a flood of messages does not hold up the supervisor's loop
 

@@ -16,11 +16,11 @@ from typing import IO
 
 import psutil
 
-from simul.common.config.run_directory import RunDir
+from simul.common.role.lifecycle import STOP_SIGNAL
+from simul.common.role.machine import this_machine
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.installation import import_path
-from simul.common.runtime.lifecycle import STOP_SIGNAL
 from simul.common.runtime.private_files import open_regular, open_to_append
-from simul.launch.processes.machine import this_machine
 
 LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
 NICER_BY = 10  # than this process

@@ -27,12 +27,12 @@ from simul.common.config.checkpoint_meta import (
 from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.matchups import distinct_labels
-from simul.common.config.run_directory import RunDir
 from simul.common.config.run_signature import checkpoint_trust
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, network_values, values_to_trust
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.private_files import read_regular
 from simul.common.runtime.terminal_text import printable
 

@@ -22,10 +22,10 @@ import msgspec
 import psutil
 
 from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.role.run_directory import RunDir
+from simul.common.runtime.intervals import format_interval, interval_digits
 from simul.common.runtime.private_files import open_to_append, read_regular
-from simul.launch.monitoring.intervals import format_interval, interval_digits
 from simul.launch.processes.role_process import kill_session, low_priority, role_environment
 
 PINNED = ".evaluating-"  # prefix of the checkpoint that is being evaluated: the learner may remove its own

@@ -15,15 +15,15 @@ import yaml
 
 from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
 from simul.common.config.games import GAMES
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.protocol.errors import CheckpointError, ConfigError, SimulError
+from simul.common.errors import CheckpointError, ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.lifecycle import NOTICE
+from simul.common.role.lifecycle import NOTICE
+from simul.common.role.run_directory import RunDir
+from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.terminal_text import printable
 from simul.launch.processes.process_group import MOST_FAILED_STARTS, Command, RoleDied
 from simul.launch.processes.role_process import exit_reason, kill_session, role_environment
-from simul.launch.processes.temporary import temporary_folder
 
 LIMIT_SEC = 120.0
 POLL_SEC = 0.2

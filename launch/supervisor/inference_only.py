@@ -12,10 +12,11 @@ from typing import Self
 import msgspec
 
 from simul.common.client.control import ControlClient
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.config.trust import NOTHING, Trust, values_to_trust
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
+from simul.common.role.run_directory import RunDir
+from simul.common.role.temporary import temporary_folder
 from simul.common.transport import check_endpoint, server_keys
 from simul.launch.monitoring.serve_view import ServedCheckpoint, closing_line, startup_lines
 from simul.launch.monitoring.snapshot import RunMonitor, Snapshot
@@ -23,7 +24,6 @@ from simul.launch.monitoring.view import Display
 from simul.launch.processes.process_group import Command, RoleDied, RunningRoles
 from simul.launch.processes.role_process import role_command
 from simul.launch.processes.signals import Signals
-from simul.launch.processes.temporary import temporary_folder
 from simul.launch.supervisor.checkpoint_files import config_of, networks_of, newest_checkpoint, spec_of
 from simul.launch.supervisor.game_spec import ask_for_spec
 from simul.launch.supervisor.preflight import check_resources

@@ -10,14 +10,14 @@ from contextlib import ExitStack
 
 import msgspec
 
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.config.seats import settle_opponents
 from simul.common.config.validation import workers_words
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role import run_lock
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import probe_bind
-from simul.launch.processes import run_lock
 from simul.launch.processes.process_group import Command
 from simul.launch.processes.role_process import role_environment
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint
@@ -29,7 +29,7 @@ DEVICE_LIMIT_SEC = 60.0
 REFUSED = 2
 CHECK_DEVICES = f"""
 import sys
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.nets.devices import choose_device
 try:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from simul.common.config.run_directory import RunDir
+from simul.common.config.named_class import load_class
 from simul.common.config.schema import Config
 from simul.common.config.trust import EVERYTHING
-from simul.common.protocol.errors import ConfigError
-from simul.common.runtime.named_class import load_class
+from simul.common.errors import ConfigError
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import read_json
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.callback_figures import CallbackFigures
 from simul.launch.monitoring.curve_writers import (
@@ -27,7 +28,6 @@ from simul.launch.monitoring.curve_writers import (
 )
 from simul.launch.monitoring.curves import CurveRecorder, CurveReport, Figure, Position, evaluation_figures
 from simul.launch.monitoring.snapshot import Snapshot
-from simul.launch.processes.run_lock import read_json
 
 if TYPE_CHECKING:
     from simul.launch.monitoring.run_exporter import RunExporter

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import psutil
 
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.role.run_directory import RunDir
+from simul.common.role.temporary import temporary_folder
 from simul.launch.monitoring.notices import (
     MOST_CHARACTERS,
     Address,
@@ -34,7 +35,6 @@ from simul.launch.monitoring.panel import (
 )
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.processes.role_process import kill_session, low_priority, role_environment
-from simul.launch.processes.temporary import temporary_folder
 
 DRAW_LIMIT_SEC = 120.0
 WON = "evaluation/win_rate/"

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
+from simul.common.role.temporary import temporary_folder
 from simul.common.store import REASON, REFUSED
 from simul.launch.monitoring.output import complain
 from simul.launch.processes.process_group import RoleDied
 from simul.launch.processes.role_process import kill_session, role_environment
-from simul.launch.processes.temporary import temporary_folder
 from simul.launch.supervisor.game_spec import StartStopped
 
 POLL_SEC = 0.1

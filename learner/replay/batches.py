@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.protocol.errors import ProtocolError, SimulError
+from simul.common.errors import ProtocolError, SimulError
 from simul.common.protocol.messages import SampleBatch
 from simul.common.protocol.sample_checks import keep_rows, unpack_samples
 from simul.common.protocol.specs import GameSpec

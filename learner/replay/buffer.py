@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.learner.replay.batches import ReceivedSamples, SampleLayout
 
 INDEX_BYTES = 24  # of one sample: start, size, outcome, policy_version

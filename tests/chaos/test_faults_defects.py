@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.pending import pack_step
-from simul.common.protocol.errors import ERR_INTERNAL, ERR_NO_SESSION
+from simul.common.errors import ERR_INTERNAL, ERR_NO_SESSION
 from simul.common.protocol.messages import Error, Evaluate, Ping, Step
 from tests.support.faults import count, unharmed
 from tests.support.raw_client import RawClient

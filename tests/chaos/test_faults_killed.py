@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.protocol.errors import ERR_NO_SESSION
+from simul.common.errors import ERR_NO_SESSION
 from simul.inference_server.ops import reaper
 from tests.support.faults import count, unharmed
 from tests.support.ledger import Book, assert_own_answers

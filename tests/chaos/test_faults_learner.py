@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
+from simul.common.errors import NothingLearnedError
 from simul.common.nets.io import load_policy
 from simul.common.protocol.codec import encode
-from simul.common.protocol.errors import NothingLearnedError
 from simul.common.protocol.messages import (
     PROTOCOL,
     ListPolicies,

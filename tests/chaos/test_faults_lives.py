@@ -12,9 +12,9 @@ from safetensors.numpy import save
 
 from simul.common.client.client import InferenceClient, Replies
 from simul.common.client.pending import pack_step
+from simul.common.errors import ERR_NOT_READY, ConfigError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, fingerprint, weights_to_bytes
-from simul.common.protocol.errors import ERR_NOT_READY, ConfigError
 from simul.common.protocol.messages import Weights
 from simul.common.transport import Poller, RouterSocket
 from simul.env_worker.games.pokemon.showdown.local_server import free_port

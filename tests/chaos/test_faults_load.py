@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.pending import pack_step
-from simul.common.protocol.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT
+from simul.common.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT
 from simul.common.protocol.messages import Actions, Error, Evaluate
 from tests.support.faults import FREE, count, unharmed
 from tests.support.raw_client import RawClient

@@ -12,7 +12,7 @@ import pytest
 
 from simul.common.client.observation_memory import ObservationBlock, open_observation_memory
 from simul.common.client.pending import pack_step
-from simul.common.protocol.errors import ERR_VALUE
+from simul.common.errors import ERR_VALUE
 from simul.common.protocol.messages import TRUNCATED, Actions, Close, Error
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.frontend import admission

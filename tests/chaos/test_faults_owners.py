@@ -11,7 +11,7 @@ import pytest
 import zmq
 
 from simul.common.client.pending import pack_step
-from simul.common.protocol.errors import ERR_DENIED, ERR_NO_SESSION, ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION
+from simul.common.errors import ERR_DENIED, ERR_NO_SESSION, ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION
 from simul.common.protocol.messages import ABORTED, PROTOCOL, Actions, Close, Evaluate, Hello
 from simul.common.transport import sockets
 from simul.env_worker.games.pokemon.showdown.local_server import free_port

@@ -12,10 +12,10 @@ import msgpack
 import psutil
 import pytest
 
+from simul.common import errors
 from simul.common.client.pending import pack_step
-from simul.common.protocol import errors
+from simul.common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ProtocolError
 from simul.common.protocol.codec import Codec
-from simul.common.protocol.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ProtocolError
 from simul.common.protocol.messages import PROTOCOL, TO_SERVER, Actions, Error, Hello, Pong
 from simul.common.runtime.installation import ROOT
 from tests.support.faults import FREE

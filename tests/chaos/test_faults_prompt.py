@@ -14,8 +14,8 @@ import numpy as np
 
 from simul.common.client.client import InferenceClient
 from simul.common.client.pending import pack_step
+from simul.common.errors import ERR_BUSY, ERR_DEADLINE
 from simul.common.protocol.decisions import Decision
-from simul.common.protocol.errors import ERR_BUSY, ERR_DEADLINE
 from simul.common.protocol.messages import Error
 from tests.support.faults import FREE, unharmed
 from tests.support.raw_client import RawClient

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from simul.common.client.pending import pack_step
+from simul.common.errors import ERR_INTERNAL, ERR_MASK, ERR_NO_SESSION, ERR_SHAPE, ERR_VALUE
 from simul.common.protocol.codec import Codec
-from simul.common.protocol.errors import ERR_INTERNAL, ERR_MASK, ERR_NO_SESSION, ERR_SHAPE, ERR_VALUE
 from simul.common.protocol.messages import (
     TO_SUPERVISOR,
     Actions,
@@ -24,7 +24,7 @@ from simul.common.protocol.messages import (
     StatusRequest,
     Step,
 )
-from simul.common.runtime.lifecycle import REPORT_EVERY_SEC
+from simul.common.role.reports import REPORT_EVERY_SEC
 from simul.common.transport import PullSocket
 from simul.inference_server.engine.engine import DeviceLost
 from tests.support.faults import FREE, unharmed

@@ -12,8 +12,8 @@ import pytest
 
 from simul.common.client.client import InferenceClient
 from simul.common.client.pending import pack_step
+from simul.common.errors import ERR_CAPACITY, ERR_NO_SESSION, ERR_ORDER
 from simul.common.protocol.codec import Codec
-from simul.common.protocol.errors import ERR_CAPACITY, ERR_NO_SESSION, ERR_ORDER
 from simul.common.protocol.messages import (
     ABORTED,
     DECISION,

@@ -12,7 +12,7 @@ import pytest
 from simul.common.client.client import InferenceClient
 from simul.common.client.columns import ColumnClient, Columns
 from simul.common.client.pending import pack_step
-from simul.common.protocol.errors import ERR_VALUE
+from simul.common.errors import ERR_VALUE
 from simul.common.protocol.messages import Close, Error, Step
 from simul.common.protocol.shared_memory import ALIGNMENT
 from simul.common.protocol.specs import GameSpec

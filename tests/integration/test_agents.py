@@ -10,9 +10,9 @@ from typing import Any
 import psutil
 import pytest
 
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
+from simul.common.role.temporary import KEPT
 from simul.launch.monitoring.accounting import imbalances
-from simul.launch.processes.temporary import KEPT
 from tests.support.machines import AgentRun
 from tests.support.stand_ins import STAND_IN
 

@@ -19,10 +19,10 @@ import pytest
 
 import simul
 from simul.common.protocol.decisions import start_flags
+from simul.common.role.temporary import remove_leftovers
 from simul.inference_server.ops.statistics import STAGES
 from simul.launch import cli
 from simul.launch.processes import child_command
-from simul.launch.processes.temporary import remove_leftovers
 from tests.support.stand_ins import PROGRAM, STAND_IN
 from tests.support.waiting import PATIENCE_SEC
 

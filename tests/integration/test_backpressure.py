@@ -9,8 +9,8 @@ import pytest
 
 from simul.common.client.client import InferenceClient, Replies
 from simul.common.client.pending import pack_step
+from simul.common.errors import ERR_BUSY, ERR_DEADLINE
 from simul.common.protocol.decisions import start_flags
-from simul.common.protocol.errors import ERR_BUSY, ERR_DEADLINE
 from simul.common.protocol.messages import Figures, StatusRequest
 from simul.inference_server.ops import reaper
 from tests.support.faults import let_idle

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from simul.common.protocol.errors import ERR_CAPACITY, InferenceError
+from simul.common.errors import ERR_CAPACITY, InferenceError
 from simul.common.protocol.messages import START, Close
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand, exchange

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.columns import Answer, ColumnClient, Columns
-from simul.common.protocol.errors import ERR_NO_SESSION, ERR_SPEC, InferenceError
+from simul.common.errors import ERR_NO_SESSION, ERR_SPEC, InferenceError
 from simul.common.protocol.messages import START
 from simul.common.protocol.specs import GameSpec
 from tests.support.stand import Stand, exchange

@@ -13,9 +13,9 @@ import pytest
 from simul.common.client.control import ControlClient
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import ERR_DENIED, ERR_POLICY, ConfigError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
-from simul.common.protocol.errors import ERR_DENIED, ERR_POLICY, ConfigError
 from simul.common.protocol.messages import ABORTED
 from simul.inference_server.policies import table
 from simul.launch import cli

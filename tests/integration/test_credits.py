@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from simul.common.config.run_directory import RunDir
 from simul.common.protocol.messages import Unroll
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import RouterSocket
 from simul.inference_server.unrolls.learner_link import LearnerLink
 from simul.learner.batches import UnrollChecker

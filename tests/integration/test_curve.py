@@ -11,8 +11,8 @@ import zmq
 
 from simul.common.config.schema import Config, ServerConfig
 from simul.common.config.validation import broken_rules
+from simul.common.errors import ConfigError, InferenceError
 from simul.common.protocol.codec import Codec
-from simul.common.protocol.errors import ConfigError, InferenceError
 from simul.common.protocol.messages import TO_SUPERVISOR
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import (

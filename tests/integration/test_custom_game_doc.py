@@ -9,10 +9,10 @@ import sys
 import pytest
 import torch
 
-from simul.common.config.run_directory import RunDir
 from simul.common.nets.io import load_policy
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import read_json
 from simul.common.runtime.installation import ROOT
-from simul.launch.processes.run_lock import read_json
 
 
 @pytest.mark.slow  # .ci/long runs it

@@ -10,9 +10,9 @@ import torch
 
 from simul.common.client.client import InferenceClient
 from simul.common.client.evaluation import NO_SESSION, Evaluation
+from simul.common.errors import ERR_LIMIT, ERR_MASK, ERR_NO_SESSION, ERR_POLICY, ERR_VALUE
 from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state
-from simul.common.protocol.errors import ERR_LIMIT, ERR_MASK, ERR_NO_SESSION, ERR_POLICY, ERR_VALUE
 from simul.common.protocol.messages import ABORTED, Error, Evaluate
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand, exchange

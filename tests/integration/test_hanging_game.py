@@ -12,8 +12,8 @@ import time
 import psutil
 import pytest
 
+from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.installation import ROOT
-from simul.launch.processes.temporary import temporary_folder
 from tests.support.waiting import PATIENCE_SEC
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import read_json
 from simul.common.runtime.installation import import_path
 from simul.launch.monitoring.accounting import imbalances
-from simul.launch.processes.run_lock import read_json
 
 MUST_BE_ABOVE = 0.3  # mean return of the last 100 games of each worker; random play has 0.0 with a spread of 0.1
 MOST_DECISIONS = 200_000

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simul.common.config.run_directory import RunDir
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.messages import TO_LEARNER, Credit, Unroll, Weights
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout, unroll_at
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import RouterSocket
 from simul.inference_server.unrolls.buffer import UnrollMemory
 from simul.inference_server.unrolls.learner_link import SILENT_AFTER_SEC, LearnerLink

@@ -8,8 +8,8 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from simul.common.config.run_directory import RunDir
 from simul.common.protocol.messages import Weights
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import RouterSocket
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.inference_server.unrolls.learner_link import LearnerLink

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from simul.common.config.run_directory import RunDir
+from simul.common.errors import ConfigError
 from simul.common.protocol.codec import Codec, encode
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unroll
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import RouterSocket
 from simul.inference_server.unrolls.learner_link import RECONNECT_EVERY_SEC, SILENT_AFTER_SEC, LearnerLink
 from tests.support.waiting import wait_for

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import client_keys, new_keys
 from simul.env_worker.games.pokemon.showdown.local_server import free_port

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 from simul.launch import cli
 from simul.launch.monitoring import flame_graphs, profiler

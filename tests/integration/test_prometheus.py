@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from simul.common.protocol.errors import ERR_HELLO, ERR_MALFORMED, ERR_MASK, ConfigError
+from simul.common.errors import ERR_HELLO, ERR_MALFORMED, ERR_MASK, ConfigError
 from simul.common.protocol.messages import Ping
 from simul.common.runtime.prometheus import MOST_REQUESTS
 from simul.env_worker.games.pokemon.showdown.local_server import free_port

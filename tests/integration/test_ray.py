@@ -16,10 +16,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
+from simul.common.role.temporary import KEPT, NODE_KIND
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.launch.monitoring.accounting import imbalances
-from simul.launch.processes.temporary import KEPT, NODE_KIND
 from tests.support.command import OFTEN, Command
 from tests.support.stand_ins import STAND_IN
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from simul.common.config.loader import load_config
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import read_json
 from simul.common.runtime.installation import ROOT, import_path
 from simul.launch.monitoring.accounting import imbalances
-from simul.launch.processes.run_lock import read_json
 from tests.support.documented import PAGES, commands, recipes, runnable_blocks
 
 README, RECIPES = ROOT / "README.md", ROOT / "docs" / "recipes.md"

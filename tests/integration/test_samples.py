@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from simul.common.client.client import InferenceClient
+from simul.common.errors import ERR_DENIED, ERR_VALUE
 from simul.common.protocol.codec import Codec
-from simul.common.protocol.errors import ERR_DENIED, ERR_VALUE
 from simul.common.protocol.masks import pack_masks
 from simul.common.protocol.messages import TO_SUPERVISOR, Report
 from simul.common.protocol.samples import Sample

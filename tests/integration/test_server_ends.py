@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from simul.common.client.client import Replies
-from simul.common.protocol.errors import ERR_NO_SESSION, ERR_ORDER, ERR_VALUE
+from simul.common.errors import ERR_NO_SESSION, ERR_ORDER, ERR_VALUE
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from tests.support.stand import Stand, exchange
 from tests.support.waiting import PATIENCE_SEC, wait_for

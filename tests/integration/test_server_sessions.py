@@ -12,8 +12,7 @@ import pytest
 
 from simul.common.client.pending import pack_step
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
-from simul.common.protocol.decisions import Action
-from simul.common.protocol.errors import (
+from simul.common.errors import (
     ERR_DENIED,
     ERR_MASK,
     ERR_NO_SESSION,
@@ -22,6 +21,7 @@ from simul.common.protocol.errors import (
     ERR_VALUE,
     CheckpointError,
 )
+from simul.common.protocol.decisions import Action
 from simul.common.protocol.messages import PROTOCOL, Actions, Hello, Welcome
 from simul.learner.checkpoints import RunFacts, write_folder
 from tests.support.raw_client import RawClient

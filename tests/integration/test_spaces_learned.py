@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from simul.common.config.run_directory import RunDir
 from simul.common.nets.io import Policy, load_policy
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import read_json
 from simul.common.runtime.installation import ROOT
-from simul.launch.processes.run_lock import read_json
 
 SMALL = (
     "gymnasium.reward_scale=1", "learner.batch_steps=512", "learner.minibatches=2", "learner.epochs=1",

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from simul.common.config.run_directory import RunDir
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.messages import FROM_LEARNER, PROTOCOL, Credit, ServerHello, Weights, WeightsAck
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import DealerSocket, RouterSocket
 from simul.learner.batches import UnrollChecker
 from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver

@@ -16,10 +16,10 @@ import pytest
 
 from simul.common.config.checkpoint_meta import META_FILE
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_lock import read_json
 from simul.common.store.claim import claim_store
 from simul.common.store.fetch import prepare_store
 from simul.common.store.remote import Store
-from simul.launch.processes.run_lock import read_json
 from simul.learner import learner as learner_module
 from simul.learner.checkpoints import CheckpointStore
 from tests.support.command import Simul

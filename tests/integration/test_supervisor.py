@@ -18,13 +18,13 @@ import psutil
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from simul.common.config.run_directory import RunDir
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import read_json
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.launch.monitoring.accounting import imbalances
 from simul.launch.processes.process_group import MOST_FAILED_STARTS
-from simul.launch.processes.run_lock import read_json
 from simul.launch.processes.signals import ECHO_SEC
 from tests.support.checkpoints import write_small_checkpoint
 from tests.support.command import phase_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from simul.common.protocol.errors import ERR_VALUE
+from simul.common.errors import ERR_VALUE
 from simul.inference_server.engine.sampling import sample, sample_on_host
 from simul.inference_server.frontend.row_checks import MIN_TEMPERATURE
 from tests.support.faults import FREE

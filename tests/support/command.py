@@ -14,9 +14,9 @@ from typing import Any
 
 import psutil
 
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import read_json
 from simul.common.runtime.installation import ROOT
-from simul.launch.processes.run_lock import read_json
 
 
 def phase_of(root: Path) -> str:

@@ -14,10 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from simul.common.client.pending import pack_step
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import ERR_DEADLINE
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.decisions import Decision
-from simul.common.protocol.errors import ERR_DEADLINE
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.batching.batcher import Batcher

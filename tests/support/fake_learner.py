@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from simul.common.config.run_directory import RunDir
 from simul.common.nets.io import fingerprint
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.messages import (
@@ -23,6 +22,7 @@ from simul.common.protocol.messages import (
     WeightsAck,
 )
 from simul.common.protocol.unroll_layout import UnrollLayout
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import Poller, RouterSocket
 from simul.learner.unroll_receiver import UnrollMemories
 

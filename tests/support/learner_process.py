@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig, NetworkConfig, OpponentsConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, check_state
@@ -31,6 +30,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.protocol.shared_memory import open_sealed
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import DealerSocket, PullSocket
 from tests.support.waiting import wait_for
 

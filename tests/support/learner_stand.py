@@ -11,7 +11,7 @@ from simul.common.client.client import InferenceClient
 from simul.common.config.checkpoint_meta import CheckpointMeta
 from simul.common.config.schema import LearnerConfig
 from simul.common.protocol.messages import TERMINATED
-from simul.common.runtime.lifecycle import RoleArguments, StopFlag
+from simul.common.role.lifecycle import RoleArguments, StopFlag
 from simul.learner.__main__ import _run
 from tests.support.stand import Stand, exchange
 from tests.support.waiting import PATIENCE_SEC, wait_for

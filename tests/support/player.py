@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from simul.common.client.client import InferenceClient
-from simul.common.config.run_directory import RunDir
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.common.protocol.messages import TERMINATED
-from simul.common.runtime.lifecycle import StopFlag
+from simul.common.role.lifecycle import StopFlag
+from simul.common.role.run_directory import RunDir
 
 PATIENCE_SEC = 100.0  # for WELCOME
 ENVS, STEPS = 4, 6  # games at a time, decisions of each

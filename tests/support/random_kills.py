@@ -28,9 +28,9 @@ from unittest.mock import patch
 
 import psutil
 
+from simul.common.role.run_lock import SAME_START_SEC
 from simul.common.runtime.installation import ROOT
 from simul.launch.monitoring.accounting import imbalances
-from simul.launch.processes.run_lock import SAME_START_SEC
 from tests.support.command import Simul
 
 SAY_EVERY = 20  # signals

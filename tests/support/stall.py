@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from simul.common.errors import ProtocolError
 from simul.common.protocol.codec import Codec, Frame
-from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.messages import TO_SERVER, Hello, Ping
 from tests.support.stand import Stand
 from tests.support.waiting import PATIENCE_SEC

@@ -15,14 +15,15 @@ import pytest
 import torch
 
 from simul.common.client.client import InferenceClient, Replies
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig, NetworkConfig, ServerConfig, WorkersConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.common.protocol.messages import TERMINATED
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.lifecycle import Reporter, RoleArguments, StopFlag
+from simul.common.role.lifecycle import RoleArguments, StopFlag
+from simul.common.role.reports import Reporter
+from simul.common.role.run_directory import RunDir
 from simul.inference_server.build import build_server
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.server import Server

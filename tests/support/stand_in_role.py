@@ -19,14 +19,8 @@ import time
 import msgspec
 
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.lifecycle import (
-    EXIT_ENDS_RUN,
-    STOP_SIGNAL,
-    Reporter,
-    StopFlag,
-    add_role_arguments,
-    role_arguments,
-)
+from simul.common.role.lifecycle import EXIT_ENDS_RUN, STOP_SIGNAL, StopFlag, add_role_arguments, role_arguments
+from simul.common.role.reports import Reporter
 
 
 def main() -> int:

@@ -11,8 +11,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 from msgspec import structs
 
 from simul.common.config.checkpoint_meta import META_FILE, OPTIMIZER_FILE, WEIGHTS_FILE
-from simul.common.config.run_directory import RunDir
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.common.store.layout import Entry, Owner, whole
 from simul.common.store.remote import Store
 from simul.learner.checkpoints import RunFacts, write_folder

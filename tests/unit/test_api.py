@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import simul
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.launch.api import _flat
 
 HEAVY = ("torch", "numba", "gymnasium")

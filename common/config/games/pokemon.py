@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from simul.common.config.game_description import POLICIES, Game, GameSection
 from simul.common.config.section import NonNegative, NonNegativeFloat, Port, Positive, PositiveFloat, Rule, Section
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 PATH = "/showdown/websocket"
 PUBLIC = "showdown"  # stands for the public server

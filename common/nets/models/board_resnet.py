@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
 from simul.common.nets.layers.conv import ImageReader, ResidualBlock
 from simul.common.nets.layers.lstm import make_packing
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 VALUE_PLANES = 8

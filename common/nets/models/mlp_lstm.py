@@ -7,9 +7,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from simul.common.errors import ConfigError
 from simul.common.nets.base import compute_dtype
 from simul.common.nets.layers.actor_critic import LstmActorCritic
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 _ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh}

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from simul.common.config.games.ofc import INSTEAD
+from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
 from simul.common.nets.layers.card_rows import (
     COMPLETE,
@@ -35,7 +36,6 @@ from simul.common.nets.layers.card_rows import (
     RowFigures,
 )
 from simul.common.nets.layers.lstm import make_packing
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 DISCARD = 3  # instead of a row

@@ -30,10 +30,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
 from simul.common.nets.layers.entities import EntityBlocks, IdReader, embedding_sum, mean_and_max, number_columns
 from simul.common.nets.layers.lstm import PackedLSTM, make_packing
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 TEAM, MOVES = 6, 4

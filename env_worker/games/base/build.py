@@ -12,7 +12,7 @@ import numpy as np
 
 from simul.common.config.schema import Config
 from simul.common.config.seats import check_opponents
-from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.errors import ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.error_place import describe_error
 from simul.env_worker.games.base.failures import CALLERS

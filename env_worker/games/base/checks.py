@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
 
 MOST_REWARD = float(np.finfo(np.float32).max)  # that a row can carry; sums and squares of it are finite numbers here
 

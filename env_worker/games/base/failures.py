@@ -8,7 +8,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from simul.common.protocol.errors import FailingEnvError
+from simul.common.errors import FailingEnvError
 from simul.common.runtime.error_place import describe_error, place_of
 
 RECENT_EPISODES = 100  # finished or failed

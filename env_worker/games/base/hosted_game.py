@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.errors import EnvError
 from simul.common.protocol.decisions import Decision
-from simul.common.protocol.errors import EnvError
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.env_worker.games.base.checks import MOST_REWARD, check_legal, check_reward, no_legal_action
 from simul.env_worker.games.base.matchmaking import Matchup

@@ -13,7 +13,7 @@ from simul.common.config.loader import config_from_tree
 from simul.common.config.schema import Config
 from simul.common.config.section import Names
 from simul.common.config.trust import Trust, check_trust, marked_keys, values_to_trust
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.private_files import read_regular
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.replays import file_stem, make_folder

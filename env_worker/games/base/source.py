@@ -14,8 +14,8 @@ import numpy as np
 from simul.common.config.game_description import POLICIES
 from simul.common.config.matchups import Contestant, Pairing
 from simul.common.config.schema import OpponentsConfig
+from simul.common.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.decisions import Action, Decision, start_flags
-from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
 from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure, is_reported
 from simul.env_worker.games.base.hosted_game import HostedGame, PlayerError, PolicySeat, Results, ScriptedSeat
 from simul.env_worker.games.base.matchmaking import Matchup, OpponentDraw, Schedule

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
 
 
 class ConsecutiveChoices(gymnasium.Wrapper):

@@ -9,12 +9,12 @@ from typing import Any
 
 import gymnasium
 
+from simul.common.config.named_class import load_class
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import append_working_directory
-from simul.common.runtime.named_class import load_class
 from simul.env_worker.games.gymnasium.replays import EpisodeRecorder, drawing_env
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.games.gymnasium.spaces import check_env, discrete_env

@@ -15,7 +15,7 @@ from gymnasium.error import DependencyNotInstalled
 from gymnasium.wrappers import RecordVideo
 from numpy.typing import NDArray
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 LONGEST_OBSERVATION = 64  # a longer one (an image) is left out of the JSON
 DIGITS = 6  # of an observed number

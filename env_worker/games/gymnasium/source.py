@@ -10,8 +10,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.decisions import Action, Decision, start_flags
-from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure, is_reported

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from simul.common.protocol.errors import ConfigError, EnvError
+from simul.common.errors import ConfigError, EnvError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.error_place import describe_error
 from simul.env_worker.games.base.checks import check_reward, no_legal_action

@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.games.ofc.actions import NUM_ACTIONS
 from simul.env_worker.games.ofc.cards import Cards

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.ofc.cards import JOKER
 from simul.env_worker.games.ofc.compiled import compiled
 from simul.env_worker.games.ofc.evaluator import (

@@ -12,7 +12,7 @@ from typing import Any
 
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.terminal_text import LINES, printable
 from simul.env_worker.games.base.build import turn_game_source, turn_game_spec

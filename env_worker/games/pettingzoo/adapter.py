@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from simul.common.protocol.errors import ConfigError, EnvError
+from simul.common.errors import ConfigError, EnvError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.board_text import numbered_board
 from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame

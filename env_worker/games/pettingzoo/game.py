@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from simul.common.config.named_class import load_class
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.named_class import load_class
 from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
 from simul.env_worker.games.base.source import TurnGameSource
 from simul.env_worker.games.base.turn_game import TurnGame

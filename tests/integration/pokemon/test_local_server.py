@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, copy_package, local_server
 from simul.env_worker.games.pokemon.simulator.node import find_node

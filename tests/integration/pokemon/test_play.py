@@ -11,8 +11,8 @@ from poke_env.teambuilder import Teambuilder
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
+from simul.common.role.lifecycle import StopFlag
 from simul.common.runtime.installation import ROOT
-from simul.common.runtime.lifecycle import StopFlag
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.showdown import agent as agent_module
 from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer, PackedTeams

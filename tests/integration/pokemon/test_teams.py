@@ -9,7 +9,7 @@ import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.encoding.layout import PREVIEW_START
 from simul.env_worker.games.pokemon.formats.teams import check_battles
 from tests.support.battles import check_accounts, make_source, played

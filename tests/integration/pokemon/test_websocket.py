@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 
 from simul.common.config.games.pokemon import PokemonConfig, ShowdownAddress
 from simul.common.config.schema import OpponentsConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.messages import ABORTED, TERMINATED
 from simul.env_worker.games.pokemon.showdown import showdown_host
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, local_server

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from simul.common.config.run_directory import RunDir
 from simul.common.nets.io import load_policy
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import read_json
 from simul.common.runtime.installation import ROOT
 from simul.launch.monitoring.accounting import imbalances
-from simul.launch.processes.run_lock import read_json
 from tests.support.waiting import wait_for
 
 CONFIG = """

@@ -32,9 +32,9 @@ from benchmarks.harness.run_files import (
 from benchmarks.harness.run_status import RunStatus
 from benchmarks.soak import Reading, verdict
 from simul.common.config.checkpoint_meta import META_FILE, read_meta
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring.curves import CurveRecorder, Position
 from simul.launch.monitoring.snapshot import Snapshot
 from tests.support.checkpoints import write_small_checkpoint

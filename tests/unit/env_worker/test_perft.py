@@ -10,7 +10,7 @@ import pytest
 
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.trust import EVERYTHING
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
 from simul.env_worker.games.loading import turn_game

@@ -13,10 +13,10 @@ import pytest
 
 from simul.common.client.client import Replies
 from simul.common.client.evaluation import unanswered
+from simul.common.errors import FailingEnvError
 from simul.common.protocol.decisions import Action, Failure
-from simul.common.protocol.errors import FailingEnvError
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.lifecycle import STOP_SIGNAL, StopFlag
+from simul.common.role.lifecycle import STOP_SIGNAL, StopFlag
 from simul.env_worker.source import EvaluationRequest
 from simul.env_worker.worker import MOST_SAMPLES_WAITING, Worker
 

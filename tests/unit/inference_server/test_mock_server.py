@@ -14,11 +14,11 @@ import pytest
 from simul.common.client.pending import pack_step
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision
+from simul.common.protocol.frame_dump import describe_frames
 from simul.common.protocol.messages import ABORTED, PROTOCOL, TERMINATED, TO_CLIENT, Close, Error, Hello, Ping
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
 from simul.inference_server.mock_server import MockServer
-from simul.launch.diagnostics.frame_dump import describe_frames
 
 SPEC = GameSpec("toy", 3, 2)
 HELLO = Hello(protocol=PROTOCOL, client="c", run_id=1, spec_fingerprint="f")

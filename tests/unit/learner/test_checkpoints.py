@@ -10,9 +10,9 @@ import torch
 from simul.common.config import checkpoint_folder
 from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import CheckpointError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import load_policy, weights_to_bytes
-from simul.common.protocol.errors import CheckpointError
 from simul.learner import checkpoints
 from simul.learner.checkpoint_schedule import EVALUATION_SAVE_SEC, CheckpointSchedule
 from simul.learner.checkpoints import CheckpointStore, optimizer_to_bytes, restore

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import CheckpointError, ConfigError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.common.nets.normalization import NormalizedNetwork
 from simul.common.nets.traced import trace_network
-from simul.common.protocol.errors import CheckpointError, ConfigError
 from simul.common.protocol.specs import GameSpec, Slice
 from simul.learner import normalization
 from simul.learner.algorithms import Settings

@@ -18,7 +18,7 @@ from torch import nn
 from simul.common.config.checkpoint_meta import CheckpointMeta
 from simul.common.config.schema import NetworkConfig
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.lifecycle import StopFlag
+from simul.common.role.lifecycle import StopFlag
 from simul.learner.algorithms import Settings
 from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import CheckpointStore, RunFacts

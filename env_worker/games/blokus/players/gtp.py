@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Sequence
 
 from simul.common.config.trust import Trust
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.games.blokus.board import Variant, tables
 from simul.env_worker.games.blokus.kernels import colour_points, legal_moves, new_state

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from simul.common.config.trust import Trust
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
 
 LONGEST_LINE = 1 << 12  # bytes; a longer one is read in parts
 LONGEST_RESPONSE = 1 << 13  # lines; Classic has positions with more than a thousand legal moves

@@ -20,7 +20,7 @@ import orjson
 from poke_env.battle.pokemon import Pokemon
 from poke_env.data import GenData, to_id_str
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.battle_view.counters import move_key
 from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.layout import POSSIBLE_ABILITIES, POSSIBLE_MOVES, POSSIBLE_TERAS

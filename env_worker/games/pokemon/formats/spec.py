@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.pokemon.doubles import layout as doubles_layout
 from simul.env_worker.games.pokemon.encoding import layout

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from poke_env.data import GenData, to_id_str
 
 from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.private_files import read_regular
 from simul.env_worker.games.pokemon.encoding.host_tables import makes_a_pokemon
 from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.replays.page import replay_page
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 from simul.env_worker.replays import file_stem, make_folder

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
+from simul.common.errors import SimulError
 from simul.common.protocol.decisions import Action, Decision
-from simul.common.protocol.errors import SimulError
 from simul.env_worker.games.pokemon.showdown.wakeup_queue import WakeupQueue
 
 Key = tuple[int, int, int, int]  # env, seat, episode, step

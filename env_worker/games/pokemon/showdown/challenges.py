@@ -9,7 +9,7 @@ from typing import Any
 from poke_env.concurrency import POKE_LOOP
 from poke_env.player import Player
 
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
 from simul.env_worker.games.pokemon.showdown.client import ShowdownClient
 
 BEGIN_SEC = 10.0  # between a challenge that is accepted and its battle

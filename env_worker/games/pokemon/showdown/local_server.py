@@ -22,9 +22,9 @@ from pathlib import Path
 
 import psutil
 
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
+from simul.common.role.temporary import temporary_folder
 from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
-from simul.launch.processes.temporary import temporary_folder
 
 MODULES = HOST_SCRIPT.parent / "node_modules"
 PACKAGE = MODULES / "pokemon-showdown"

@@ -20,10 +20,11 @@ from poke_env.concurrency import POKE_LOOP
 
 from simul.common.client.client import InferenceClient
 from simul.common.config.games.pokemon import LOCAL
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.protocol.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
-from simul.common.runtime.lifecycle import StopFlag
+from simul.common.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
+from simul.common.role.lifecycle import StopFlag
+from simul.common.role.run_directory import RunDir
+from simul.common.runtime.intervals import wilson
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import client_keys
 from simul.env_worker.games.pokemon.encoding.layout import extras_of
@@ -37,7 +38,6 @@ from simul.env_worker.games.pokemon.showdown.local_server import HOST, local_ser
 from simul.env_worker.games.pokemon.simulator.host import SimHost
 from simul.env_worker.games.pokemon.simulator.node import find_node
 from simul.env_worker.replays import make_folder
-from simul.launch.monitoring.intervals import wilson
 
 SILENT_SEC = 60.0  # longest silence of the inference server
 WAIT_SEC = 0.5

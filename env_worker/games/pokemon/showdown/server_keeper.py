@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from simul.common.config.games.pokemon import ShowdownAddress
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.showdown.address import server_at
 from simul.env_worker.games.pokemon.showdown.server_session import (
     READY,

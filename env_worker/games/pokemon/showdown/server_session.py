@@ -13,13 +13,13 @@ from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.concurrency import POKE_LOOP
 from websockets.exceptions import ConnectionClosed
 
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
+from simul.common.role.run_directory import RunDir
+from simul.common.role.temporary import make_folder
 from simul.env_worker.games.pokemon.showdown.address import is_local
 from simul.env_worker.games.pokemon.showdown.client import ShowdownClient
 from simul.env_worker.games.pokemon.showdown.local_server import FOLDER_PREFIX, LocalServer, copy_package
 from simul.env_worker.games.pokemon.showdown.wakeup_queue import WakeupQueue
-from simul.launch.processes.temporary import make_folder
 
 BATTLE, TROUBLE, POPUP = "battle", "trouble", "popup"
 

@@ -8,7 +8,7 @@ from itertools import accumulate
 import msgspec
 
 from simul.common.config.games.pokemon import ShowdownAddress
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 
 
 def share_of(servers: Sequence[ShowdownAddress], index: int, workers: int) -> tuple[ShowdownAddress, ...]:

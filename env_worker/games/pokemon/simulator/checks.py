@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.errors import ConfigError, SimulError
+from simul.common.role.finding import Finding
 from simul.env_worker.games.pokemon.simulator.cost import measure_cost
 from simul.env_worker.games.pokemon.simulator.folder import SETUP, check_simulator
 from simul.env_worker.games.pokemon.simulator.node import MIN_MAJOR, find_node
-from simul.launch.diagnostics.doctor import Finding
 
 
 def findings() -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
 from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
 from simul.env_worker.games.pokemon.simulator.node import find_node
 

@@ -12,7 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.installation import IN_CHECKOUT
 
 SETUP = "make setup" if IN_CHECKOUT else "simul setup-pokemon"

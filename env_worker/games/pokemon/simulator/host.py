@@ -25,7 +25,7 @@ from typing import Any
 
 import orjson
 
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
 from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
 from simul.env_worker.games.pokemon.simulator.battle_host import PLAIN_START, BattleStart
 from simul.env_worker.games.pokemon.simulator.folder import SIM_HOST

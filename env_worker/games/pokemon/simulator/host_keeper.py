@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
 from simul.env_worker.games.pokemon.simulator.host import START_SEC, HostDied, HostTick, SimHost
 
 MAX_DEATHS = 5

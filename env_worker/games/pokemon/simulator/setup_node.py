@@ -19,7 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.simulator import node
 from simul.env_worker.games.pokemon.simulator.folder import SETUP, SIM_HOST, copy_shipped
 

@@ -13,7 +13,7 @@ from benchmarks.tables import main as bench
 from benchmarks.tables.games import time_calls
 from benchmarks.tables.main import Found, table, text
 from benchmarks.tables.worker_start import start_worker
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
 
 
 def _burn(seconds: float) -> None:

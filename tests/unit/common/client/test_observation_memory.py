@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.observation_memory import ObservationMemory, open_observation_memory
-from simul.common.protocol.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
+from simul.common.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
 from simul.common.protocol.shared_memory import ALIGNMENT, map_memory
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.frontend.shared_memory import SharedMemory, memory_size, with_observation

@@ -7,8 +7,8 @@ import pytest
 
 from simul.common.client.evaluation import pack_evaluate
 from simul.common.client.pending import PendingSteps, check_shapes
+from simul.common.errors import ERR_DEADLINE, ERR_ORDER
 from simul.common.protocol.decisions import Decision
-from simul.common.protocol.errors import ERR_DEADLINE, ERR_ORDER
 from simul.common.protocol.messages import TERMINATED, Error
 from simul.common.protocol.specs import GameSpec
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from simul.common.config.loader import config_from_tree
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
+from simul.common.role.run_directory import RunDir
 
 
 def config(*overrides: str):

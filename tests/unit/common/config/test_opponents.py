@@ -8,7 +8,7 @@ from simul.common.config.games import game_called
 from simul.common.config.loader import load_config
 from simul.common.config.opponents import KINDS, SCRIPTED, opponent_kind, parse_mix
 from simul.common.config.schema import OpponentsConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.opponents import players
 
 

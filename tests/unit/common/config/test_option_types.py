@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from simul.common.config.option_types import named_run
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.launch import cli
 
 

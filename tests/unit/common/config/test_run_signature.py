@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from simul.common.config.loader import config_from_tree
-from simul.common.config.run_directory import RunDir
 from simul.common.config.run_signature import SECRET, SECRET_VARIABLE, SIGNATURE, checkpoint_trust
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import EVERYTHING, NOTHING, network_values
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.installation import ROOT
 from simul.launch.cluster.agent import Agent
 from simul.launch.cluster.messages import WriteFiles
 
 OWN = {"game": "own.game:Game", "game_options": {"size": 5}, "network": {"name": "own.network:Net"}}
-ROLE = "import sys; from simul.common.config.run_directory import RunDir; RunDir(sys.argv[1]).read_trusted_config()"
+ROLE = "import sys; from simul.common.role.run_directory import RunDir; RunDir(sys.argv[1]).read_trusted_config()"
 
 
 @pytest.fixture(autouse=True)

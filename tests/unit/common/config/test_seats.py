@@ -7,7 +7,7 @@ import pytest
 from simul.common.config.loader import load_config
 from simul.common.config.schema import Config, EvaluationConfig
 from simul.common.config.seats import check_opponents, settle_opponents
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 ONE = GameSpec(name="openspiel/catch", observation_size=50, num_actions=3)

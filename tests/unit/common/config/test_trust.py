@@ -16,17 +16,17 @@ import yaml
 
 from simul.common.config.checkpoint_meta import decode_meta
 from simul.common.config.loader import command_line_trust, config_from_tree, load_config
-from simul.common.config.run_directory import RunDir
+from simul.common.config.named_class import import_user_module, load_class
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.config.section import ArgumentsOf, Names
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust, marked_keys, values_to_trust
 from simul.common.config.validation import config_keys
+from simul.common.errors import CheckpointError, ConfigError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import load_policy
-from simul.common.protocol.errors import CheckpointError, ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.installation import CONFIGS, ROOT, import_user_module
-from simul.common.runtime.named_class import load_class
+from simul.common.role.run_directory import RunDir
+from simul.common.runtime.installation import CONFIGS, ROOT
 from simul.common.store.fetch import fetch_checkpoint
 from simul.common.store.remote import Store
 from simul.env_worker.games.base.replays import Replay, game_settings
@@ -291,7 +291,7 @@ def test_what_runs_named_code_refuses_without_trust(marker):
 def test_modules_with_names_out_of_data_are_imported_in_known_places_only():
     """A new place has to be looked at: it takes a Trust, or its names come from our own tables."""
     known = {
-        "common/runtime/installation.py",  # import_user_module
+        "common/config/named_class.py",  # import_user_module
         "env_worker/games/loading.py", "env_worker/games/pettingzoo/game.py",  # names of GAMES; of FAMILIES
     }  # fmt: skip
     found = set()

@@ -7,10 +7,10 @@ from torch import nn
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import EVERYTHING
+from simul.common.errors import ConfigError, WeightsError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, check_state, fingerprint, weights_to_bytes
 from simul.common.nets.layers.entities import EntityBlocks
-from simul.common.protocol.errors import ConfigError, WeightsError
 from simul.common.protocol.specs import GameSpec, Slice
 
 

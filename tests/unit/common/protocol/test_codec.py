@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from simul.common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
 from simul.common.protocol.codec import MAX_FRAMES, MAX_HEADER_BYTES, Codec, encode, expect
-from simul.common.protocol.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
 from simul.common.protocol.messages import TO_CLIENT, TO_SERVER, Actions, Error, Step
 from simul.common.protocol.specs import GameSpec
 from tests.support.mutants import mutate, valid_messages

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from simul.common.client.pending import pack_step
+from simul.common.errors import ProtocolError
 from simul.common.protocol.decisions import Decision
-from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.masks import PACKED_FROM, list_legal, no_bits_beyond, pack_masks, unpack_masks
 from simul.common.protocol.messages import TRUNCATED
 from simul.common.protocol.specs import GameSpec

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from simul.common.errors import ProtocolError
 from simul.common.protocol.codec import Codec, encode
-from simul.common.protocol.errors import ProtocolError
 from simul.common.protocol.messages import (
     ABORTED,
     DECISION,

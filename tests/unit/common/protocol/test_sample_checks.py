@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simul.common.protocol.errors import ERR_LIMIT, ERR_MASK, ERR_SHAPE, ERR_VALUE, ProtocolError
+from simul.common.errors import ERR_LIMIT, ERR_MASK, ERR_SHAPE, ERR_VALUE, ProtocolError
 from simul.common.protocol.messages import RowErrors
 from simul.common.protocol.sample_checks import MAX_ROWS, unpack_samples
 from simul.common.protocol.specs import GameSpec

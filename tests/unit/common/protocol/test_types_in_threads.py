@@ -10,7 +10,7 @@ import sys
 import msgspec
 from simul.common.client.client import InferenceClient
 from simul.common.client.control import ControlClient
-from simul.common.config.run_directory import AddressBook, RunDir
+from simul.common.role.run_directory import AddressBook, RunDir
 from simul.common.config.schema import Config
 from simul.common.protocol.messages import *
 from simul.common.protocol.specs import GameSpec

@@ -9,7 +9,7 @@ import pytest
 
 from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
 from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
-from simul.common.protocol.errors import StoreError
+from simul.common.errors import StoreError
 from simul.common.protocol.specs import GameSpec
 from simul.common.store import REASON, REFUSED
 from simul.common.store import __main__ as module

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from simul.common.protocol.errors import StoreError
+from simul.common.errors import StoreError
 from simul.common.store import remote
 from simul.common.store.remote import Store, explain
 from tests.support.stores import ScriptedFileSystem, new_url

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import (
     DealerSocket,
     EndpointMonitor,

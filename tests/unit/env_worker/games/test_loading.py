@@ -14,8 +14,8 @@ from simul.common.config.game_description import Game
 from simul.common.config.games.gymnasium import GymnasiumConfig
 from simul.common.config.schema import Config, LearnerConfig, WorkersConfig
 from simul.common.config.trust import EVERYTHING
+from simul.common.errors import ConfigError
 from simul.common.protocol.decisions import Action
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.games.loading import SOURCE_METHODS, build_source, game_spec, worker_seed

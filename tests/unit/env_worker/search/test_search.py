@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simul.common.config.search import SearchConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.search.batched_search import run_searches
 from simul.env_worker.search.evaluation_cache import EvaluationCache
 from simul.env_worker.search.outcomes import outcome_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simul.common.config.search import SearchConfig
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
 from simul.common.protocol.masks import pack_masks, unpack_masks
 from simul.env_worker.games.base.turn_game import CHANCE
 from simul.env_worker.search import loops

@@ -8,8 +8,8 @@ import pytest
 from examples.custom_game import TicTacToe
 from simul.common.client.client import Replies
 from simul.common.client.evaluation import NO_SESSION, unanswered
+from simul.common.errors import ERR_NO_SESSION, InferenceError
 from simul.common.protocol.decisions import Action, Decision, Failure
-from simul.common.protocol.errors import ERR_NO_SESSION, InferenceError
 from simul.common.protocol.masks import pack_masks
 from simul.common.protocol.messages import GREEDY, START
 from simul.env_worker.games.base.replays import RecordedGame

@@ -8,11 +8,11 @@ import torch
 from torch import nn
 
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.devices import choose_device, choose_precision
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec, random_observations
 from simul.common.runtime import rng
 from simul.inference_server.engine.engine import PolicyEngine

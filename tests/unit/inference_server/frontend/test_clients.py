@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simul.common.protocol.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
+from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
 from simul.inference_server.frontend.clients import ClientTable
 
 

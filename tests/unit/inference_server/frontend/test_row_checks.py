@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simul.common.protocol.errors import ProtocolError
+from simul.common.errors import ProtocolError
 from simul.common.protocol.messages import DECISION, TERMINATED
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.frontend.row_checks import unpack_step

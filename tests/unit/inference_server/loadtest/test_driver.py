@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.columns import Answer, Columns
-from simul.common.protocol.errors import InferenceError
+from simul.common.errors import InferenceError
 from simul.common.protocol.messages import START, Error
 from simul.common.protocol.specs import GameSpec, Slice, random_observations
 from simul.inference_server.loadtest import driver as driver_module

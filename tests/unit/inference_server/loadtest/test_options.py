@@ -2,7 +2,7 @@
 
 import pytest
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.inference_server.loadtest.options import parse
 
 

@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.inference_server.loadtest.plots import BARS, HOLLOW, draw_plots, write_plots
 from simul.inference_server.loadtest.results import Cell
 

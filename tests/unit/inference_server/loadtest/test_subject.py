@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, ServerConfig
+from simul.common.errors import ConfigError
 from simul.common.nets.io import load_policy
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import new_keys
 from simul.inference_server.loadtest.options import parse
 from simul.inference_server.loadtest.subject import POLICY_P, make_subject

@@ -14,10 +14,10 @@ from torch import Tensor
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import EVERYTHING, Trust, network_values
+from simul.common.errors import ConfigError, WeightsError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.nets.models.mlp_lstm import MlpLstm
-from simul.common.protocol.errors import ConfigError, WeightsError
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.engine import PolicyEngine

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from safetensors.torch import save
 
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import UnreadableWeightsError, WeightsError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
-from simul.common.protocol.errors import UnreadableWeightsError, WeightsError
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.shared_memory import anonymous_file, file_number, shared_path
 from simul.common.protocol.specs import GameSpec

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from simul.common.client.evaluation import pack_evaluate
 from simul.common.client.pending import pack_step
+from simul.common.errors import ERR_CAPACITY, ERR_DEADLINE, ERR_NO_SESSION, ERR_ORDER
 from simul.common.protocol.decisions import Decision, start_flags
-from simul.common.protocol.errors import ERR_CAPACITY, ERR_DEADLINE, ERR_NO_SESSION, ERR_ORDER
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from tests.support.contract import ENVS, MASK, NAMES, SLOTS, SPEC, Game, ServerWithoutSockets
 

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from simul.common.protocol.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_ORDER, ProtocolError
+from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_ORDER, ProtocolError
 from simul.common.protocol.messages import RECORD, START
 from simul.inference_server.frontend.clients import ClientTable
 from simul.inference_server.sessions.rules import Verdict, classify_row

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 import yaml
 
-from simul.common.config.run_directory import AddressBook, RunDir
 from simul.common.config.schema import ClusterConfig, ClusterLearnerConfig, Config
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import AddressBook, RunDir
 from simul.common.store import REFUSED
 from simul.launch.cluster import cluster as cluster_module
 from simul.launch.cluster.cluster import LACKING_AFTER_SEC, Cluster

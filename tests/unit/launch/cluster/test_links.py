@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from simul.common.config.run_directory import RunDir
+from simul.common.role.run_directory import RunDir
 from simul.launch.cluster.links import AgentLink, ChannelLostError, RemoteRole
 from simul.launch.cluster.messages import (
     AgentHello,

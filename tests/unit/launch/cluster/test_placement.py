@@ -14,7 +14,7 @@ from simul.common.config.schema import (
     ServerConfig,
     WorkersConfig,
 )
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.launch.cluster.cluster import check_config
 from simul.launch.cluster.facts import differences, digest_of_code
 from simul.launch.cluster.placement import (

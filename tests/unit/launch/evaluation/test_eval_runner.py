@@ -10,7 +10,7 @@ from simul.common.config.game_description import Game
 from simul.common.config.games import GAMES
 from simul.common.config.opponents import SCRIPTED
 from simul.common.config.trust import EVERYTHING
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.launch.evaluation import eval_runner
 from simul.launch.evaluation.eval_runner import evaluate

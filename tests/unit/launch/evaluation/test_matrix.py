@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from simul.common.config.matchups import Contestant, round_robin
+from simul.common.runtime.intervals import wilson
 from simul.launch.evaluation.matrix import matrix_table, standings_table
 from simul.launch.evaluation.result import build_result
-from simul.launch.monitoring.intervals import wilson
 
 A, B = Contestant("a@1", policy="learner"), Contestant("b@2", policy="eval/1")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from simul.common.config.matchups import Contestant, Pairing, round_robin
+from simul.common.runtime.intervals import wilson
 from simul.launch.evaluation.result import (
     OUTCOMES,
     build_result,
@@ -14,7 +15,6 @@ from simul.launch.evaluation.result import (
     result_text,
     t_quantile,
 )
-from simul.launch.monitoring.intervals import wilson
 
 A, RANDOM = Contestant("a@1", policy="learner"), Contestant("random", bot="random")
 AGAINST_RANDOM = Pairing(A, RANDOM, 10)

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from simul.common.runtime.intervals import wilson
 from simul.launch.monitoring.curves import (
     CURVES,
     EVALUATION_CURVES,
@@ -15,7 +16,6 @@ from simul.launch.monitoring.curves import (
     curve_figures,
     evaluation_figures,
 )
-from simul.launch.monitoring.intervals import wilson
 from simul.launch.monitoring.run_exporter import FigureCollector, gauge_name
 from simul.launch.monitoring.snapshot import ProcessFigures, Snapshot
 

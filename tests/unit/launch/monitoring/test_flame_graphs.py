@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.launch.monitoring import flame_graphs
 from simul.launch.monitoring.flame_graphs import FlameGraphs, find_py_spy
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pytest
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.launch.monitoring.merged_logs import HEAD_BYTES, MergedLogs, check_roles, format_entry, process_filter
 from simul.launch.processes.log_rotation import rotate_logs
 

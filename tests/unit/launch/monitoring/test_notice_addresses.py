@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.launch.monitoring import notice_addresses as module
 from simul.launch.monitoring.notice_addresses import open_addresses
 

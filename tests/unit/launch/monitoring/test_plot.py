@@ -7,9 +7,9 @@ import shutil
 import numpy as np
 import pytest
 
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config, LearnerConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
+from simul.common.role.run_directory import RunDir
 from simul.launch import cli
 from simul.launch.monitoring.curve_writers import CsvWriter
 from simul.launch.monitoring.curves import CurveReport

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.protocol.messages import Report
+from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring import snapshot as module
 from simul.launch.monitoring.curves import CurveRecorder, Position
 from simul.launch.monitoring.panel import format_rate, run_line

@@ -13,11 +13,11 @@ from types import SimpleNamespace
 import pytest
 
 from simul.common.config.loader import config_from_tree
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
 from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.lifecycle import EXIT_RANK_LOST, SAVE_PATIENCE_SEC
+from simul.common.role.lifecycle import EXIT_RANK_LOST, SAVE_PATIENCE_SEC
+from simul.common.role.run_directory import RunDir
 from simul.launch.processes import process_group, role_process
 from simul.launch.processes.process_group import (
     GANG_PATIENCE_SEC,

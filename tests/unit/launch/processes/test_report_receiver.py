@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from simul.common.config.run_directory import RunDir
 from simul.common.protocol.codec import encode
 from simul.common.protocol.messages import Report
-from simul.common.runtime.lifecycle import Reporter, RoleArguments
+from simul.common.role.lifecycle import RoleArguments
+from simul.common.role.reports import Reporter
+from simul.common.role.run_directory import RunDir
 from simul.common.transport import PushSocket
 from simul.launch.processes.report_receiver import ReportReceiver
 from tests.support.waiting import wait_for

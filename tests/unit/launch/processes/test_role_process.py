@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.installation import ROOT
 from simul.launch.processes.log_rotation import rotate_logs
 from simul.launch.processes.role_process import RoleProcess, role_command
@@ -99,7 +99,7 @@ sys.exit(run_in_foreground({module!r}, {arguments!r}))
 def test_a_signal_to_a_command_alone_ends_what_it_runs_in_the_foreground(tmp_path, number, handled):
     """`handled`: the module stops by itself, by STOP_SIGNAL; else it knows no signals, as while it is imported."""
     (tmp_path / "module.py").write_text(
-        "import time\nfrom simul.common.runtime.lifecycle import StopFlag\n"
+        "import time\nfrom simul.common.role.lifecycle import StopFlag\n"
         + ("stop = StopFlag().install()\n" if handled else "stop = False\n")
         + "print('runs', flush=True)\nwhile not stop:\n    time.sleep(0.01)\nprint('ends', flush=True)\n"
     )

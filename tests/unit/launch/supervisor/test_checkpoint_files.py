@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from simul.common.config.checkpoint_meta import OPTIMIZER_FILE
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import NetworkConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint, config_of, find_fault, newest_checkpoint
 from simul.learner.checkpoints import CheckpointStore
 from tests.support.checkpoints import SMALL, write_checkpoint, write_small_checkpoint

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.launch.processes.process_group import MOST_FAILED_STARTS, RoleDied
 from simul.launch.supervisor.game_spec import StartStopped, ask_for_spec, check_same_encoder
 from tests.support.checkpoints import write_small_checkpoint

@@ -7,8 +7,8 @@ import time
 
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.supervisor import run_curves
 from simul.launch.supervisor.run_curves import RunCurves

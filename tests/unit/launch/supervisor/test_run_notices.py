@@ -7,8 +7,8 @@ import threading
 import msgspec
 import pytest
 
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
+from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring.notices import MOST_CHARACTERS, Notice, NoticeKind
 from simul.launch.supervisor import run_notices as module
 from simul.launch.supervisor.run_notices import CurvePicture, RunNotices, last_words, milestone_text

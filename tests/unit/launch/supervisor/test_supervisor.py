@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.protocol.errors import ConfigError, SimulError
+from simul.common.errors import ConfigError, SimulError
 from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring.heartbeat_alerts import ALERT_AFTER_SEC, STANDSTILL_SEC
 from simul.launch.monitoring.view import make_display
 from simul.launch.processes.role_process import ResourceMeter

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.learner.replay.batches import ReceivedSamples, SampleLayout
 from simul.learner.replay.buffer import INDEX_BYTES, ReplayBuffer

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import ConfigError
 from simul.common.nets.base import example_observation
 from simul.common.nets.build import build_network
 from simul.common.nets.traced import trace_network
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 HEIGHT, WIDTH, PLANES, REST = 5, 4, 3, 2

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import ConfigError
 from simul.common.nets.build import build_network
 from simul.common.nets.layers.conv import ImageReader
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import ConfigError
 from simul.common.nets.build import build_network
 from simul.common.nets.layers import card_rows
 from simul.common.nets.layers.card_rows import (
@@ -23,7 +24,6 @@ from simul.common.nets.layers.card_rows import (
 )
 from simul.common.nets.models.ofc import LATER, OPENINGS
 from simul.common.nets.traced import trace_network
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.ofc.actions import PLACEMENTS
 from simul.env_worker.games.ofc.evaluator import SIZES, STARTS, TOP, row_value, royalty

@@ -11,9 +11,9 @@ import torch
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.loader import load_config
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import ConfigError
 from simul.common.nets.build import build_network
 from simul.common.nets.models.pokemon import TEAM, PokemonDoublesNetwork, PokemonNetwork
-from simul.common.protocol.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.doubles.actions import NUM_ACTIONS, Meaning, meaning

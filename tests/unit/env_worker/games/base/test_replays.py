@@ -9,7 +9,7 @@ import pytest
 
 from simul.common.config.loader import load_game
 from simul.common.config.trust import EVERYTHING, NOTHING
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.base.replays import (
     RecordedGame,
     ReplayFolder,

@@ -12,7 +12,7 @@ import pytest
 
 from simul.common.config.matchups import Contestant, Pairing
 from simul.common.config.schema import OpponentsConfig
-from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
+from simul.common.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.messages import ABORTED, DECISION, RECORD, START, TERMINATED, TRUNCATED
 from simul.env_worker.games.base import source as source_module
 from simul.env_worker.games.base.players import RandomPlayer

@@ -10,7 +10,7 @@ from simul.common.config.loader import load_config
 from simul.common.config.matchups import Contestant, Pairing
 from simul.common.config.schema import Config
 from simul.common.config.trust import EVERYTHING
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.blokus.game import game_builder, players
 from simul.env_worker.games.loading import build_source, game_spec
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from simul.common.config.trust import EVERYTHING
-from simul.common.protocol.errors import ConfigError, EnvError
+from simul.common.errors import ConfigError, EnvError
 from simul.env_worker.games.blokus.board import Variant, classic, duo
 from simul.env_worker.games.blokus.players.gtp import GtpPlayer, engine_command
 from simul.env_worker.games.blokus.turn_game import Blokus

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from simul.common.protocol.errors import ConfigError, EnvError
+from simul.common.errors import ConfigError, EnvError
 from simul.common.protocol.messages import DECISION, TERMINATED, TRUNCATED
 from simul.env_worker.games.gymnasium.spaces import check_env, discrete_env, flat_observation
 from tests.support.gym_envs import make_source, play

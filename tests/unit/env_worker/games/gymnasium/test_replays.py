@@ -15,7 +15,7 @@ from gymnasium.error import DependencyNotInstalled
 from simul.common.config.games.gymnasium import GymnasiumConfig
 from simul.common.config.schema import Config, WorkersConfig
 from simul.common.config.trust import EVERYTHING
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.gymnasium import replays
 from simul.env_worker.games.gymnasium.hosted_env import episode_seed
 from simul.env_worker.games.loading import build_source

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from simul.common.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.decisions import Action
-from simul.common.protocol.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.messages import ABORTED, DECISION, GREEDY, RECORD, START, TERMINATED, TRUNCATED
 from simul.env_worker.games.base.failures import EpisodeFailures
 from simul.env_worker.games.gymnasium.memory import MemoryEnv

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.base.players import RandomPlayer
 from simul.env_worker.games.ofc.cards import parse_cards
 from simul.env_worker.games.ofc.endgame import before_last_worths

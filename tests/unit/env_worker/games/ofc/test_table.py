@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.base.turn_game import IllegalActionError
 from simul.env_worker.games.ofc.actions import FIRST_STREET, NUM_ACTIONS, OPENINGS, PLACEMENTS
 from simul.env_worker.games.ofc.cards import JOKER, parse_cards

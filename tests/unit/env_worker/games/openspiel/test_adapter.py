@@ -9,7 +9,7 @@ import pytest
 
 from simul.common.config.games.openspiel import OpenSpielConfig
 from simul.common.config.schema import Config, OpponentsConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.base.turn_game import CHANCE, IllegalActionError
 from simul.env_worker.games.loading import build_source, game_spec
 from tests.support.turn_games import any_legal, play

@@ -14,7 +14,7 @@ from gymnasium import spaces
 from simul.common.config.games.pettingzoo import PettingZooConfig
 from simul.common.config.schema import Config, WorkersConfig
 from simul.common.config.trust import EVERYTHING
-from simul.common.protocol.errors import ConfigError, EnvError
+from simul.common.errors import ConfigError, EnvError
 from simul.common.protocol.messages import DECISION, TERMINATED, TRUNCATED
 from simul.env_worker import perft
 from simul.env_worker.games.base.turn_game import IllegalActionError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, NUM_ACTIONS, meaning
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.battle_view.counters import move_key
 from simul.env_worker.games.pokemon.encoding.layout import POSSIBLE_MOVES
 from simul.env_worker.games.pokemon.encoding.profiles import move_row, type_row

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.formats.teams import WIDTH, TeamPool, TeamText, legal_teams, read_teams
 
 ONE = "Great Tusk @ Leftovers\n- Earthquake"

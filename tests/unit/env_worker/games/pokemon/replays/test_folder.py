@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.replays.folder import ReplayFolder
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 from tests.support.replays import log_of

@@ -1,7 +1,7 @@
 import pytest
 from poke_env import ServerConfiguration, ShowdownServerConfiguration
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.showdown.address import account, is_local, server_at
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.config.run_directory import RunDir
 from simul.common.config.schema import Config
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
+from simul.common.role.run_directory import RunDir
 from simul.env_worker.games.pokemon.showdown.play import _config
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig, ShowdownAddress
 from simul.common.config.schema import Config, WorkersConfig
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.env_worker.games.loading import build_source
 from simul.env_worker.games.pokemon.showdown.shares import share_of
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from simul.common.protocol.errors import EnvError
+from simul.common.errors import EnvError
 from simul.env_worker.games.pokemon.simulator import cost
 from simul.env_worker.games.pokemon.simulator.cost import measure_cost
 from simul.env_worker.games.pokemon.simulator.node import MIN_MAJOR

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simul.common.protocol.errors import EnvError
-from simul.common.runtime.lifecycle import Stopped
+from simul.common.errors import EnvError
+from simul.common.role.lifecycle import Stopped
 from simul.env_worker.games.pokemon.simulator import host_keeper
 from simul.env_worker.games.pokemon.simulator.host import HostDied
 from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.simulator import node, setup_node
 from simul.env_worker.games.pokemon.simulator.node import NodeChoice

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import importlib
+import os
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from simul.common.protocol.errors import ConfigError
-from simul.common.runtime import installation
+from simul.common.config.trust import Trust
+from simul.common.errors import ConfigError
 from simul.common.runtime.error_place import describe_error
-from simul.common.runtime.installation import import_user_module
+from simul.common.runtime.installation import append_working_directory
 
-if TYPE_CHECKING:
-    from simul.common.config.trust import Trust
-
-_CALLERS = frozenset({__file__, installation.__file__})
+_CALLERS = frozenset({__file__})
 
 
 def load_class(name: str, kind: str = "class", *, trust: Trust) -> Callable[..., Any]:
@@ -42,3 +43,19 @@ def load_class(name: str, kind: str = "class", *, trust: Trust) -> Callable[...,
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"The module {module_name!r} has no {kind} {class_name!r}.{hint}")
     return found
+
+
+def import_user_module(name: str, trust: Trust) -> ModuleType:
+    """Import the module of a `module:Class`, from the working directory first. Raises whatever the module raises.
+
+    Raises ConfigError where `trust` covers nothing of the module.
+    """
+    trust.check_module(name)
+    append_working_directory()
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(name)
+    finally:
+        with suppress(ValueError):  # the module may have changed the path
+            sys.path.remove(folder)

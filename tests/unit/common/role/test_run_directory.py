@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 
 from simul.common.config.checkpoint_folder import new_folder
-from simul.common.config.run_directory import RunDir
 from simul.common.config.run_signature import signed_trust
 from simul.common.config.schema import Config
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import living_owner
 from simul.common.store.claim import read_claim
 from simul.launch.commands.status import status
 from simul.launch.monitoring.curve_writers import read_header
 from simul.launch.monitoring.merged_logs import LogFile
 from simul.launch.monitoring.snapshot import StatusFile
-from simul.launch.processes.run_lock import living_owner
 from simul.launch.supervisor.checkpoint_files import newest_checkpoint
 from simul.launch.supervisor.run_curves import read_position
 from tests.support.waiting import PATIENCE_SEC

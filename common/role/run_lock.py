@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 import psutil
 
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
+from simul.common.role.machine import host_of, is_this_machine, this_machine
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.private_files import open_regular, read_regular
-from simul.launch.processes.machine import host_of, is_this_machine, this_machine
 
 SAME_START_SEC = 0.1
 OWNER_FILE = "supervisor.pid"

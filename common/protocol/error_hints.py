@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simul.common.protocol.errors import (
+from simul.common.errors import (
     ERR_CAPACITY,
     ERR_DENIED,
     ERR_HELLO,

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from simul.common.config.run_directory import RunDir, address_name
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
+from simul.common.role.run_directory import RunDir, address_name
 from simul.common.transport import PullSocket, RouterSocket
 
 

@@ -1,4 +1,4 @@
-"""Lifecycle of a role process: arguments, stop flag, parent watch, reports to the supervisor."""
+"""Lifecycle of a role process: arguments, stop flag, parent watch."""
 
 from __future__ import annotations
 
@@ -13,16 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.codec import encode
-from simul.common.protocol.errors import ConfigError
-from simul.common.protocol.messages import Report
+from simul.common.role.run_directory import RunDir
 from simul.common.runtime.parent_watch import wait_for_end_of
-from simul.common.transport import PushSocket
 
-REPORT_EVERY_SEC = 0.5
 STUCK_SEC = 5.0  # after the parent's death: how long an uninterruptible call of the start-up may last
 ORPHAN_SEC = 15.0  # after the parent's death: how long a role that saves nothing may take to end by itself
 # The supervisor's request to stop. A signal of its own, because a second SIGTERM means exit at once, and a service
@@ -68,13 +62,6 @@ def parse_learner_arguments() -> tuple[RoleArguments, str]:
     parser.add_argument("--meeting", default="", help="name of the file at which the learner's ranks meet")
     options = parser.parse_args()
     return role_arguments(options), options.meeting
-
-
-def parse_role_arguments(role: str) -> RoleArguments:
-    """Parse the arguments of a role that has no others."""
-    parser = argparse.ArgumentParser(prog=f"python -m {role}")
-    add_role_arguments(parser)
-    return role_arguments(parser.parse_args())
 
 
 class Stopped(BaseException):
@@ -164,54 +151,3 @@ class StopFlag:
         if self._interrupts:
             self._interrupts = False
             raise Stopped
-
-
-class Reporter:
-    """Pushes a role's figures to the supervisor, twice a second. Never blocks; `send` never raises.
-
-    Attributes:
-        endpoints: where other machines reach this process, by `address_name`; empty on one machine.
-    """
-
-    def __init__(self, arguments: RoleArguments, role: str) -> None:
-        run_dir = arguments.run_dir
-        self.endpoints: dict[str, str] = {}
-        self._socket = PushSocket(run_dir.endpoint("status"), keys=run_dir.keys_to_connect("status"))
-        self._arguments = arguments
-        self._role = role
-        self._token = _token(arguments.run_dir)
-        self._next = 0.0
-        self._state = "starting"
-
-    @property
-    def state(self) -> str:
-        """Of the last report."""
-        return self._state
-
-    def due(self, now: float) -> bool:
-        """True when the next report is due; `now` from time.monotonic()."""
-        return now >= self._next
-
-    def send(self, metrics: dict[str, Any], *, state: str | None = None, event: str = "") -> None:
-        """Send figures now; `event`: one sentence for the view."""
-        self._state = state or self._state
-        self._next = time.monotonic() + REPORT_EVERY_SEC
-        arguments = self._arguments
-        report = Report(
-            role=self._role, index=arguments.index, run_id=arguments.run_id, pid=os.getpid(),
-            state=self._state, metrics=metrics, event=event, token=self._token,
-            time=time.time(), endpoints=self.endpoints,
-        )  # fmt: skip
-        self._socket.send(encode(report))
-
-    def close(self) -> None:
-        """Flush and close."""
-        self._socket.close()
-
-
-def _token(run_dir: RunDir) -> str:
-    """The run's token; empty where it cannot be read, which the role itself reports."""
-    try:
-        return run_dir.token()
-    except (OSError, ValueError, ConfigError):
-        return ""

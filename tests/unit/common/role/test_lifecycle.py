@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from simul.common.runtime.lifecycle import STOP_SIGNAL
+from simul.common.role.lifecycle import STOP_SIGNAL
 
 PROGRAM = """
 import time
-from simul.common.runtime.lifecycle import StopFlag
+from simul.common.role.lifecycle import StopFlag
 stop = StopFlag().install()
 print("installed", flush=True)
 while not stop:
@@ -53,7 +53,7 @@ def test_a_second_signal_means_now_and_the_supervisors_request_is_none(first, se
 
 STARTING = """
 import time
-from simul.common.runtime.lifecycle import StopFlag, Stopped
+from simul.common.role.lifecycle import StopFlag, Stopped
 import os, sys
 stop = StopFlag(parent=os.getppid()).install()
 try:
@@ -85,7 +85,7 @@ def test_what_a_role_waits_for_at_its_start_is_interrupted(killed) -> None:
 
 HANGING = """
 import os, time
-from simul.common.runtime.lifecycle import StopFlag
+from simul.common.role.lifecycle import StopFlag
 stop = StopFlag(parent=os.getppid(), orphan_sec=0.2).install()
 print("working", flush=True)
 time.sleep(600)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from simul.common.config.named_class import load_class
 from simul.common.config.trust import EVERYTHING
-from simul.common.protocol.errors import ConfigError
-from simul.common.runtime.named_class import load_class
+from simul.common.errors import ConfigError
 
 
 @pytest.mark.parametrize(

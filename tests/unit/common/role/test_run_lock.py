@@ -11,11 +11,11 @@ import msgspec
 import psutil
 import pytest
 
-from simul.common.config.run_directory import RunDir
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
+from simul.common.role import run_lock
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import ProcessIdentity, living_owner, this_process
 from simul.launch.commands.status import down, status
-from simul.launch.processes import run_lock
-from simul.launch.processes.run_lock import ProcessIdentity, living_owner, this_process
 from tests.support.waiting import wait_for
 
 

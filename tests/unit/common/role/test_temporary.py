@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.config.run_directory import RunDir
-from simul.launch.processes import run_lock
-from simul.launch.processes.run_lock import ProcessIdentity
-from simul.launch.processes.temporary import (
+from simul.common.role import run_lock
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import ProcessIdentity
+from simul.common.role.temporary import (
     KEPT,
     NODE_KIND,
     OWNERLESS_SEC,
@@ -24,7 +24,7 @@ from simul.launch.processes.temporary import (
 
 KIND = "simul-eval-"
 WAIT = f"""
-from simul.launch.processes.temporary import temporary_folder
+from simul.common.role.temporary import temporary_folder
 with temporary_folder({KIND!r}) as folder:
     print(folder, flush=True)
     input()

@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from simul.common.config.run_directory import RunDir
+from simul.common.role import run_lock
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import ProcessIdentity
 from simul.common.runtime.private_files import is_own_folder, read_regular
-from simul.launch.processes import run_lock
-from simul.launch.processes.run_lock import ProcessIdentity
 
 ANY_KIND = "simul-"
 NODE_KIND = "simul-node-"  # of agents: their processes may outlive them, and save

@@ -20,7 +20,7 @@ import yaml
 from simul.common.config.run_signature import SIGNATURE, sign, trust_in
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, values_to_trust
-from simul.common.protocol.errors import ConfigError
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.private_files import (
     OTHERS,
