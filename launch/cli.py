@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     loadtest = commands.add_parser(
         "loadtest", add_help=False, help="how many actions a second the server gives at which latency"
     )
-    loadtest.set_defaults(run=_loadtest)  # its options are its own: see simul.inference_server.loadtest
+    loadtest.set_defaults(run=_loadtest)  # its options are its own: see simul.launch.loadtest
 
     add_policies(command("policies", "which policies a running server serves: list, load, unload"))
 
@@ -115,7 +115,7 @@ def _version() -> str:
 def _loadtest(options: argparse.Namespace) -> int:
     from simul.launch.processes.role_process import run_in_foreground
 
-    return run_in_foreground("simul.inference_server.loadtest", [f"--parent={os.getpid()}", *options.rest])
+    return run_in_foreground("simul.launch.loadtest", [f"--parent={os.getpid()}", *options.rest])
 
 
 def _setup_pokemon(options: argparse.Namespace) -> int:

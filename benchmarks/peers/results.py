@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.harness.promises import Promise
 from benchmarks.peers.systems import CLIENTS, ENVS, Tuned, Window, describe
-from simul.inference_server.loadtest.results import ahead_from
+from simul.launch.loadtest.results import ahead_from
 
 HEAD = ("actions/s", "cpu us/act", "p50 us", "p99 us", "rows/batch", "of fwd 128", "simul /", "(least", "most)")
 PEERS = ("mosec", "torchrl")

@@ -1,14 +1,21 @@
-"""The policy in the client's own process, without a server: the baseline, and the bare forward."""
+"""`python -m simul.inference_server.loadtest.local`: a client process that runs the policy itself, without a server.
+
+It is the load test's baseline, and times the bare forward.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from simul.common.client.columns import Answer, Columns
+from simul.common.client.load.driver import masks
+from simul.common.client.load.orders import SetUp, carry_out
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.schema import Config
 from simul.common.config.trust import Trust
@@ -19,8 +26,8 @@ from simul.common.nets.io import bytes_to_state
 from simul.common.nets.traced import traced_forward
 from simul.common.protocol.messages import Error
 from simul.common.protocol.specs import GameSpec, random_observations
+from simul.common.role.run_directory import RunDir
 from simul.inference_server.engine.sampling import sample
-from simul.inference_server.loadtest.driver import masks
 
 WARM_UP_FORWARDS = 5
 
@@ -98,3 +105,14 @@ def _network(
     precision = choose_precision(config.server.precision, device)
     own = network.lowered(precision) if precision != torch.float32 else network
     return own.to(device).eval().requires_grad_(False)
+
+
+def set_up(setup: SetUp, spec: GameSpec) -> Callable[[], LocalPolicy]:
+    """Load the policy of a run directory. Raises ConfigError."""
+    config, trust = RunDir(setup.run_dir).read_trusted_config()
+    policy = LocalPolicy(config, spec, Path(setup.checkpoint), trust)
+    return lambda: policy
+
+
+if __name__ == "__main__":
+    sys.exit(carry_out(set_up))

@@ -1,124 +1,52 @@
-"""The load test's subject: game spec, configuration and weights, as a run directory for server and clients."""
+"""`python -m simul.inference_server.loadtest.subject`: what the load test has to know of the network it loads.
+
+Only here is torch imported for it. Prints one line of JSON; makes untrained weights where there is no checkpoint.
+"""
 
 from __future__ import annotations
 
+import argparse
 import platform
+import sys
 import time
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 import torch
 
 from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE, CheckpointMeta
-from simul.common.config.loader import command_line_trust, config_from_tree, load_config
-from simul.common.config.schema import Config, NetworkConfig
-from simul.common.config.seats import settle_opponents
-from simul.common.config.trust import Trust, values_to_trust
-from simul.common.errors import ConfigError
+from simul.common.config.schema import Config
+from simul.common.errors import SimulError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
-from simul.common.transport import client_keys, connectable
-from simul.inference_server.loadtest.options import Options
-from simul.launch.processes.role_process import role_command
-from simul.launch.supervisor.checkpoint_files import config_of, networks_of, newest_checkpoint
-from simul.launch.supervisor.game_spec import ask_for_spec
-
-# The policy P that every published figure of the server uses: mlp_lstm with its default of 256 units.
-POLICY_P = GameSpec(name="loadtest/P", observation_size=2160, num_actions=26)
+from simul.common.runtime.terminal_text import LINES, printable
 
 
-@dataclass(frozen=True)
-class Subject:
-    """`endpoint` is empty where the load test starts the server itself.
-
-    Attributes:
-        keys: folder of the clients' CURVE keys; None: none.
-        max_batch: largest forward of the server, in rows; None: unknown, of a running server.
-    """
-
-    run_dir: RunDir
-    config: Config
-    spec: GameSpec
-    checkpoint: Path
-    endpoint: str
-    parameters: int
-    keys: Path | None
-    max_batch: int | None
-
-    def with_precision(self, precision: str) -> Subject:
-        """The same in another precision, which is written to config.yaml."""
-        server = msgspec.structs.replace(self.config.server, precision=precision)
-        config = msgspec.structs.replace(self.config, server=server)
-        self.run_dir.write_config(config)
-        return replace(self, config=config)
-
-
-def make_subject(options: Options, root: Path) -> Subject:
-    """Lay out a run directory in `root`. Raises ConfigError, RoleDied."""
-    given = newest_checkpoint(options.checkpoint) if options.checkpoint is not None else None
-    trust = command_line_trust(options.overrides, trust=options.trust)
-    config, spec, endpoint = _config_and_spec(options, given, trust)
-    networks = networks_of([] if given is None else [given], trust.and_also(values_to_trust(config)))
-    max_batch = None if "://" in (options.connect or "") else config.server.max_batch
-    keys = _keys(options, config)
-    most = max(max(options.clients) * max(options.envs), options.open_sessions * max(options.clients))
-    sessions = max(config.server.max_sessions, 2 * most)  # those of the cell before can still be open
-    server = msgspec.structs.replace(config.server, endpoint="", max_sessions=sessions, max_sessions_of_client=sessions)
-    config = msgspec.structs.replace(config, server=server)
-    run_dir = RunDir(root)
-    run_dir.create()
-    run_dir.write_config(config, networks)
-    run_dir.write_spec(spec)
-    network = build_network(config.network, spec, seed=config.seed, trust=run_dir.read_trusted_config()[1])
-    checkpoint = given or _fresh_checkpoint(run_dir, config, spec, weights_to_bytes(network))
-    parameters = sum(p.numel() for p in network.parameters())
-    return Subject(run_dir, config, spec, checkpoint, endpoint, parameters, keys, max_batch)
-
-
-def _keys(options: Options, config: Config) -> Path | None:
-    """The folder of --keys, else that of the run directory under load. Raises ConfigError where it holds no keys."""
-    folder = options.keys
-    if folder is None and options.connect is not None and "://" not in options.connect and config.server.curve_keys:
-        folder = Path(config.server.curve_keys)
-    if folder is not None:
-        client_keys(folder)
-    return folder
-
-
-def _config_and_spec(options: Options, checkpoint: Path | None, trust: Trust) -> tuple[Config, GameSpec, str]:
-    """Configuration, spec, and the endpoint of a running server."""
-    endpoint = options.connect or ""
-    if endpoint and "://" not in endpoint:
-        return _of_run(RunDir(endpoint), trust)
-    written: dict[str, str] = {}
-    if options.config is not None:
-        config = load_config(options.config, options.overrides, written=written)
-    elif checkpoint is not None:
-        config = config_of(checkpoint, options.overrides, trust)
-    else:
-        policy_p = {"network": msgspec.to_builtins(NetworkConfig())}
-        return config_from_tree(policy_p, "the policy P", options.overrides), POLICY_P, endpoint
-    spec = ask_for_spec(config, role_command)
-    return settle_opponents(config, spec, written)[0], spec, endpoint
-
-
-def _of_run(run_dir: RunDir, trust: Trust) -> tuple[Config, GameSpec, str]:
+def main() -> int:
+    """Exit code 2: a sentence on stderr says why the network cannot be built."""
+    parser = argparse.ArgumentParser(prog="python -m simul.inference_server.loadtest.subject")
+    parser.add_argument("run_dir", type=Path, help="with config.yaml and spec.json")
+    parser.add_argument("--fresh", metavar="FOLDER", type=Path, help="write a checkpoint of untrained weights to it")
+    options = parser.parse_args()
+    run_dir = RunDir(options.run_dir)
     try:
-        (config, _), spec = run_dir.read_trusted_config(trust), run_dir.read_spec()
-    except (OSError, msgspec.DecodeError):
-        raise ConfigError(
-            f"--connect: {run_dir.root} is no run directory (no config.yaml and spec.json), and no endpoint either: "
-            "expected a run directory, ipc://PATH or tcp://HOST:PORT."
-        ) from None
-    return config, spec, connectable(config.server.endpoint) or run_dir.endpoint("data")
+        config, trust = run_dir.read_trusted_config()
+        spec = run_dir.read_spec()
+        network = build_network(config.network, spec, seed=config.seed, trust=trust)
+    except SimulError as error:
+        sys.stderr.write(printable(f"{error}\n", LINES))
+        return 2
+    if options.fresh is not None:
+        _write_checkpoint(options.fresh, config, spec, weights_to_bytes(network))
+    facts = {"parameters": sum(p.numel() for p in network.parameters()), "torch": str(torch.__version__)}
+    sys.stdout.write(f"{msgspec.json.encode(facts).decode()}\n")
+    return 0
 
 
-def _fresh_checkpoint(run_dir: RunDir, config: Config, spec: GameSpec, data: bytes) -> Path:
-    """Untrained weights in the form that the server loads."""
-    folder = run_dir.checkpoints / "000000000"
+def _write_checkpoint(folder: Path, config: Config, spec: GameSpec, data: bytes) -> None:
+    """Weights in the form that the server loads."""
     folder.mkdir(parents=True)
     meta = CheckpointMeta(
         version=0, decisions=0, spec_fingerprint=spec.fingerprint(), spec=spec, network=config.network,
@@ -129,4 +57,7 @@ def _fresh_checkpoint(run_dir: RunDir, config: Config, spec: GameSpec, data: byt
     )  # fmt: skip
     (folder / WEIGHTS_FILE).write_bytes(data)
     (folder / META_FILE).write_bytes(msgspec.json.encode(meta))
-    return folder
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -14,10 +14,10 @@ from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import client_keys, new_keys
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from simul.inference_server.loadtest import run as run_module
-from simul.inference_server.loadtest.options import parse
-from simul.inference_server.loadtest.results import Cell, Result
-from simul.inference_server.loadtest.run import run
+from simul.launch.loadtest import run as run_module
+from simul.launch.loadtest.options import parse
+from simul.launch.loadtest.results import Cell, Result
+from simul.launch.loadtest.run import run
 from tests.support.stand import Stand
 
 PNG = b"\x89PNG\r\n"
@@ -27,8 +27,8 @@ SMALL = ["--clients", "2", "--envs", "4", "--set", "network.options={hidden: 16}
 LOADTEST = ("-m", "simul.launch.cli", "loadtest")
 PATIENT = """
 import sys
-from simul.inference_server.loadtest import run
-from simul.inference_server.loadtest.__main__ import main
+from simul.launch.loadtest import run
+from simul.launch.loadtest.__main__ import main
 run.CONNECT_SEC = 100.0
 sys.exit(main())
 """

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.client.columns import Answer, Columns
+from simul.common.client.load.windows import Window, WindowClock
 from simul.common.errors import InferenceError
 from simul.common.protocol.messages import START, Error
 from simul.common.protocol.specs import GameSpec, random_observations
-from simul.inference_server.loadtest.windows import Window, WindowClock
 
 _EPISODE, _STEP = 2, 3  # columns of `keys`
 

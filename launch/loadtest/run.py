@@ -9,21 +9,21 @@ from functools import partial
 from rich.console import Console
 from rich.status import Status
 
+from simul.common.client.load.orders import SetUp
 from simul.common.errors import ERR_SPEC, ConfigError, InferenceError
 from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.transport import client_keys
-from simul.inference_server.loadtest.bisection import MaxRateSearch
-from simul.inference_server.loadtest.client import SetUp
-from simul.inference_server.loadtest.client_pool import ClientPool
-from simul.inference_server.loadtest.cores import Cores, OtherProcesses, our_cores, read_times, split_cores
-from simul.inference_server.loadtest.measure import CellRunner
-from simul.inference_server.loadtest.options import Options
-from simul.inference_server.loadtest.plots import write_plots
-from simul.inference_server.loadtest.report import conditions, results_table, write_results
-from simul.inference_server.loadtest.results import Cell, MaxRate, Result, recommendation
-from simul.inference_server.loadtest.servers import RunningServer, Server, StartedServer
-from simul.inference_server.loadtest.subject import Subject, make_subject
+from simul.launch.loadtest.bisection import MaxRateSearch
+from simul.launch.loadtest.client_pool import ClientPool
+from simul.launch.loadtest.cores import Cores, OtherProcesses, our_cores, read_times, split_cores
+from simul.launch.loadtest.measure import CellRunner
+from simul.launch.loadtest.options import Options
+from simul.launch.loadtest.plots import write_plots
+from simul.launch.loadtest.report import conditions, results_table, write_results
+from simul.launch.loadtest.results import Cell, MaxRate, Result, recommendation
+from simul.launch.loadtest.servers import RunningServer, Server, StartedServer
+from simul.launch.loadtest.subject import Subject, make_subject
 
 
 class Progress:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simul.inference_server.loadtest.results import Cell, MaxRate, best_setting, crossover, recommendation
+from simul.launch.loadtest.results import Cell, MaxRate, best_setting, crossover, recommendation
 
 
 def _cell(clients: int, envs: int, rate: float, p99_ms: float = 1.0, **more: Any) -> Cell:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from simul.common.client.columns import Answer, Columns
+from simul.common.client.load import driver as driver_module
+from simul.common.client.load.driver import LoadDriver, PoissonSchedule, SessionRows, masks
+from simul.common.client.load.windows import Window, WindowClock
 from simul.common.errors import InferenceError
 from simul.common.protocol.messages import START, Error
 from simul.common.protocol.specs import GameSpec, Slice, random_observations
-from simul.inference_server.loadtest import driver as driver_module
-from simul.inference_server.loadtest.driver import LoadDriver, PoissonSchedule, SessionRows, masks
-from simul.inference_server.loadtest.windows import Window, WindowClock
 
 SPEC = GameSpec(name="test/numbers", observation_size=3, num_actions=4)
 LAYOUT = (Slice("a", 0, 2, low=-2.0, high=-1.0), Slice("b", 2, 3, kind="id", vocabulary=7))

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from simul.inference_server.loadtest.cores import OtherProcesses, our_cores, read_times
+from simul.launch.loadtest.cores import OtherProcesses, our_cores, read_times
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass"
 

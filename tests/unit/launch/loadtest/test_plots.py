@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from simul.common.errors import ConfigError
-from simul.inference_server.loadtest.plots import BARS, HOLLOW, draw_plots, write_plots
-from simul.inference_server.loadtest.results import Cell
+from simul.launch.loadtest.plots import BARS, HOLLOW, draw_plots, write_plots
+from simul.launch.loadtest.results import Cell
 
 CONDITIONS: dict[str, Any] = {
     "cpu": "Some Processor 3000", "device": "cpu", "policy": "mlp_lstm {'hidden': 384}", "parameters": 1090123,

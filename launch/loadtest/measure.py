@@ -6,18 +6,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from simul.common.errors import InferenceError
-from simul.inference_server.loadtest.client import Forward, Forwarded, Go, Prepare, Stop
-from simul.inference_server.loadtest.client_pool import ClientPool
-from simul.inference_server.loadtest.results import Cell, Mode
-from simul.inference_server.loadtest.servers import Server, histogram_between, mean_batch_between, stages_between
-from simul.inference_server.loadtest.windows import (
+from simul.common.client.load.orders import Forward, Forwarded, Go, Prepare, Stop
+from simul.common.client.load.windows import (
     Figures,
     Window,
     complete_windows,
     figures,
     is_stable,
 )
+from simul.common.errors import InferenceError
+from simul.launch.loadtest.client_pool import ClientPool
+from simul.launch.loadtest.results import Cell, Mode
+from simul.launch.loadtest.servers import Server, histogram_between, mean_batch_between, stages_between
 
 REPORT_WAIT_SEC = 0.05
 LATE_SEC = 15.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simul.inference_server.loadtest.windows import (
+from simul.common.client.load.windows import (
     Latencies,
     Window,
     WindowClock,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simul.inference_server.loadtest.bisection import STEPS_DOWN, MaxRateSearch
+from simul.launch.loadtest.bisection import STEPS_DOWN, MaxRateSearch
 
 
 def _search(low: float, high: float, limit: float) -> tuple[float | None, int]:

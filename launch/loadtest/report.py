@@ -10,16 +10,15 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import torch
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from simul.common.errors import ConfigError
 from simul.common.runtime.machine_info import machine
-from simul.inference_server.loadtest.cores import Cores
-from simul.inference_server.loadtest.options import Options
-from simul.inference_server.loadtest.results import Cell, Result
-from simul.inference_server.loadtest.subject import Subject
+from simul.launch.loadtest.cores import Cores
+from simul.launch.loadtest.options import Options
+from simul.launch.loadtest.results import Cell, Result
+from simul.launch.loadtest.subject import Subject
 
 UNKNOWN = "—"
 SHORT = {"float32": "fp32", "bfloat16": "bf16"}
@@ -38,7 +37,7 @@ def conditions(options: Options, subject: Subject, cores: Cores) -> dict[str, An
         "client_cores": list(cores.clients),
         **machine(),
         "numpy": np.__version__,
-        "torch": str(torch.__version__),
+        "torch": subject.torch,
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "warm_up_sec": options.warm_up_sec,
         "window_sec": options.window_sec,

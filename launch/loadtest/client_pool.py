@@ -12,11 +12,13 @@ from types import TracebackType
 
 import msgspec
 
+from simul.common.client.load.orders import Failed, Order, Report, SetUp, read_report
+from simul.common.client.load.windows import Window
 from simul.common.errors import InferenceError
-from simul.inference_server.loadtest.client import Failed, Order, Report, SetUp, read_report
-from simul.inference_server.loadtest.windows import Window
 from simul.launch.processes.role_process import role_environment
 
+LOADS_SERVER = "simul.common.client.load"
+RUNS_POLICY = "simul.inference_server.loadtest.local"
 ANSWER_SEC = 120.0
 LEAVE_SEC = 5.0
 
@@ -77,7 +79,7 @@ class ClientPool:
 
     def _start(self, index: int) -> None:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "simul.inference_server.loadtest.client"],
+            [sys.executable, "-P", "-m", LOADS_SERVER if self._setups[index].endpoint else RUNS_POLICY],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=role_environment(1),
             start_new_session=sys.platform != "win32",
         )  # fmt: skip

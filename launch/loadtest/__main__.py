@@ -1,4 +1,4 @@
-"""`python -m simul.inference_server.loadtest`, which `simul loadtest` starts."""
+"""`python -m simul.launch.loadtest`, which `simul loadtest` runs in the foreground."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from simul.common.errors import CheckpointError, ConfigError, SimulError
 from simul.common.role.lifecycle import StopFlag, Stopped
 from simul.common.runtime.terminal_text import LINES, printable
-from simul.inference_server.loadtest.options import make_output_folder, parse
+from simul.launch.loadtest.options import make_output_folder, parse
 
 
 def main() -> int:
@@ -16,7 +16,7 @@ def main() -> int:
         options = parse(None)
         with StopFlag(options.parent).install().interrupting():
             make_output_folder(options.out)
-            from simul.inference_server.loadtest.run import run  # imports torch, so bad arguments are reported first
+            from simul.launch.loadtest.run import run  # imports matplotlib: bad arguments are reported first
 
             return run(options)
     except (ConfigError, CheckpointError) as error:

@@ -14,7 +14,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from simul.common.errors import ConfigError
-from simul.inference_server.loadtest.results import Cell, best_setting
+from simul.launch.loadtest.results import Cell, best_setting
 
 matplotlib.use("Agg")
 

@@ -11,8 +11,8 @@ from simul.common.client.client import InferenceClient
 from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import ClientKeys
-from simul.inference_server.loadtest.cores import pin
-from simul.inference_server.loadtest.subject import Subject
+from simul.launch.loadtest.cores import pin
+from simul.launch.loadtest.subject import Subject
 from simul.launch.supervisor.inference_only import ROLE, FrozenServer
 
 Metrics = dict[str, Any]  # cumulative since the server's start: `decisions`, `batches`, ...; see docs/metrics.md

@@ -13,8 +13,8 @@ from simul.common.nets.io import load_policy
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import new_keys
-from simul.inference_server.loadtest.options import parse
-from simul.inference_server.loadtest.subject import POLICY_P, make_subject
+from simul.launch.loadtest.options import parse
+from simul.launch.loadtest.subject import POLICY_P, make_subject
 
 
 def test_the_default_is_policy_p_with_fresh_weights_that_the_server_can_load(tmp_path: Path) -> None:

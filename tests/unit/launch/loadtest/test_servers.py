@@ -2,7 +2,7 @@
 
 import pytest
 
-from simul.inference_server.loadtest.servers import ServerReports, histogram_between, mean_batch_between, stages_between
+from simul.launch.loadtest.servers import ServerReports, histogram_between, mean_batch_between, stages_between
 
 FIRST = {"decisions": 100, "batches": 50, "batch_histogram": {"2": 50}, "stage_us": {"forward": 30.0}}
 LAST = {

@@ -1,29 +1,27 @@
-"""One client process, `python -m simul.inference_server.loadtest.client`, and the messages to and from it.
+"""Orders to a client process of the load test, and its reports: lines of JSON over stdin and stdout.
 
-Orders and reports are lines of JSON over stdin and stdout. Only the local baseline imports torch.
+`carry_out` is the process's loop. `python -m simul.common.client.load` loads a server; the inference server's load test
+has a process that runs the policy itself.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import os
 import sys
 import threading
-from pathlib import Path
+from collections.abc import Callable
 from queue import Empty, Queue
 from typing import Any, Literal, Protocol
 
 import msgspec
 import psutil
 
-from simul.common.client.columns import ColumnClient
+from simul.common.client.load.driver import LoadDriver, PoissonSchedule, Policy, SessionRows
+from simul.common.client.load.windows import Window, WindowClock
 from simul.common.errors import SimulError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
-from simul.common.transport import client_keys
-from simul.inference_server.loadtest.driver import LoadDriver, PoissonSchedule, Policy, SessionRows
-from simul.inference_server.loadtest.windows import Window, WindowClock
 
 
 class Order(msgspec.Struct, frozen=True, tag=True):
@@ -136,34 +134,26 @@ def send_report(report: Report) -> None:
     sys.stdout.buffer.flush()
 
 
-class InProcessPolicy(Policy, Protocol):
-    """`local.LocalPolicy`; only a process that runs the policy imports that module, which brings torch."""
+class LoadedPolicy(Policy, Protocol):
+    """What a client process loads: a server, or a policy in the process itself."""
 
     def forward_per_sec(self, batch: int, seconds: float) -> float:
-        """Rows a second of the network alone at `batch`."""
+        """Rows a second of the network alone at `batch`; only of a policy in this process."""
 
     def close(self) -> None:
         """Release what it holds."""
 
 
-class ServedPolicy(ColumnClient):
-    """A column client that waits on its socket."""
+def carry_out(set_up: Callable[[SetUp, GameSpec], Callable[[], LoadedPolicy]]) -> int:
+    """Carry out orders until stdin is closed. Exit code 1 after reporting a failure.
 
-    def wait(self, timeout_sec: float) -> None:
-        """Wait for a message, at most `timeout_sec`; 0: only yield the core to other processes."""
-        if timeout_sec > 0:
-            self.poller.wait(timeout_sec)
-        elif hasattr(os, "sched_yield"):  # among others to the thread that reads the socket
-            os.sched_yield()
-
-
-def main() -> int:
-    """Carry out orders until stdin is closed. Exit code 1 after reporting a failure."""
+    `set_up` is called once, and what it returns for each cell.
+    """
     orders = OrderReader()
     try:
         setup = orders.wait()
         if isinstance(setup, SetUp):
-            _serve(setup, orders)
+            _serve(setup, orders, set_up)
     except SimulError as error:
         send_report(Failed(str(error)))
         return 1
@@ -172,20 +162,17 @@ def main() -> int:
     return 0
 
 
-def _serve(setup: SetUp, orders: OrderReader) -> None:
+def _serve(setup: SetUp, orders: OrderReader, set_up: Callable[[SetUp, GameSpec], Callable[[], LoadedPolicy]]) -> None:
     if setup.cores:
         with contextlib.suppress(AttributeError, OSError):  # not every system supports it
             psutil.Process().cpu_affinity(list(setup.cores))
     spec = RunDir(setup.run_dir).read_spec()
-    local = None if setup.endpoint else _local(setup, spec)
-    keys = client_keys(Path(setup.keys)) if setup.keys else None
+    open_policy = set_up(setup, spec)
     gc.freeze()
     send_report(Done())
     while (order := orders.wait()) is not None:
         if isinstance(order, Prepare):
-            policy = local or ServedPolicy(setup.endpoint, name=f"loadtest-{setup.index}", spec=spec, keys=keys)
-            if isinstance(policy, ServedPolicy):
-                policy.connect(setup.connect_sec)
+            policy = open_policy()
             seats = SessionRows(spec, order.envs, order.seed + setup.index)
             send_report(Done())
             go = orders.wait()
@@ -193,15 +180,8 @@ def _serve(setup: SetUp, orders: OrderReader) -> None:
                 _run(policy, seats, order, go, setup.index, orders)
             policy.close()
             send_report(Done())
-        elif isinstance(order, Forward) and local is not None:
-            send_report(Forwarded(local.forward_per_sec(order.batch, order.seconds)))
-
-
-def _local(setup: SetUp, spec: GameSpec) -> InProcessPolicy:
-    from simul.inference_server.loadtest.local import LocalPolicy
-
-    config, trust = RunDir(setup.run_dir).read_trusted_config()
-    return LocalPolicy(config, spec, Path(setup.checkpoint), trust)
+        elif isinstance(order, Forward):
+            send_report(Forwarded(open_policy().forward_per_sec(order.batch, order.seconds)))
 
 
 def _run(policy: Policy, seats: SessionRows, cell: Prepare, go: Go, index: int, orders: OrderReader) -> None:
@@ -215,7 +195,3 @@ def _run(policy: Policy, seats: SessionRows, cell: Prepare, go: Go, index: int, 
     else:
         schedule = PoissonSchedule(cell.rate_per_sec, go.start, cell.seed + index)
         driver.open_loop(cell.envs, schedule, tick)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,7 +3,7 @@
 import pytest
 
 from simul.common.errors import ConfigError
-from simul.inference_server.loadtest.options import parse
+from simul.launch.loadtest.options import parse
 
 
 def test_defaults_sweep_and_lists_are_read() -> None:
