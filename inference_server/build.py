@@ -26,33 +26,33 @@ from simul.common.role.reports import Reporter
 from simul.common.role.run_directory import RunDir, address_name
 from simul.common.role.run_sockets import bind_router
 from simul.common.transport import EndpointMonitor, RouterSocket, connectable, server_keys
+from simul.inference_server.base.shared_memory import memory_size
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batch_wait import BatchWait
 from simul.inference_server.batching.batcher import Batcher
-from simul.inference_server.engine.actor import Actor
 from simul.inference_server.engine.cuda import CudaGraphs
 from simul.inference_server.engine.engine import BUCKETS, PolicyEngine, Staging
-from simul.inference_server.engine.evaluation import Evaluator
 from simul.inference_server.engine.graphs import GraphDevice, GraphEngine
-from simul.inference_server.frontend.admission import RowAdmission
-from simul.inference_server.frontend.admission_control import AdmissionControl
 from simul.inference_server.frontend.client_socket import ClientSocket
-from simul.inference_server.frontend.clients import ClientTable, InFlight
 from simul.inference_server.frontend.handshake import Handshake
-from simul.inference_server.frontend.row_checks import MAX_ROWS
-from simul.inference_server.frontend.shared_memory import memory_size
+from simul.inference_server.frontend.status_reply import StatusReply, limits_of, reserved_sessions, sessions_of_client
 from simul.inference_server.ops.control import Control
 from simul.inference_server.ops.operations import Operations
 from simul.inference_server.ops.prometheus import Exporter
 from simul.inference_server.ops.reaper import Reaper
 from simul.inference_server.ops.reporting import Reporting
-from simul.inference_server.ops.statistics import Statistics
-from simul.inference_server.ops.status_reply import StatusReply, limits_of, reserved_sessions, sessions_of_client
 from simul.inference_server.ops.watchdog import Watchdog
 from simul.inference_server.policies.table import LEARNER, PolicyTable
 from simul.inference_server.policies.weight_updates import EngineFactory, WeightUpdates
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.proxy.process import ProxyProcess
 from simul.inference_server.server import Server
+from simul.inference_server.serving.actor import Actor
+from simul.inference_server.serving.admission import RowAdmission
+from simul.inference_server.serving.admission_control import AdmissionControl
+from simul.inference_server.serving.evaluation import Evaluator
+from simul.inference_server.sessions.clients import ClientTable, InFlight
+from simul.inference_server.sessions.row_checks import MAX_ROWS
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.buffer import UnrollBuffer, UnrollMemory

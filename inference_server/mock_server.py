@@ -51,12 +51,12 @@ from simul.common.role.lifecycle import StopFlag
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import Poller, RouterSocket
+from simul.inference_server.base.shared_memory import with_observation
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batcher import Chunk
-from simul.inference_server.frontend.admission import RowAdmission
-from simul.inference_server.frontend.clients import Client
-from simul.inference_server.frontend.row_checks import MAX_ROWS, check_request
-from simul.inference_server.frontend.shared_memory import with_observation
-from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.serving.admission import RowAdmission
+from simul.inference_server.sessions.clients import Client
+from simul.inference_server.sessions.row_checks import MAX_ROWS, check_request
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import Reply, SessionTable
 

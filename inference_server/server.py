@@ -10,12 +10,12 @@ from typing import Any
 from simul.common.role.lifecycle import StopFlag
 from simul.common.transport import DealerSocket, Poller, RouterSocket
 from simul.inference_server.batching.batcher import Batcher, Chunk
-from simul.inference_server.engine.actor import Actor
-from simul.inference_server.engine.evaluation import EvaluateRequest, Evaluator
-from simul.inference_server.frontend.admission_control import AdmissionControl
 from simul.inference_server.frontend.client_socket import ClientSocket
 from simul.inference_server.ops.operations import Operations
 from simul.inference_server.policies.weight_updates import WeightUpdates
+from simul.inference_server.serving.actor import Actor
+from simul.inference_server.serving.admission_control import AdmissionControl
+from simul.inference_server.serving.evaluation import EvaluateRequest, Evaluator
 from simul.inference_server.unrolls.recorder import Recorder
 
 WAIT_SEC = 0.02

@@ -25,7 +25,7 @@ from benchmarks.scale.times import ServiceTimes
 from simul.inference_server.batching.batch_wait import BatchWait
 from simul.inference_server.batching.batcher import Batcher, Chunk
 from simul.inference_server.frontend.client_socket import RECEIVE_SEC
-from simul.inference_server.frontend.clients import Client
+from simul.inference_server.sessions.clients import Client
 
 US = 1e-6
 PIECE_BYTES = 128 * 1024  # messages travel through proxy and libzmq in pieces, so that several stations work on one

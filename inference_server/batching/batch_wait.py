@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from simul.inference_server.frontend.clients import Client
+from simul.inference_server.sessions.clients import Client
 
 MOST_DOUBLINGS = 6
 LAST_BATCHES = 2

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.inference_server.batching.batch_wait import BatchWait, WaitAutotune
-from simul.inference_server.frontend.clients import Client
+from simul.inference_server.sessions.clients import Client
 
 
 class Portion(Protocol):

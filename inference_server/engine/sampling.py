@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simul.inference_server.engine.numba_helpers import BOOL, FLOAT32, INT32, INT64, UINT64, column, compiled, read
+from simul.common.runtime.compiled import BOOL, FLOAT32, INT32, INT64, UINT64, column, compiled, read
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _S27, _S30, _S31, _S41 = (np.uint64(n) for n in (27, 30, 31, 41))

@@ -26,13 +26,13 @@ from simul.common.protocol.messages import (
     Step,
 )
 from simul.common.transport import RouterSocket
-from simul.inference_server.frontend.clients import Client, ClientTable
-from simul.inference_server.frontend.faults import FAULT_TEXT, record_fault
+from simul.inference_server.base.faults import FAULT_TEXT, record_fault
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.frontend.handshake import Handshake, SpecQuery
-from simul.inference_server.ops.statistics import Statistics
-from simul.inference_server.ops.status_reply import StatusReply
+from simul.inference_server.frontend.status_reply import StatusReply
 from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.proxy.process import ProxyProcess
+from simul.inference_server.sessions.clients import Client, ClientTable
 from simul.inference_server.sessions.table import Reply
 
 RECEIVE_SEC = 0.005

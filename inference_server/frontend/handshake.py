@@ -5,9 +5,9 @@ from __future__ import annotations
 from simul.common.errors import ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION, ProtocolError, StaleRunError
 from simul.common.protocol.messages import PROTOCOL, Hello, Welcome
 from simul.common.protocol.specs import ASKED, GameSpec
-from simul.inference_server.frontend.clients import Client, ClientTable
-from simul.inference_server.frontend.shared_memory import SharedMemory
+from simul.inference_server.base.shared_memory import SharedMemory
 from simul.inference_server.policies.table import PolicyTable
+from simul.inference_server.sessions.clients import Client, ClientTable
 
 MAX_NAME = 64  # characters of a client's declared name
 MAX_ECHO = 40  # characters of a client's text that an answer repeats

@@ -20,8 +20,8 @@ from simul.common.protocol.messages import (
 )
 from simul.common.role.run_directory import is_run_token
 from simul.common.transport import RouterSocket
-from simul.inference_server.frontend.faults import record_fault
-from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.base.faults import record_fault
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.policies.table import Policy, PolicyTable
 from simul.inference_server.sessions.table import SessionTable
 

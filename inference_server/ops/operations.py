@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.ops.control import Control
 from simul.inference_server.ops.reaper import Reaper
 from simul.inference_server.ops.reporting import Reporting
-from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.ops.watchdog import Watchdog
 
 

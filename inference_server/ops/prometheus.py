@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from simul.common.runtime.metrics import Histogram
 from simul.common.runtime.prometheus import PrometheusServer
-from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.base.statistics import Statistics
 
 BOUNDS_US = tuple(50.0 * 2**k for k in range(17))  # 50 us to 3.3 s
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from simul.common.protocol.messages import ABORTED
 from simul.common.transport import EndpointMonitor
-from simul.inference_server.frontend.clients import Client, ClientTable
 from simul.inference_server.policies.table import PolicyTable
+from simul.inference_server.sessions.clients import Client, ClientTable
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.recorder import Recorder

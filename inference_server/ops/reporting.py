@@ -9,14 +9,14 @@ from typing import Any
 
 from simul.common.errors import ERR_CAPACITY
 from simul.common.role.reports import Reporter
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batcher import Batcher
-from simul.inference_server.engine.evaluation import Evaluator
-from simul.inference_server.frontend.clients import ClientTable
 from simul.inference_server.ops.prometheus import Exporter
-from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.ops.watchdog import Watchdog
 from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.policies.weight_updates import WeightUpdates
+from simul.inference_server.serving.evaluation import Evaluator
+from simul.inference_server.sessions.clients import ClientTable
 from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.recorder import Recorder
 from simul.inference_server.unrolls.sample_relay import SampleRelay

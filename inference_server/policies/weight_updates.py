@@ -36,8 +36,8 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role.lifecycle import StopFlag
 from simul.common.runtime.throttle import CpuThrottle, Throttle, no_throttle
 from simul.common.transport import DealerSocket, Poller
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies.table import LEARNER, PolicyTable, PreparedWeights
 from simul.inference_server.unrolls.learner_link import LearnerLink
 

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.inference_server.frontend.clients import Client
-from simul.inference_server.frontend.faults import record_fault
-from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.base.faults import record_fault
+from simul.inference_server.base.statistics import Statistics
+from simul.inference_server.sessions.clients import Client
 from simul.inference_server.sessions.table import Session, SessionTable
 
 _CAUSE_TEXTS = {  # error text for a client that continues a session which the server closed

@@ -24,8 +24,8 @@ from simul.common.errors import (
 )
 from simul.common.protocol.messages import GREEDY, RECORD
 from simul.common.runtime import rng
-from simul.inference_server.engine.numba_helpers import BOOL, FLOAT32, FLOAT64, INT32, INT64, column, compiled, read
-from simul.inference_server.frontend.clients import Client
+from simul.common.runtime.compiled import BOOL, FLOAT32, FLOAT64, INT32, INT64, column, compiled, read
+from simul.inference_server.sessions.clients import Client
 
 Reply = tuple[int, float, float, int]  # action, log_prob, value, policy_version
 END_ACKNOWLEDGED: Reply = (-1, 0.0, 0.0, -1)

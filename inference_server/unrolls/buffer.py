@@ -22,7 +22,7 @@ from simul.common.protocol.masks import PACKED_FROM, pack_masks
 from simul.common.protocol.messages import TERMINATED, TRUNCATED, Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
-from simul.inference_server.engine.numba_helpers import (
+from simul.common.runtime.compiled import (
     BOOL,
     FLOAT32,
     INT32,
@@ -35,7 +35,7 @@ from simul.inference_server.engine.numba_helpers import (
     read,
     stream_line,
 )
-from simul.inference_server.frontend.shared_memory import AnonymousFile
+from simul.inference_server.base.shared_memory import AnonymousFile
 
 MOST_LENT_BYTES = 256 * 1024 * 1024
 RESERVED_BYTES = 256 * 1024 * 1024

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.protocol.messages import SampleBatch
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.engine.engine import Outputs, PolicyEngine
-from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.sessions.table import Session
 from simul.inference_server.unrolls.buffer import FinishedUnroll, UnrollBuffer
 from simul.inference_server.unrolls.learner_link import LearnerLink

@@ -10,8 +10,8 @@ from simul.common.protocol.codec import Tensors
 from simul.common.protocol.messages import SampleBatch, Sampled, Samples
 from simul.common.protocol.sample_checks import unpack_samples
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.frontend.clients import Client
-from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.base.statistics import Statistics
+from simul.inference_server.sessions.clients import Client
 from simul.inference_server.unrolls.learner_link import LearnerLink
 
 RETRY_AFTER_MS = 200  # while a living learner is full

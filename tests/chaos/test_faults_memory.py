@@ -15,7 +15,7 @@ from simul.common.client.pending import pack_step
 from simul.common.errors import ERR_VALUE
 from simul.common.protocol.messages import TRUNCATED, Actions, Close, Error
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.frontend import admission
+from simul.inference_server.serving import admission
 from tests.support.faults import FREE
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand

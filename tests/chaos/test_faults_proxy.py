@@ -22,7 +22,7 @@ from simul.common.client.client import InferenceClient
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import DealerSocket, client_keys, new_keys
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from simul.inference_server.ops.status_reply import MESSAGE_BYTES
+from simul.inference_server.frontend.status_reply import MESSAGE_BYTES
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.proxy.process import ProxyProcess
 from tests.support.faults import FREE, count, unharmed

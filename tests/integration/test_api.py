@@ -20,7 +20,7 @@ import pytest
 import simul
 from simul.common.protocol.decisions import start_flags
 from simul.common.role.temporary import remove_leftovers
-from simul.inference_server.ops.statistics import STAGES
+from simul.inference_server.base.statistics import STAGES
 from simul.launch import cli
 from simul.launch.processes import child_command
 from tests.support.stand_ins import PROGRAM, STAND_IN

@@ -17,8 +17,8 @@ from simul.common.errors import ERR_HELLO, ERR_MALFORMED, ERR_MASK, ConfigError
 from simul.common.protocol.messages import Ping
 from simul.common.runtime.prometheus import MOST_REQUESTS
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
+from simul.inference_server.base.statistics import STAGES
 from simul.inference_server.ops.prometheus import Exporter
-from simul.inference_server.ops.statistics import STAGES
 from tests.support.faults import dial
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand, exchange

@@ -8,7 +8,7 @@ import torch
 
 from simul.common.errors import ERR_VALUE
 from simul.inference_server.engine.sampling import sample, sample_on_host
-from simul.inference_server.frontend.row_checks import MIN_TEMPERATURE
+from simul.inference_server.sessions.row_checks import MIN_TEMPERATURE
 from tests.support.faults import FREE
 from tests.support.stand import Stand, exchange
 

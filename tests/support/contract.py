@@ -20,16 +20,16 @@ from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batcher import Batcher
-from simul.inference_server.engine.actor import Actor
 from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.engine.evaluation import Evaluator
-from simul.inference_server.frontend.admission import RowAdmission
-from simul.inference_server.frontend.admission_control import AdmissionControl
-from simul.inference_server.frontend.clients import Client, ClientTable, InFlight
-from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.policies.weight_updates import EngineFactory
+from simul.inference_server.serving.actor import Actor
+from simul.inference_server.serving.admission import RowAdmission
+from simul.inference_server.serving.admission_control import AdmissionControl
+from simul.inference_server.serving.evaluation import Evaluator
+from simul.inference_server.sessions.clients import Client, ClientTable, InFlight
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.buffer import UnrollBuffer

@@ -13,7 +13,7 @@ from simul.common.protocol.masks import PACKED_FROM, list_legal, no_bits_beyond,
 from simul.common.protocol.messages import TRUNCATED
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.frontend.row_checks import unpack_step
+from simul.inference_server.sessions.row_checks import unpack_step
 from simul.inference_server.unrolls.buffer import UnrollBuffer
 from simul.learner.batches import RejectedUnroll, UnrollChecker, make_minibatch
 

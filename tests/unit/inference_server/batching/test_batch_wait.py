@@ -7,7 +7,7 @@ import heapq
 import pytest
 
 from simul.inference_server.batching.batch_wait import LAST_BATCHES, MOST_DOUBLINGS, BatchWait
-from simul.inference_server.frontend.clients import Client
+from simul.inference_server.sessions.clients import Client
 
 FORWARD, WINDOW = 0.004, 0.001
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simul.inference_server.batching.batcher import FairQueue
-from simul.inference_server.engine.bisect_failure import split_in_halves
+from simul.inference_server.serving.bisect_failure import split_in_halves
 
 
 @dataclass

@@ -8,7 +8,7 @@ import pytest
 from simul.common.protocol.messages import GREEDY, START
 from simul.common.runtime import rng
 from simul.inference_server.engine.sampling import draw_gumbel
-from simul.inference_server.frontend.clients import ClientTable
+from simul.inference_server.sessions.clients import ClientTable
 from simul.inference_server.sessions.table import SessionTable
 
 ACTIONS = 26

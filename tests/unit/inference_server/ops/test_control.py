@@ -12,8 +12,8 @@ import pytest
 
 from simul.common.protocol.codec import Codec, Frame, encode
 from simul.common.protocol.messages import FROM_CONTROL, ControlAnswer, ListPolicies
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.ops.control import MOST_AT_ONCE, TOLD, Control
-from simul.inference_server.ops.statistics import Statistics
 
 POLICY = SimpleNamespace(name="learner", version=3, source="learner", retired_at=0.0)
 

@@ -20,8 +20,8 @@ from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.nets.models.mlp_lstm import MlpLstm
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies import weight_updates
 from simul.inference_server.policies.table import LATECOMERS_SEC, PolicyTable
 from simul.inference_server.policies.weight_updates import EngineFactory

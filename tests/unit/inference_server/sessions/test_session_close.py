@@ -13,10 +13,10 @@ from simul.common.nets.build import build_network
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.common.protocol.messages import ABORTED
 from simul.common.protocol.specs import GameSpec
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.engine.engine import Outputs
-from simul.inference_server.frontend.admission import RowAdmission
-from simul.inference_server.frontend.clients import Client, ClientTable
-from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.serving.admission import RowAdmission
+from simul.inference_server.sessions.clients import Client, ClientTable
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.buffer import UnrollBuffer

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_ORDER, ProtocolError
 from simul.common.protocol.messages import RECORD, START
-from simul.inference_server.frontend.clients import ClientTable
+from simul.inference_server.sessions.clients import ClientTable
 from simul.inference_server.sessions.rules import Verdict, classify_row
 from simul.inference_server.sessions.table import Session, SessionTable
 

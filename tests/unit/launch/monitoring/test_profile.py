@@ -9,8 +9,8 @@ import pytest
 
 from simul.common.config.schema import Config
 from simul.env_worker.worker import STAGES as WORKER_STAGES
-from simul.inference_server.ops.statistics import OTHER_STAGES
-from simul.inference_server.ops.statistics import STAGES as SERVER_STAGES
+from simul.inference_server.base.statistics import OTHER_STAGES
+from simul.inference_server.base.statistics import STAGES as SERVER_STAGES
 from simul.launch.monitoring.bottleneck import find_bottleneck
 from simul.launch.monitoring.profile import STAGES, make_profile
 from simul.launch.monitoring.profile_text import profile_text

@@ -6,11 +6,11 @@ from simul.common.config.schema import Config, ServerConfig
 from simul.common.protocol.codec import MAX_DIMENSIONS, MAX_FRAMES, MAX_HEADER_BYTES
 from simul.common.protocol.messages import Figures
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.frontend.clients import Client, ClientTable, InFlight
-from simul.inference_server.frontend.row_checks import MAX_ROWS
-from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.proxy.framing import Limits
+from simul.inference_server.sessions.clients import Client, ClientTable, InFlight
+from simul.inference_server.sessions.row_checks import MAX_ROWS
 from simul.inference_server.sessions.table import SessionTable
 
 STEP_ROW_BYTES = 5 * 8 + 3 * 1 + 2 * 4  # keys; kind, flags, policy; reward, temperature

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
-from simul.inference_server.engine.numba_helpers import INT64, column, compiled, read
-from simul.inference_server.frontend.shared_memory import SharedMemory
+from simul.common.runtime.compiled import INT64, column, compiled, read
+from simul.inference_server.base.shared_memory import SharedMemory
 
 NO_SLOT = -1  # as an index: the table's last slot, which no session owns
 MOST_CELLS = 65_536  # of the dense array; a client that numbers its envs from 10**9 costs no more than its sessions

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simul.inference_server.frontend.clients import MOST_CELLS, NO_SLOT, SeatIndex
+from simul.inference_server.sessions.clients import MOST_CELLS, NO_SLOT, SeatIndex
 
 numbers = st.one_of(st.integers(-2, 9), st.sampled_from([300, MOST_CELLS - 1, MOST_CELLS, -(2**63), 2**63 - 1]))
 seats = st.tuples(numbers, numbers)

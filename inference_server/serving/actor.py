@@ -12,15 +12,20 @@ from numpy.typing import NDArray
 from simul.common.errors import ERR_INTERNAL, ERR_NO_SESSION, ERR_VALUE
 from simul.common.protocol.messages import ABORTED
 from simul.common.runtime.finite import finite_rows
+from simul.inference_server.base.faults import FAULT_TEXT, record_fault
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batcher import Chunk
-from simul.inference_server.engine.bisect_failure import FAILED, NOT_FINITE, describe_not_finite_result, split_in_halves
 from simul.inference_server.engine.engine import DeviceLost, Outputs, Staging
 from simul.inference_server.engine.sampling import all_finite, draw_gumbel, which_finite
 from simul.inference_server.frontend.client_socket import ClientSocket
-from simul.inference_server.frontend.faults import FAULT_TEXT, record_fault
-from simul.inference_server.frontend.row_checks import describe_not_finite
-from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies.table import Policy, PolicyTable
+from simul.inference_server.serving.bisect_failure import (
+    FAILED,
+    NOT_FINITE,
+    describe_not_finite_result,
+    split_in_halves,
+)
+from simul.inference_server.sessions.row_checks import describe_not_finite
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import Session, SessionTable
 from simul.inference_server.unrolls.recorder import Recorder

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = """
-from simul.inference_server.engine.numba_helpers import INT64, compiled
+from simul.common.runtime.compiled import INT64, compiled
 
 
 @compiled(INT64)
@@ -44,7 +44,7 @@ def test_a_torn_cache_costs_time_only(tmp_path: Path) -> None:
 def test_nowhere_to_keep_them_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.core import caching
 
-    from simul.inference_server.engine.numba_helpers import INT64, compiled
+    from simul.common.runtime.compiled import INT64, compiled
 
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
     assert compiled(INT64)(lambda x: 2 * x)(21) == 42

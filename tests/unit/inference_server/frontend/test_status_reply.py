@@ -10,9 +10,9 @@ from simul.common.config.schema import ServerConfig
 from simul.common.protocol.codec import MAX_HEADER_BYTES
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.frontend.row_checks import MAX_ROWS
-from simul.inference_server.ops.status_reply import MESSAGE_BYTES, limits_of
+from simul.inference_server.frontend.status_reply import MESSAGE_BYTES, limits_of
 from simul.inference_server.proxy.framing import Limits
+from simul.inference_server.sessions.row_checks import MAX_ROWS
 
 LARGE = GameSpec(name="test/images", observation_size=4 * 84 * 84, num_actions=600)
 

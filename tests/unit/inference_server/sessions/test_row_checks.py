@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from simul.common.errors import ProtocolError
 from simul.common.protocol.messages import DECISION, TERMINATED
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.frontend.row_checks import unpack_step
+from simul.inference_server.sessions.row_checks import unpack_step
 
 D, A = 9, 4
 STRANGE = [np.nan, np.inf, -np.inf]

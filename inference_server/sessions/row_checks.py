@@ -22,8 +22,8 @@ from simul.common.protocol.messages import (
     Step,
 )
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.compiled import BOOL, FLOAT32, UINT8, UINT16, UINT32, column, compiled, read
 from simul.common.runtime.finite import describe_not_finite, finite_rows
-from simul.inference_server.engine.numba_helpers import BOOL, FLOAT32, UINT8, UINT16, UINT32, column, compiled, read
 
 MAX_ROWS = 4096
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 100.0  # a finite logit below 3e35 stays finite when it is divided

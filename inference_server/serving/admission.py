@@ -26,11 +26,11 @@ from simul.common.errors import (
 from simul.common.protocol.codec import Tensors
 from simul.common.protocol.messages import ABORTED, DECISION, FLAGS, RECORD, START, TERMINATED, TRUNCATED, Step
 from simul.common.protocol.specs import GameSpec
+from simul.inference_server.base.faults import FAULT_TEXT, record_fault
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batcher import Chunk
-from simul.inference_server.frontend.clients import Client
-from simul.inference_server.frontend.faults import FAULT_TEXT, record_fault
-from simul.inference_server.frontend.row_checks import StepRows, unpack_step
-from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.sessions.clients import Client
+from simul.inference_server.sessions.row_checks import StepRows, unpack_step
 from simul.inference_server.sessions.rules import Verdict, check_end, check_start, classify_row
 from simul.inference_server.sessions.session_close import SessionCloser, StepRecorder
 from simul.inference_server.sessions.table import END_ACKNOWLEDGED, NextSteps, Reply, Session, SessionTable

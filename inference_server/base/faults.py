@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.base.statistics import Statistics
 
 _log = logging.getLogger("simul-inference")
 FAULT_TEXT = "the server failed on this message, by a fault of its own; the sessions of its rows ended as aborted"

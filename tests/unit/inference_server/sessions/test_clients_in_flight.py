@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from simul.inference_server.engine.evaluation import STEPS_BETWEEN, Evaluator
-from simul.inference_server.frontend.clients import InFlight
+from simul.inference_server.serving.evaluation import STEPS_BETWEEN, Evaluator
+from simul.inference_server.sessions.clients import InFlight
 
 
 def test_room_is_of_each_client_and_of_all() -> None:

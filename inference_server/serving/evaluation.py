@@ -14,15 +14,20 @@ from simul.common.errors import ERR_INTERNAL, ERR_MASK, ERR_POLICY, ERR_VALUE, P
 from simul.common.protocol.codec import Tensors
 from simul.common.protocol.messages import Evaluate, Evaluated
 from simul.common.protocol.specs import GameSpec
+from simul.inference_server.base.faults import FAULT_TEXT, record_fault
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batcher import FairQueue
-from simul.inference_server.engine.bisect_failure import FAILED, NOT_FINITE, describe_not_finite_result, split_in_halves
 from simul.inference_server.engine.engine import DeviceLost
 from simul.inference_server.frontend.client_socket import ClientSocket
-from simul.inference_server.frontend.clients import Client
-from simul.inference_server.frontend.faults import FAULT_TEXT, record_fault
-from simul.inference_server.frontend.row_checks import unpack_evaluate
-from simul.inference_server.ops.statistics import Statistics
 from simul.inference_server.policies.table import PolicyTable
+from simul.inference_server.serving.bisect_failure import (
+    FAILED,
+    NOT_FINITE,
+    describe_not_finite_result,
+    split_in_halves,
+)
+from simul.inference_server.sessions.clients import Client
+from simul.inference_server.sessions.row_checks import unpack_evaluate
 from simul.inference_server.sessions.table import SessionTable
 
 STEPS_BETWEEN = 4  # while evaluations wait, at most so many batches of steps go before one of theirs: a fifth

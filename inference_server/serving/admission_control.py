@@ -16,15 +16,15 @@ from simul.common.errors import (
 from simul.common.protocol.codec import Tensors
 from simul.common.protocol.messages import Evaluate, Samples, Step
 from simul.common.protocol.specs import GameSpec
+from simul.inference_server.base.faults import FAULT_TEXT, record_fault
+from simul.inference_server.base.shared_memory import with_observation
+from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batcher import Batcher, Chunk
-from simul.inference_server.engine.evaluation import EvaluateRequest, Evaluator
-from simul.inference_server.frontend.admission import RowAdmission
 from simul.inference_server.frontend.client_socket import ClientSocket
-from simul.inference_server.frontend.clients import Client, InFlight
-from simul.inference_server.frontend.faults import FAULT_TEXT, record_fault
-from simul.inference_server.frontend.row_checks import check_request
-from simul.inference_server.frontend.shared_memory import with_observation
-from simul.inference_server.ops.statistics import Statistics
+from simul.inference_server.serving.admission import RowAdmission
+from simul.inference_server.serving.evaluation import EvaluateRequest, Evaluator
+from simul.inference_server.sessions.clients import Client, InFlight
+from simul.inference_server.sessions.row_checks import check_request
 from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.sample_relay import RETRY_AFTER_MS, SampleRelay
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
-from simul.inference_server.frontend.clients import ClientTable
+from simul.inference_server.sessions.clients import ClientTable
 
 
 def test_a_token_moves_its_client_to_another_connection_and_no_other_token_does() -> None:
