@@ -42,8 +42,9 @@ from simul.inference_server.ops.prometheus import Exporter
 from simul.inference_server.ops.reaper import Reaper
 from simul.inference_server.ops.reporting import Reporting
 from simul.inference_server.ops.watchdog import Watchdog
+from simul.inference_server.policies.engine_factory import EngineFactory
 from simul.inference_server.policies.table import LEARNER, PolicyTable
-from simul.inference_server.policies.weight_updates import EngineFactory, WeightUpdates
+from simul.inference_server.policies.weight_updates import WeightUpdates
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.proxy.process import ProxyProcess
 from simul.inference_server.server import Server

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -15,7 +15,8 @@ from simul.common.errors import CheckpointError, ConfigError, WeightsError
 from simul.common.nets.io import fingerprint
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.engine.engine import PolicyEngine, Ready
+from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.policies.engine_factory import EngineFactory, PreparedWeights
 
 LEARNER = "learner"
 MAX_NAME = 100
@@ -33,37 +34,10 @@ class Policy:
     retired_at: float = 0.0  # not 0: no longer offered; serves the sessions bound to it, and latecomers for a while
 
 
-@dataclass(frozen=True)
-class PreparedWeights:
-    """Verified weights, `ready` for the engine that serves their policy. `newcomer`: one more, which has them already.
-
-    `ready` is empty where the weights are no longer needed.
-    """
-
-    weights: Weights
-    ready: Ready
-    new_engine: PolicyEngine | None = None
-
-
-class EngineSource(Protocol):
-    """Builds engines without writing to anything that is served; `EngineFactory` in `weight_updates.py`."""
-
-    def prepare_weights(
-        self, weights: Weights, data: bytes | NDArray[Any] | None, *, joins: bool, serving: bool
-    ) -> PreparedWeights:
-        """Verify weights and make what serves them."""
-
-    def build_from_checkpoint(self, folder: Path, *, trusted: bool = False) -> tuple[int, PolicyEngine]:
-        """A checkpoint's version, and a warm engine for its weights."""
-
-    def recycle(self, engine: PolicyEngine) -> None:
-        """Keep an engine that serves no policy any longer for the next one."""
-
-
 class PolicyTable:
     """Policies by name; swaps the learner's weights, loads and retires frozen ones."""
 
-    def __init__(self, spec: GameSpec, engine_factory: EngineSource) -> None:
+    def __init__(self, spec: GameSpec, engine_factory: EngineFactory) -> None:
         self._spec = spec
         self._engine_factory = engine_factory
         self._policies: dict[str, Policy] = {}

@@ -23,8 +23,8 @@ from simul.common.protocol.specs import GameSpec
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batcher import Batcher
 from simul.inference_server.engine.engine import PolicyEngine
+from simul.inference_server.policies.engine_factory import EngineFactory
 from simul.inference_server.policies.table import PolicyTable
-from simul.inference_server.policies.weight_updates import EngineFactory
 from simul.inference_server.serving.actor import Actor
 from simul.inference_server.serving.admission import RowAdmission
 from simul.inference_server.serving.admission_control import AdmissionControl

@@ -19,6 +19,7 @@ OTHERS = {
     "launch/commands/logs.py",  # colours its lines, each of which `printable` made
     "launch/evaluation/eval_runner.py",  # its own numbers, as progress
     "launch/setup/probe_python.py",
+    "inference_server/loadtest/subject.py",  # JSON for the load test
     "env_worker/__main__.py",  # JSON for the supervisor
     "env_worker/game_watch.py",  # a sentence for the supervisor, which cleans it
     "env_worker/games/pokemon/simulator/checks.py",

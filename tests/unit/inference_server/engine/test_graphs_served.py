@@ -19,8 +19,8 @@ from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.messages import Weights
 from simul.inference_server.build import _policies
 from simul.inference_server.engine.graphs import GraphEngine
+from simul.inference_server.policies.engine_factory import EngineFactory
 from simul.inference_server.policies.table import LATECOMERS_SEC, Policy, PolicyTable
-from simul.inference_server.policies.weight_updates import EngineFactory
 from tests.support.contract import NETWORK, SLOTS, SPEC
 from tests.support.engines import act
 from tests.support.graph_stand_in import StandInGraphs

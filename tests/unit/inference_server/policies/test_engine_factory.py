@@ -22,9 +22,10 @@ from simul.common.protocol.messages import Weights
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.policies import weight_updates
+from simul.inference_server.policies import engine_factory
+from simul.inference_server.policies.engine_factory import EngineFactory
 from simul.inference_server.policies.table import LATECOMERS_SEC, PolicyTable
-from simul.inference_server.policies.weight_updates import EngineFactory
+from simul.inference_server.policies.weight_updates import WeightUpdates
 from simul.learner.checkpoints import RunFacts, write_folder
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=3)
@@ -126,7 +127,7 @@ def test_a_past_self_that_is_named_again_stays_while_its_weights_are_verified() 
 
 def test_whoever_prepares_weights_rests_after_every_piece_while_others_are_served(monkeypatch) -> None:
     rested = []
-    monkeypatch.setattr(weight_updates, "CpuThrottle", lambda: lambda: rested.append(True))
+    monkeypatch.setattr(engine_factory, "CpuThrottle", lambda: lambda: rested.append(True))
     table = _table()
     assert not rested, "nobody was served yet"
     _install(table, "learner", 3)
@@ -166,7 +167,7 @@ def test_a_network_that_raises_ends_the_start_with_its_sentence(tmp_path):
     )
     data = weights_to_bytes(build_network(network, SPEC, trust=EVERYTHING))
     link = OneOffer(Weights(policy="learner", policy_version=0, fingerprint=fingerprint(data)), data)
-    updates = weight_updates.WeightUpdates(link, table, Statistics(), logging.getLogger())
+    updates = WeightUpdates(link, table, Statistics(), logging.getLogger())
     with pytest.raises(ConfigError, match=r"cannot be served here: RuntimeError: .*set server\.precision=float32"):
         updates.wait_for_first(tmp_path, stop=[])
     assert len(link.refusals) == 1
@@ -184,7 +185,7 @@ def test_a_network_that_refuses_to_be_built_ends_the_start_with_one_sentence(tmp
     table = PolicyTable(SPEC, EngineFactory(SPEC, network, _engine, (1, 2), _trust(network)))
     data = weights_to_bytes(build_network(NetworkConfig(name="mlp_lstm"), SPEC, trust=EVERYTHING))
     link = OneOffer(Weights(policy="learner", policy_version=0, fingerprint=fingerprint(data)), data)
-    updates = weight_updates.WeightUpdates(link, table, Statistics(), logging.getLogger())
+    updates = WeightUpdates(link, table, Statistics(), logging.getLogger())
     with pytest.raises(ConfigError, match=r"^The network .*Refusing cannot be built .*not in this process\.$"):
         updates.wait_for_first(tmp_path, stop=[])
     assert "Traceback" not in caplog.text

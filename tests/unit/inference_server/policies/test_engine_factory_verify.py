@@ -17,8 +17,8 @@ from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.messages import Weights
 from simul.common.protocol.shared_memory import anonymous_file, file_number, shared_path
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.policies import weight_updates as module
-from simul.inference_server.policies.weight_updates import verify
+from simul.inference_server.policies import engine_factory as module
+from simul.inference_server.policies.engine_factory import verify
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on Linux only")
 
