@@ -8,7 +8,7 @@ CONFIG ?= configs/pokemon.yaml
 HOURS ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long test-races test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-tables bench-ofc bench-search bench-scale docs clean
+.PHONY: help up setup test test-long test-races test-faults test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-tables bench-ofc bench-search bench-scale docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,9 @@ test-long: setup ## all tests, with the full counts
 test-races: setup ## each test file with processes again and again on busy cores: what ever failed (hours; goes on where it stopped)
 	@$(PY) -m tests.support.npm_packages
 	@$(PY) -m tests.support.races $(ARGS)
+
+test-faults: setup ## small faults, drawn by seed, in the code: which of them the tests find (an hour; ARGS="--draw 7", then without)
+	@$(PY) -m tests.support.seeded_faults $(ARGS)
 
 test-chaos: setup ## random signals to the processes of real runs, whose books must balance (40 minutes; ARGS="chaos --kills 20")
 	$(PY) -m tests.support.random_kills $(ARGS)
@@ -109,7 +112,7 @@ docs: setup .venv-docs/.stamp ## the documentation as a site, in site/; broken l
 	touch $@
 
 # Tests start hundreds of processes: modules are compiled once, also where the environment says that none is kept.
-test test-long test-races: export PYTHONDONTWRITEBYTECODE :=
+test test-long test-races test-faults: export PYTHONDONTWRITEBYTECODE :=
 
 # Their runs send no notices to the person who starts them.
 test test-long test-races test-chaos learn-check bench-pokemon bench-serving bench-sb3 bench-ofc bench-search bench-scale: export SIMUL_NOTIFY :=
