@@ -12,7 +12,7 @@ import builtins
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from simul.common.runtime.installation import ROOT
 
@@ -34,7 +34,7 @@ def main() -> int:
     """Exit code 0 if every name exists."""
     files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     known, of_host = OF_OTHERS.union(*map(WORD.findall, files)), set()
-    texts, trees, own = {}, {}, {}
+    texts, own, docs = {}, {}, {}
     for file in files:
         if file.startswith("configs/") or file in ("pyproject.toml", "Makefile"):
             known.update(WORD.findall((ROOT / file).read_text()))
@@ -42,15 +42,14 @@ def main() -> int:
             texts[file] = (ROOT / file).read_text()
     for file, text in texts.items():
         if file.endswith(".py"):
-            trees[file] = ast.parse(text)
-            own[file], defined = _words(trees[file])
+            own[file], defined, docs[file] = _read(ast.parse(text))
             known |= defined
         elif file.endswith("js"):
             of_host.update(WORD.findall(COMMENT.sub("", text)))
     stale = [
         f"{file}:{line} `{name}`: there is no such name\n"
         for file, text in texts.items()
-        for line, name in _named(text, trees.get(file), whole=file.endswith(".md"))
+        for line, name in _named(text, docs.get(file, ()), whole=file.endswith(".md"))
         if not _exists(name, (known, own.get(file, set()), of_host if HOST in file else set()))
     ]
     sys.stdout.writelines(stale)
@@ -66,12 +65,13 @@ def _exists(name: str, known: Sequence[set[str]]) -> bool:
     return all(any(word in some for some in known) for word in words)
 
 
-def _words(tree: ast.Module) -> tuple[set[str], set[str]]:
-    """All words of a file's code, and those of them that it defines."""
+def _read(tree: ast.Module) -> tuple[set[str], set[str], set[int]]:
+    """All words of a file's code, those of them that it defines, and the lines of its docstrings."""
     words: set[str] = set()
     defined: set[str] = set()
-    docs = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    docs = {node.value for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Attribute(attr=name, ctx=ast.Store()):
                 defined.add(name)
@@ -85,15 +85,11 @@ def _words(tree: ast.Module) -> tuple[set[str], set[str]]:
             stored = [part for each in node.body if isinstance(each, ast.Assign | ast.AnnAssign)
                       for part in ast.walk(each)]  # fmt: skip
             defined.update(part.id for part in stored if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
-    return words | defined, defined
+    return words | defined, defined, {line for doc in docs for line in range(doc.lineno, doc.end_lineno + 1)}
 
 
-def _named(text: str, tree: ast.Module | None, *, whole: bool) -> Iterator[tuple[int, str]]:
+def _named(text: str, docs: Collection[int], *, whole: bool) -> Iterator[tuple[int, str]]:
     """Line and name of everything in backticks in comments and docstrings, or in the whole text."""
-    docs: set[int] = set()
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            docs.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     for number, line in enumerate(text.splitlines(), 1):
         for part in [line] if whole or number in docs else COMMENT.findall(line):
             yield from ((number, name) for name in NAMED.findall(part))
