@@ -33,6 +33,7 @@ OF_OTHERS = {
 def main() -> int:
     """Exit code 0 if every name exists."""
     files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    files = [file for file in files if (ROOT / file).is_file()]
     known, of_host = OF_OTHERS.union(*map(WORD.findall, files)), set()
     texts, own, docs = {}, {}, {}
     for file in files:
