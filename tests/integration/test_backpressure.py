@@ -144,26 +144,3 @@ def test_a_server_that_waits_says_whether_for_messages_or_for_the_learner() -> N
         wait_for(lambda: stage_sec("learner_full") > 0.1)
         assert stage_sec("wait") == before
         assert stage_sec("forward") > 0
-
-
-def test_steps_go_first_and_evaluations_get_every_fifth_batch_while_both_wait(monkeypatch) -> None:
-    monkeypatch.setattr(
-        "simul.inference_server.frontend.client_socket.RECEIVE_SEC", PATIENCE_SEC
-    )  # all that has arrived is read at once
-    with Stand(max_batch=4) as stand:
-        player, searcher, order = stand.client("player"), stand.client("searcher"), []
-        act, evaluate = stand.server._actor.act, stand.server._evaluator.act
-        with stalled(stand) as stall:
-            player.submit([stand.decision(0, 0)])
-            stall.wait_until_inside()
-            player.submit([stand.decision(env, 0) for env in range(1, 61)])
-            for _ in range(10):
-                searcher.evaluate(np.zeros((4, 12), np.float32), np.ones((4, 5)))
-            stall.wait_until_arrived(11)
-            stand.server._actor.act = lambda *batch: (order.append("step"), act(*batch))[1]
-            stand.server._evaluator.act = lambda: (order.append("evaluate"), evaluate())[1]
-            stall.go.set()
-            gather(player)
-            wait_for(lambda: order.count("evaluate") == 10)
-        assert order[:15] == ["step", "step", "step", "step", "evaluate"] * 3
-        assert order.count("step") == 15

@@ -9,8 +9,8 @@ import numpy as np
 from simul.common.client.client import Replies
 from simul.common.errors import ERR_NO_SESSION, ERR_ORDER, ERR_VALUE
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
-from tests.support.stand import Stand, exchange
-from tests.support.waiting import PATIENCE_SEC, wait_for
+from tests.support.stand import Stand, exchange, gather
+from tests.support.waiting import wait_for
 
 
 def test_last_rewards_reach_the_learner_and_aborted_games_teach_nothing() -> None:
@@ -54,13 +54,7 @@ def test_a_row_whose_session_ended_meanwhile_is_answered_too_and_a_stale_start_o
         client.submit([stand.decision(1, 0, episode=0)])
         wait_for(lambda: stand.server.metrics()["sessions_ended"].get("aborted") == 1)
         stand.learner.credit = 1_000_000
-        replies, deadline = Replies([], []), time.monotonic() + PATIENCE_SEC
-        while client.waiting and time.monotonic() < deadline:
-            more = client.poll()
-            replies.actions += more.actions
-            replies.failures += more.failures
-            client.poller.wait(0.02)
-        assert client.waiting == 0
+        replies = gather(client)
         assert sorted(f.code for f in replies.failures if f.env == 1) == [ERR_NO_SESSION, ERR_ORDER]
         assert [(a.episode, a.action >= 0) for a in replies.actions if a.env == 1 and a.action >= 0] == [(1, True)]
 

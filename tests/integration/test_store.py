@@ -8,7 +8,6 @@ import signal
 import socket
 import threading
 import time
-from pathlib import Path
 
 import msgspec
 import psutil
@@ -216,17 +215,6 @@ def test_ctrl_c_ends_a_start_whose_store_hangs(up):
             code, output = run.finish()
     assert code == 0, output
     assert "Traceback" not in output
-
-
-def commands(run) -> list[str]:
-    """Command lines of every process below the supervisor."""
-    lines = []
-    for pid in run.pids():
-        try:
-            lines.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return lines
 
 
 @pytest.mark.timeout(900)

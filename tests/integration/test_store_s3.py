@@ -104,13 +104,6 @@ def test_a_server_that_is_killed_and_frozen_in_the_middle_of_uploads(server, run
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_a_server_that_is_killed_and_frozen_fifty_times(server, run, tmp_path):
-    notes = disturb(server, run, tmp_path, 50, seed=2)
-    assert notes, "an outage was said"
-
-
-@pytest.mark.slow
 def test_a_frozen_server_counts_as_unreachable_and_training_would_end_without_it(server, run):
     mirror = make_mirror(URL, run)
     save_checkpoint(run, 1, size=WEIGHTS_BYTES)
