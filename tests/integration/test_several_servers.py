@@ -124,23 +124,6 @@ def test_a_server_that_hangs_while_the_run_starts_is_named_and_the_others_start_
         run.end_now()
 
 
-@pytest.mark.parametrize("role", ["learner-0", "env_worker-1"])
-def test_a_role_that_hangs_while_the_run_starts_is_named(tmp_path, role) -> None:
-    soon = "from simul.launch.processes import process_group; process_group.START_ALERT_SEC = 2.0"
-    root = tmp_path / "run"
-    root.mkdir()
-    (root / f"stop-{role}").touch()
-    line = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--set", "workers.count=2")
-    run = stand_ins.Simul(root, *line, program=f"{soon}\n{stand_ins.PROGRAM}")
-    named = {"learner-0": "the learner", "env_worker-1": "worker 1"}
-    try:
-        said = f"{named[role]} is not ready after"
-        run.wait_for(lambda status: any(said in event for event in status.get("events", ())), said)
-        assert run.status()["phase"] == "starting"
-    finally:
-        run.end_now()
-
-
 @pytest.fixture
 def cartpole(tmp_path: Path) -> Iterator[Simul]:
     simul = Simul(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 import pytest
-import simpy
 from msgspec.structs import replace
 
 from benchmarks.scale import main
-from benchmarks.scale.layouts import Fleet, fit_wake, loop_limit, simulate_fleet, simulate_stand
-from benchmarks.scale.model import US, Device, Learner, Player, Server, observe
-from benchmarks.scale.stations import Core
+from benchmarks.scale.layouts import Fleet, fit_wake, simulate_fleet, simulate_stand
+from benchmarks.scale.model import US, Device
 from benchmarks.scale.times import HeldOut, Measured, ServiceTimes, Window, fit, held_out, median_window
 from simul.common.runtime.installation import ROOT
 
@@ -94,25 +90,6 @@ def test_a_full_learner_and_a_thin_link_hold_the_servers_back() -> None:
     assert simulate_fleet(TIMES, thin, 0.2, 0.4).actions_per_sec == pytest.approx(0.24e9 / 8 / ROW_BYTES, rel=0.05)
 
 
-def test_workers_that_only_wait_longer_are_left_out_and_change_nothing() -> None:
-    fleet = Fleet(servers=1, rows=64, row_bytes=ROW_BYTES, worker_cores=1_000, sessions=128_000)
-    assert loop_limit(TIMES, fleet) == pytest.approx(256e6 / (4 * 100.0 + 80.0 + 180.0 + 256 * 10.0))
-    found = simulate_fleet(TIMES, fleet, 0.2, 0.3)
-    assert found.actions_per_sec == pytest.approx(loop_limit(TIMES, fleet), rel=0.03)
-    assert found.busy["worker cores"] == pytest.approx(found.actions_per_sec / fleet.supply, abs=0.03)
-
-
-def test_recording_costs_the_loop_and_libzmq() -> None:
-    env = simpy.Environment()
-    core = Core(env)
-    learner = Learner(env, row_sec=1e-9, ranks=1, room=math.inf)
-    server = Server(env, TIMES, core=core, learner=learner)
-    player = Player(env, server, Core(env), ONE_PIECE, ROW_BYTES)
-    found = observe(env, [server], [player], {"core": core.busy_sec}, 0.1, 0.4)
-    own_us = _round_us(TIMES, ONE_PIECE) - (200.0 + 40.0 + 4.0 * ONE_PIECE)  # all but the client's
-    assert found.busy["core"] / found.actions_per_sec * 1e6 == pytest.approx(own_us / ONE_PIECE + 5.0, rel=0.02)
-
-
 def _window(*, rows: int, clients: int, messages: int, seconds: float = 1.0, recorded: bool = False) -> Window:
     """What a server with TIMES would have shown: batches hold the messages of all clients."""
     t, decisions, batches = TIMES, messages * rows, messages // clients
@@ -152,17 +129,6 @@ def test_the_fit_finds_the_service_times_again() -> None:
     for name in ServiceTimes.__struct_fields__:
         assert getattr(times, name) == pytest.approx(getattr(TIMES, name), rel=1e-6), name
     assert max(error.values()) < 1e-9
-
-
-def test_a_thread_that_does_nothing_costs_nothing_and_no_time_is_negative() -> None:
-    windows = [
-        replace(_window(rows=rows, clients=1, messages=100), proxy_us=0.0, io_us=1000.0 - rows) for rows in (8, 32)
-    ]
-    times, _ = fit(windows)
-    assert times.proxy_message == times.proxy_row == 0.0
-    assert min(getattr(times, name) for name in ServiceTimes.__struct_fields__) >= 0.0
-    with pytest.raises(ValueError, match="nothing to fit"):
-        fit([replace(windows[0], recorded=True)])
 
 
 def test_the_model_is_held_against_each_cell_that_was_held_out() -> None:

@@ -58,16 +58,3 @@ def test_two_threads_of_a_core_get_half_of_it_each_and_the_rest_when_the_other_i
     env.run()
     assert ends == pytest.approx({"short": 2.0, "long": 4.0})
     assert core.busy_sec() == pytest.approx(4.0)
-
-
-def test_an_idle_thread_wakes_late_and_a_busy_one_does_not_sleep() -> None:
-    env = simpy.Environment()
-    ends: list[float] = []
-    thread = Thread(env, Core(env), wake_sec=0.5)
-    thread.submit(1.0, lambda: ends.append(env.now))
-    thread.submit(1.0, lambda: ends.append(env.now))
-    env.run()
-    env.timeout(1.0).callbacks.append(lambda _: thread.submit(1.0, lambda: ends.append(env.now)))
-    env.run()
-    assert ends == pytest.approx([1.5, 2.5, 5.0])
-    assert thread.worked_sec == pytest.approx(3.0)
