@@ -102,24 +102,14 @@ def test_bad_rows_get_their_own_error_and_their_mates_an_action() -> None:
         client, stranger = stand.client("a"), stand.client("b", training=False)
         nan = np.full(stand.spec.observation_size, np.nan, np.float32)
         none = np.zeros(stand.spec.num_actions, np.uint8)
-        replies = exchange(
-            client,
-            [
-                stand.decision(0, 0),
-                stand.decision(1, 1),
-                stand.decision(2, 0, observation=nan),
-                stand.decision(3, 0, mask=none),
-                stand.decision(4, 0, policy="nobody"),
-                stand.decision(5, 0),
-            ],
-        )
+        rows = [
+            stand.decision(0, 0), stand.decision(1, 1), stand.decision(2, 0, observation=nan),
+            stand.decision(3, 0, mask=none), stand.decision(4, 0, policy="nobody"), stand.decision(5, 0),
+        ]  # fmt: skip
+        replies = exchange(client, rows)
         assert [action.env for action in replies.actions] == [0, 5]
-        assert {f.env: f.code for f in replies.failures} == {
-            1: ERR_NO_SESSION,
-            2: ERR_VALUE,
-            3: ERR_MASK,
-            4: ERR_POLICY,
-        }
+        expected = {1: ERR_NO_SESSION, 2: ERR_VALUE, 3: ERR_MASK, 4: ERR_POLICY}
+        assert {f.env: f.code for f in replies.failures} == expected
         assert exchange(client, [stand.decision(0, 5)]).failures[0].code == ERR_ORDER
         assert exchange(stranger, [stand.decision(0, 1)]).failures[0].code == ERR_NO_SESSION
         assert exchange(stranger, [stand.decision(0, 0)]).failures[0].code == ERR_DENIED
