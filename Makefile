@@ -40,11 +40,12 @@ test-chaos: setup ## random signals to the processes of real runs, whose books m
 soak: setup ## a run of hours whose memory, descriptors, threads and disk must not grow (HOURS=8 CONFIG=...)
 	$(PY) -m benchmarks.soak --hours $(HOURS) $(ARGS) $(CONFIG)
 
-lint: setup ## style, types, import contracts
+lint: setup ## style, types, import contracts, names in comments
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports
+	$(PY) -m tests.support.backticks
 
 learn-check: setup ## CartPole and the memory task learn, through all three processes
 	$(PY) -m benchmarks.learn_check $(ARGS)

@@ -38,18 +38,17 @@ def test_the_python_client_backs_off_and_everything_is_answered(monkeypatch) -> 
             asked = client.evaluate(np.zeros((10, 12), np.float32), np.ones((10, 5)))
             stall.wait_until_arrived(9)
             stall.go.set()
-            replies, evaluations, deadline = Replies([], []), [], time.monotonic() + PATIENCE_SEC
-            while client.waiting or not evaluations:
-                more = client.poll()
-                replies.actions += more.actions
-                replies.failures += more.failures
-                evaluations += more.evaluations
-                assert time.monotonic() < deadline
-                client.poller.wait(0.01)
-        assert sorted(action.env for action in replies.actions) == list(range(41))
-        assert not replies.failures
-        assert [evaluation.id for evaluation in evaluations] == [asked]
-        assert not evaluations[0].errors
+            replies: list[Replies] = []
+
+            def all_came() -> bool:
+                replies.append(client.poll())
+                return not client.waiting and any(reply.evaluations for reply in replies)
+
+            wait_for(all_came)
+        assert sorted(action.env for reply in replies for action in reply.actions) == list(range(41))
+        assert not any(reply.failures for reply in replies)
+        (evaluation,) = (evaluation for reply in replies for evaluation in reply.evaluations)
+        assert (evaluation.id, evaluation.errors) == (asked, {})
         assert client.busy >= 6
         assert stand.server.metrics()["rows_errored"][ERR_BUSY] >= 30
 
@@ -85,12 +84,7 @@ def test_status_tells_a_client_how_it_stands() -> None:
         assert figures.limits == welcome.limits
         client = stand.client("python")
         client.ask_status()
-        deadline, got = time.monotonic() + PATIENCE_SEC, None
-        while got is None and time.monotonic() < deadline:
-            got = client.poll().figures
-            client.poller.wait(0.01)
-        assert got is not None
-        assert got.clients == 3
+        wait_for(lambda: (got := client.poll().figures) and got.clients == 3)
 
 
 def _is_held_up(stand: Stand) -> bool:
@@ -144,26 +138,3 @@ def test_a_server_that_waits_says_whether_for_messages_or_for_the_learner() -> N
         wait_for(lambda: stage_sec("learner_full") > 0.1)
         assert stage_sec("wait") == before
         assert stage_sec("forward") > 0
-
-
-def test_steps_go_first_and_evaluations_get_every_fifth_batch_while_both_wait(monkeypatch) -> None:
-    monkeypatch.setattr(
-        "simul.inference_server.frontend.client_socket.RECEIVE_SEC", PATIENCE_SEC
-    )  # all that has arrived is read at once
-    with Stand(max_batch=4) as stand:
-        player, searcher, order = stand.client("player"), stand.client("searcher"), []
-        act, evaluate = stand.server._actor.act, stand.server._evaluator.act
-        with stalled(stand) as stall:
-            player.submit([stand.decision(0, 0)])
-            stall.wait_until_inside()
-            player.submit([stand.decision(env, 0) for env in range(1, 61)])
-            for _ in range(10):
-                searcher.evaluate(np.zeros((4, 12), np.float32), np.ones((4, 5)))
-            stall.wait_until_arrived(11)
-            stand.server._actor.act = lambda *batch: (order.append("step"), act(*batch))[1]
-            stand.server._evaluator.act = lambda: (order.append("evaluate"), evaluate())[1]
-            stall.go.set()
-            gather(player)
-            wait_for(lambda: order.count("evaluate") == 10)
-        assert order[:15] == ["step", "step", "step", "step", "evaluate"] * 3
-        assert order.count("step") == 15

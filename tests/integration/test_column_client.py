@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from simul.common.client.columns import Answer, ColumnClient, Columns
-from simul.common.errors import ERR_NO_SESSION, ERR_SPEC, InferenceError
+from simul.common.errors import ERR_NO_SESSION
 from simul.common.protocol.messages import START
-from simul.common.protocol.specs import GameSpec
 from tests.support.stand import Stand, exchange
 from tests.support.waiting import PATIENCE_SEC
 
@@ -53,14 +52,4 @@ def test_columns_get_what_rows_get() -> None:
                 expected = by_row[int(env)]
                 assert (answer.action[i], answer.policy_version[i]) == (expected.action, expected.policy_version)
                 assert (answer.log_prob[i], answer.value[i]) == (np.float32(expected.log_prob), expected.value)
-        client.close()
-
-
-def test_a_stranger_to_the_spec_is_told_at_connect() -> None:
-    other = GameSpec(name="test/other", observation_size=3, num_actions=2)
-    with Stand() as stand:
-        client = ColumnClient(stand.run_dir.endpoint("data"), name="x", spec=other)
-        with pytest.raises(InferenceError) as refused:
-            client.connect(PATIENCE_SEC)
-        assert refused.value.code == ERR_SPEC
         client.close()

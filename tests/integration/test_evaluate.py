@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 import torch
@@ -16,19 +14,16 @@ from simul.common.nets.io import bytes_to_state
 from simul.common.protocol.messages import ABORTED, Error, Evaluate
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand, exchange
-from tests.support.waiting import PATIENCE_SEC
+from tests.support.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("patience")
 
 
 def _answer(client: InferenceClient, number: int) -> Evaluation:
-    deadline = time.monotonic() + PATIENCE_SEC
-    while time.monotonic() < deadline:
-        for evaluation in client.poll().evaluations:
-            assert evaluation.id == number
-            return evaluation
-        client.poller.wait(0.02)
-    raise AssertionError("no evaluation came")
+    found: list[Evaluation] = []
+    wait_for(lambda: found.extend(client.poll().evaluations) or found)
+    assert [evaluation.id for evaluation in found] == [number]
+    return found[0]
 
 
 def _network(stand: Stand):
@@ -104,10 +99,7 @@ def test_a_session_is_evaluated_by_the_policy_it_is_bound_to() -> None:
     with Stand() as stand:
         client = stand.client("a")
         stand.learner.publish("past/1", 1, stand.weights(seed=5), resident=("learner", "past/1"))
-        deadline = time.monotonic() + PATIENCE_SEC
-        while "past/1" not in client.policies and time.monotonic() < deadline:
-            client.poll()
-            client.poller.wait(0.05)
+        wait_for(lambda: client.poll() and "past/1" in client.policies)
         exchange(client, [stand.decision(0, 0, policy="past/1")])
         row, mask = np.ones((1, 12), np.float32), np.ones((1, 5))
         asked = client.evaluate(row, mask, policy="past/1", sessions=[(0, 0, 0)])

@@ -16,8 +16,8 @@ from simul.inference_server.unrolls.learner_link import LearnerLink
 from simul.learner.batches import UnrollChecker
 from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
 from simul.learner.weight_publisher import ServerHandshake
-from tests.integration.test_credits import SPEC, one_step
 from tests.support.cut_tcp import CutTcp
+from tests.support.unroll_receiver_stand import SPEC, one_step
 from tests.support.waiting import wait_for
 
 

@@ -93,9 +93,6 @@ class RayRun(Command):
                 "--on", "ray", "--address", address, *more)  # fmt: skip
         super().__init__([sys.executable, "-c", PROGRAM, stand_in, *line], root)
 
-    def named(self, name: str) -> dict:
-        return next(p for p in self.status()["processes"] if p["name"] == name)
-
 
 def _raylet_of(cluster, pid: int):
     """The node whose raylet is above a process."""
@@ -108,7 +105,7 @@ def _raylet_of(cluster, pid: int):
 
 
 def _kill_node_of(cluster, run: RayRun, name: str) -> None:
-    cluster.remove_node(_raylet_of(cluster, run.named(name)["pid"]), allow_graceful=False)
+    cluster.remove_node(_raylet_of(cluster, run.process_of(name)["pid"]), allow_graceful=False)
 
 
 def test_a_worker_on_a_node_that_is_killed_plays_on_another_and_the_run_stops_cleanly(cluster, tmp_path) -> None:
@@ -118,7 +115,9 @@ def test_a_worker_on_a_node_that_is_killed_plays_on_another_and_the_run_stops_cl
         run.wait_for(lambda s: all(p["pid"] for p in s["processes"]), "the agents have said which processes they are")
         _kill_node_of(cluster, run, "simul-worker-0")
         run.wait_for(
-            lambda s: run.named("simul-worker-0")["restarts"] and {p["state"] for p in s["processes"]} == {"ready"},
+            lambda s: (
+                run.process_of("simul-worker-0")["restarts"] and {p["state"] for p in s["processes"]} == {"ready"}
+            ),
             "everything is ready again",
         )
         assert any("(worker 0) is lost" in event for event in run.status()["events"])
@@ -135,7 +134,7 @@ def test_cartpole_reaches_475_although_the_node_of_its_learner_is_killed(cluster
     try:
         run.wait_for(lambda s: s.get("learner", {}).get("decisions_learned", 0) > 40_000, "it learns", 1200.0)
         _kill_node_of(cluster, run, "simul-learner-0")
-        run.wait_for(lambda s: run.named("simul-learner-0")["restarts"], "the learner is started again", 600.0)
+        run.wait_for(lambda s: run.process_of("simul-learner-0")["restarts"], "the learner is started again", 600.0)
         run.wait_for(lambda s: s["learner"]["decisions_learned"] > 180_000, "it learns on", 2400.0)
         code, output = run.finish()
         assert code == 0, output

@@ -109,18 +109,6 @@ def test_versions_that_were_never_published_are_dropped_row_by_row(stand: Sample
     assert balanced(stand.learner.metrics["samples"], "received")
 
 
-def test_a_message_that_is_sent_again_is_stored_once(stand: SampleStand) -> None:
-    client, before = stand.client("again"), stand.stored()
-    duplicates = stand.learner.metrics["samples"]["dropped"].get("duplicate", 0)
-    client.submit_samples(stand.random_samples(5))
-    (number,) = client.samples._pending
-    client._sender.send_samples(number)
-    settle(client)
-    wait_for(lambda: stand.learner.metrics["samples"]["dropped"].get("duplicate", 0) == duplicates + 5)
-    assert stand.stored() == before + 5
-    assert (client.samples.accepted, client.samples.submitted) == (5, 5)
-
-
 def test_without_the_runs_token_nothing_is_stored(stand: SampleStand) -> None:
     client, before = stand.client("stranger", training=False), stand.server.metrics()["samples"]["admitted"]
     client.submit_samples(stand.random_samples(4))

@@ -21,10 +21,6 @@ from tests.support.command import Command, Simul
 TWO = ("--set", "cluster.servers.count=2", "--set", "workers.count=4")
 
 
-def _process(run: Command, name: str) -> dict[str, Any]:
-    return next(process for process in run.status()["processes"] if process["name"] == name)
-
-
 def _servers_of_workers(run: Command) -> dict[str, int]:
     """By the worker's name: the index of the server that it was given."""
     found = {}
@@ -37,7 +33,7 @@ def _servers_of_workers(run: Command) -> dict[str, int]:
 
 def _kill(run: Command, name: str) -> None:
     """Kill a process and wait until its next life is ready."""
-    os.kill(_process(run, name)["pid"], signal.SIGKILL)
+    os.kill(run.process_of(name)["pid"], signal.SIGKILL)
     run.wait_for(
         lambda status: any(
             p["name"] == name and p["restarts"] == 1 and p["state"] == "ready" for p in status["processes"]
@@ -77,15 +73,15 @@ def test_workers_of_a_server_that_hangs_for_long_start_again_on_the_other(tmp_pa
     try:
         run.wait_until_training()
         bound = _servers_of_workers(run)
-        before = {name: _process(run, name)["pid"] for name in bound}
-        pid = _process(run, "simul-inference-1")["pid"]
+        before = {name: run.process_of(name)["pid"] for name in bound}
+        pid = run.process_of("simul-inference-1")["pid"]
         os.kill(pid, signal.SIGSTOP)
         run.wait_for(
             lambda status: sum(p["restarts"] and p["state"] == "ready" for p in status["processes"]) == 2, "two moved"
         )
         os.kill(pid, signal.SIGCONT)
         assert set(_servers_of_workers(run).values()) == {0}
-        stayed = {name for name, old in before.items() if _process(run, name)["pid"] == old}
+        stayed = {name for name, old in before.items() if run.process_of(name)["pid"] == old}
         assert stayed == {name for name, server in bound.items() if server == 0}
         code, output = run.finish()
         assert code == 0, output
@@ -109,8 +105,8 @@ def test_a_server_that_hangs_while_the_run_starts_is_named_and_the_others_start_
     try:
         run.wait_until_training()
         assert set(_servers_of_workers(run).values()) == {0}
-        assert _process(run, "simul-inference-1")["state"] == "starting"
-        os.kill(_process(run, "simul-inference-1")["pid"], signal.SIGCONT)
+        assert run.process_of("simul-inference-1")["state"] == "starting"
+        os.kill(run.process_of("simul-inference-1")["pid"], signal.SIGCONT)
         run.wait_for(lambda status: sum(p["restarts"] and p["state"] == "ready" for p in status["processes"]) == 2)
         assert Counter(_servers_of_workers(run).values()) == {0: 2, 1: 2}
         code, output = run.finish()
@@ -120,23 +116,6 @@ def test_a_server_that_hangs_while_the_run_starts_is_named_and_the_others_start_
         assert output.count("moves to inference server 1: it is ready now") == 2
         assert "died" not in output
         assert imbalances(run.summary()) == []
-    finally:
-        run.end_now()
-
-
-@pytest.mark.parametrize("role", ["learner-0", "env_worker-1"])
-def test_a_role_that_hangs_while_the_run_starts_is_named(tmp_path, role) -> None:
-    soon = "from simul.launch.processes import process_group; process_group.START_ALERT_SEC = 2.0"
-    root = tmp_path / "run"
-    root.mkdir()
-    (root / f"stop-{role}").touch()
-    line = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--set", "workers.count=2")
-    run = stand_ins.Simul(root, *line, program=f"{soon}\n{stand_ins.PROGRAM}")
-    named = {"learner-0": "the learner", "env_worker-1": "worker 1"}
-    try:
-        said = f"{named[role]} is not ready after"
-        run.wait_for(lambda status: any(said in event for event in status.get("events", ())), said)
-        assert run.status()["phase"] == "starting"
     finally:
         run.end_now()
 

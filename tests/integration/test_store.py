@@ -8,7 +8,6 @@ import signal
 import socket
 import threading
 import time
-from pathlib import Path
 
 import msgspec
 import psutil
@@ -17,7 +16,6 @@ import pytest
 from simul.common.config.checkpoint_meta import META_FILE
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_lock import read_json
-from simul.common.store.claim import claim_store
 from simul.common.store.fetch import prepare_store
 from simul.common.store.remote import Store
 from simul.learner import learner as learner_module
@@ -52,16 +50,14 @@ def train_on(stand: LearnerStand, client) -> None:
     stand.train(client, lambda: stand.learner.metrics["policy_version"] >= goal)
 
 
-def test_training_goes_on_while_the_store_fails_and_hangs_and_it_is_said(files, monkeypatch):
-    url, broken, hanging = new_url("scripted"), threading.Event(), threading.Event()
+def test_training_goes_on_and_ends_while_the_store_hangs_and_it_is_said_what_is_lacking(files, monkeypatch):
+    url, hanging = new_url("scripted"), threading.Event()
 
-    def disturbs(operation: str, path: str) -> None:
+    def hangs(operation: str, path: str) -> None:
         while hanging.is_set():
             time.sleep(0.01)
-        if broken.is_set():
-            raise ConnectionError("No route to host")
 
-    files.before = staticmethod(disturbs)
+    files.before = staticmethod(hangs)
     monkeypatch.setattr(learner_module, "STOP_WAIT_SEC", 0.5)
     with make_stand(url) as stand:
         client, learner = stand.client("teacher"), stand.learner
@@ -70,17 +66,6 @@ def test_training_goes_on_while_the_store_fails_and_hangs_and_it_is_said(files, 
         wait_for(lambda: learner.metrics["store_behind_sec"] == 0.0)
         assert learner.metrics["store_state"] == "ok"
         assert len(stored(Store(url))) == 2
-        broken.set()
-        train_on(stand, client)
-        wait_for(lambda: learner.said("cannot be reached (No route to host). Training goes on"))
-        wait_for(lambda: learner.metrics["store_state"] == "unreachable" and learner.metrics["store_behind_sec"] > 0.0)
-        train_on(stand, client)
-        broken.clear()
-        wait_for(lambda: learner.said("is back after"))
-        wait_for(stand.idle)
-        wait_for(lambda: learner.metrics["store_behind_sec"] == 0.0)
-        assert stored(Store(url))[0] == learner.metrics["checkpoint_version"]
-        assert len([event for event in learner.events if "cannot be reached" in event]) == 1
         hanging.set()
         train_on(stand, client)
         train_on(stand, client)
@@ -156,39 +141,15 @@ def test_the_learner_waits_for_the_store_when_it_stops(tmp_path):
         last = machine.read()[-1].metrics
         assert stored(Store(url))[0] == last["checkpoint_version"] == last["policy_version"]
         assert last["store_behind_sec"] == 0.0
-        uploaded = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
-        assert machine.run_dir.token().encode() not in uploaded
     finally:
         machine.close()
 
 
-@pytest.mark.parametrize(
-    ("setting", "sentence"),
-    [
-        ("store=s4://bucket/run", "the scheme s4:// is unknown; did you mean s3://?"),
-        ("store=file:///proc/nowhere/run", "Create the bucket or the folder"),
-        ("store=smb://host/share", "needs a package that is not installed"),
-    ],
-)
-def test_a_store_that_cannot_be_used_is_refused_before_any_role_starts(up, tmp_path, setting, sentence):
-    code, output = up("--set", setting).result()
+def test_a_store_that_cannot_be_used_is_refused_before_any_role_starts(up, tmp_path):
+    code, output = up("--set", "store=file:///proc/nowhere/run").result()
     assert code == 2, output
-    assert sentence in output
+    assert "Create the bucket or the folder" in output
     assert "ready" not in output
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_store_of_another_game_is_refused_and_its_run_goes_on(up, tmp_path):
-    url = f"file://{tmp_path}/store"
-    other = new_run(tmp_path / "other")
-    save_checkpoint(other, 3)
-    owner = claim_store(Store(url), other)
-    make_mirror(url, other, owner.run_id).copy_all(Store(url))
-    before = Store(url).owner()
-    code, output = up("--set", f"store={url}").result()
-    assert code == 2, output
-    assert "is of another game or encoder: its checkpoint 000000003" in output
-    assert Store(url).owner() == before
     assert not (tmp_path / "run").exists()
 
 
@@ -216,17 +177,6 @@ def test_ctrl_c_ends_a_start_whose_store_hangs(up):
             code, output = run.finish()
     assert code == 0, output
     assert "Traceback" not in output
-
-
-def commands(run) -> list[str]:
-    """Command lines of every process below the supervisor."""
-    lines = []
-    for pid in run.pids():
-        try:
-            lines.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return lines
 
 
 @pytest.mark.timeout(900)

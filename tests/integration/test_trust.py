@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -34,21 +33,6 @@ def simul(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "simul.launch.cli", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": import_path()}
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=LIMIT_SEC, env=environment)
-
-
-def test_a_replay_runs_the_class_that_it_names_only_with_trust(marker, tmp_path):
-    replay = {
-        "game": "x", "settings": {"game": "stranger:Game"}, "seed": 1, "players": ["a"], "turns": [], "returns": [0.0],
-        "outcome": "terminated",
-    }  # fmt: skip
-    (tmp_path / "replay.json").write_text(json.dumps(replay))
-    refused = simul(tmp_path, "watch", "--replay", "replay.json")
-    assert refused.returncode == 2
-    assert 'game: "stranger:Game"' in refused.stderr
-    assert "--trust" in refused.stderr
-    assert not marker.exists()
-    simul(tmp_path, "watch", "--replay", "replay.json", "--trust")
-    assert marker.exists()
 
 
 def test_a_run_directory_and_a_store_of_a_stranger_run_nothing(marker, tmp_path):

@@ -50,6 +50,10 @@ class Command:
         """summary.json."""
         return read_json(self.run_dir, "summary.json")
 
+    def process_of(self, name: str) -> dict[str, Any]:
+        """What status.json says of a process."""
+        return next(process for process in self.status()["processes"] if process["name"] == name)
+
     def wait_for(self, condition: Callable[[dict[str, Any]], Any], what: str = "", timeout_sec: float = 240.0) -> Any:
         """Wait until `condition(status)`; fails with the status where it never comes."""
         deadline = time.monotonic() + timeout_sec

@@ -93,6 +93,4 @@ class AgentRun(Command):
         """Agents on this machine."""
         return [child for child in psutil.Process(self.process.pid).children() if "--node" in child.cmdline()]
 
-    def named(self, name: str) -> dict:
-        """A process out of status.json."""
-        return next(p for p in self.status()["processes"] if p["name"] == name)
+    named = Command.process_of

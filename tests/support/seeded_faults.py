@@ -57,7 +57,7 @@ ROOMS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         ["inference_server/batching", "inference_server/sessions", "inference_server/frontend",
          "inference_server/unrolls", "inference_server/proxy"],
         [*(f"{UNIT}/inference_server/{room}" for room in ("batching", "sessions", "frontend", "unrolls", "proxy")),
-         "tests/chaos/test_faults_rows.py", "tests/integration/test_credits.py"],
+         "tests/chaos/test_faults_rows.py"],
     ),
     "engine": (
         ["inference_server/engine", "inference_server/policies", "inference_server/ops", "inference_server/server.py"],

@@ -40,6 +40,3 @@ class Simul(Command):
 
     def wait_until_training(self) -> None:
         self.wait_for(lambda status: status.get("phase") == "training" and status["server"].get("decisions"))
-
-    def process_of(self, name: str) -> dict:
-        return next(p for p in self.status()["processes"] if p["name"] == name)

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from simul.common.nets.build import build_network
+from simul.common.protocol.messages import Unroll
+from simul.common.protocol.specs import GameSpec
 from simul.common.transport import RouterSocket
 from simul.learner.batches import UnrollChecker
 from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
 from simul.learner.weight_publisher import ServerHandshake
 from tests.support.stand import Stand
+
+SPEC = GameSpec("test", observation_size=2, num_actions=2)
+
+
+def one_step() -> tuple[Unroll, dict[str, np.ndarray]]:
+    """The shortest unroll of SPEC."""
+    facts = {"terminated": False, "truncated": False, "spec_fingerprint": SPEC.fingerprint()}
+    tensors = {
+        "observation": np.zeros((2, 2), np.float32), "mask": np.ones((2, 2), np.uint8),
+        "value": np.zeros(2, np.float32), "action": np.zeros(1, np.int32), "log_prob": np.zeros(1, np.float32),
+        "reward": np.zeros(1, np.float32), "policy_version": np.zeros(1, np.int64), "state": np.zeros(0, np.float32),
+    }  # fmt: skip
+    return Unroll(length=1, first_step=0, **facts), tensors
 
 
 class UnrollReceiverOnly:

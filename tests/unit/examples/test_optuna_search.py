@@ -18,18 +18,14 @@ class Pruned(Exception):
 
 
 class Trial:
+    """Takes the lowest of every setting; told to end at the report `prunes_at`."""
+
     number = 3
 
     def __init__(self, prunes_at=None):
         self.reports, self._prunes_at = {}, prunes_at
-
-    def suggest_float(self, name, low, high, log=False):
-        return low
-
-    suggest_int = suggest_float
-
-    def suggest_categorical(self, name, choices):
-        return choices[0]
+        self.suggest_int = self.suggest_float = lambda name, low, high, log=False: low
+        self.suggest_categorical = lambda name, choices: choices[0]
 
     def report(self, value, step):
         assert step not in self.reports
@@ -43,9 +39,7 @@ class Run:
     """Shows 250 more decisions at each look, to 1000."""
 
     run_dir = Path("runs/x")
-
-    def __init__(self):
-        self.looks = self.ended = 0
+    looks = ended = 0
 
     def __enter__(self):
         return self
@@ -66,39 +60,36 @@ class Run:
 
 
 @pytest.fixture
-def example(monkeypatch):
-    monkeypatch.setitem(sys.modules, "optuna", types.SimpleNamespace(TrialPruned=Pruned))
-    module = importlib.import_module("examples.optuna_search")
-    monkeypatch.setattr(module, "optuna", types.SimpleNamespace(TrialPruned=Pruned))
-    monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
-    return module
-
-
-def objective(example, monkeypatch, trial):
-    run, asked = Run(), {}
-    monkeypatch.setattr(simul, "train", lambda config, **settings: asked.update(settings) or run)
+def run(monkeypatch):
+    """The run that the example starts; `asked`: with which settings."""
+    made = Run()
+    monkeypatch.setattr(simul, "train", lambda config, **settings: setattr(made, "asked", settings) or made)
     monkeypatch.setattr(simul, "evaluate", lambda folder, **settings: {"mean_return": 42})
+    return made
+
+
+@pytest.fixture
+def objective(monkeypatch):
+    """The example's, for a trial."""
+    monkeypatch.setitem(sys.modules, "optuna", types.SimpleNamespace(TrialPruned=Pruned))
+    example = importlib.import_module("examples.optuna_search")
+    monkeypatch.setattr(example.time, "sleep", lambda seconds: None)
     options = argparse.Namespace(config="cartpole", decisions=1000, reports=2, episodes=5, folder=Path("runs"))
-    try:
-        return example.objective(trial, options), run, asked
-    except Pruned:
-        return None, run, asked
+    return lambda trial: example.objective(trial, options)
 
 
-def test_it_reports_at_the_same_decisions_in_every_trial(example, monkeypatch):
+def test_it_reports_at_the_same_decisions_in_every_trial(objective, run):
     trial = Trial()
-    value, run, asked = objective(example, monkeypatch, trial)
-    assert value == 42.0
+    assert objective(trial) == 42.0
     assert trial.reports == {1: 50.0, 2: 100.0}
     assert run.ended == 1
-    assert asked["run_dir"] == Path("runs/trial-0003")
-    assert asked["learner"] == {
+    assert run.asked["run_dir"] == Path("runs/trial-0003")
+    assert run.asked["learner"] == {
         "learning_rate": 1e-4, "entropy_coefficient": 1e-4, "unroll_length": 16, "epochs": 1,
     }  # fmt: skip
 
 
-def test_a_pruned_trial_stops_its_run(example, monkeypatch):
-    trial = Trial(prunes_at=1)
-    value, run, _ = objective(example, monkeypatch, trial)
-    assert value is None
+def test_a_pruned_trial_stops_its_run(objective, run):
+    with pytest.raises(Pruned):
+        objective(Trial(prunes_at=1))
     assert (run.looks, run.ended) == (2, 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from benchmarks.harness.promises import Promise
-from benchmarks.harness.report import markdown_table
 
 
 def test_a_lower_bound_and_an_upper_one() -> None:
@@ -18,11 +17,3 @@ def test_the_sentence_names_bound_and_processor_time() -> None:
         "FAIL  rate: 0.40 (promised at least 0.50; by processor time 0.61)"
     )
     assert str(Promise("us", 1234.5, 2000.0, at_least=False)) == "PASS  us: 1,234 (promised at most 2,000)"
-
-
-def test_figures_are_aligned_to_the_right_and_words_to_the_left() -> None:
-    assert markdown_table(("layer", "us", ""), [("ipc", "195", "met")]).splitlines() == [
-        "| layer | us |  |",
-        "|---|---:|---|",
-        "| ipc | 195 | met |",
-    ]

@@ -1,51 +1,12 @@
-"""The env of one seat, the comparison, and our side of it."""
+"""Both sides have networks of one size, and the faster peer counts."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-
-import numpy as np
 import pytest
 
-from benchmarks.ofc import main as bench
-from benchmarks.ofc.main import promises, ratios, table
-from benchmarks.ofc.one_seat import OPPONENTS, make_ofc
-from benchmarks.ofc.ours import learn
-from benchmarks.ofc.settings import OURS, PEERS, TITLES
+from benchmarks.ofc.main import promises, ratios
+from benchmarks.ofc.settings import OURS
 from simul.common.config.loader import load_config
-
-
-@pytest.mark.parametrize("opponent", OPPONENTS)
-def test_one_seat_plays_whole_games_for_what_our_side_learns_from(opponent: str) -> None:
-    env, draw, seats, fouled = make_ofc(opponent), np.random.default_rng(1), [], False
-    assert env.action_space.n == 259
-    for episode in range(9):
-        observation, _ = env.reset(seed=7 if episode == 0 else None)
-        seats.append(env._seat)
-        rewards, over = [], False
-        while not over:
-            assert env.observation_space.contains(observation)
-            mask = env.action_masks()
-            assert (mask == env._game.mask(env._seat).astype(bool)).all()
-            observation, reward, terminated, truncated, _ = env.step(int(draw.choice(np.flatnonzero(mask))))
-            rewards.append(reward)
-            over = terminated or truncated
-        assert len(rewards) >= 5
-        assert sum(rewards) == pytest.approx(0.1 * env._game.learned_returns()[env._seat])
-        fouled |= env._game.learned_returns() != env._game.returns()
-        assert env.action_masks().all()
-    assert seats == [0, 1, 2] * 3
-    assert fouled, "in no game did the cost of a foul make a difference"
-
-
-def test_a_seed_decides_the_game_and_what_the_others_do() -> None:
-    first, second = make_ofc("random"), make_ofc("random")
-    for env in (first, second):
-        env.reset(seed=3)
-    for _ in range(4):
-        action = int(np.flatnonzero(first.action_masks())[-1])
-        assert (first.step(action)[0] == second.step(action)[0]).all()
 
 
 def _rates(*per_sec: float, cpu_us: float = 100.0) -> list[dict[str, float]]:
@@ -63,11 +24,7 @@ def test_the_faster_peer_of_each_repeat_counts() -> None:
     (promise,) = promises(found)
     assert (promise.found, promise.promised, promise.kept) == (4.0, 5.0, False)
     assert promise.by_cpu == pytest.approx(6.0)
-    told = table(found)
-    assert "| 8,000 | 6,000 to 9,000 | 100 | 4.00 |" in told
-    assert all(title in told for title in TITLES.values())
     assert promises({"mlp": found["mlp"]}) == []
-    assert "| - |" in table({"mlp": found["mlp"]})
 
 
 def test_both_sides_have_networks_of_equal_width() -> None:
@@ -76,18 +33,3 @@ def test_both_sides_have_networks_of_equal_width() -> None:
         assert network.name == "mlp_lstm"
         assert network.options == {"hidden": 256, "layers": 2, "memory": name == "lstm"}
     assert load_config("ofc", [*OURS["rows"]]).network.name == "ofc"
-    assert set(TITLES) == {*OURS, *PEERS}
-
-
-def test_without_the_peers_environment_it_says_so(monkeypatch, capsys) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(sys, "argv", ["bench-ofc"])
-    assert bench.main() == 2
-    assert "`make bench-ofc` installs it" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_our_side_is_measured(tmp_path) -> None:
-    found = learn(tmp_path / "run", ["learner.batch_steps=256", "workers.envs=8"], seconds=1.0, warm_up_sec=0.0)
-    assert found["per_sec"] > 0
-    assert found["cpu_us"] > 0

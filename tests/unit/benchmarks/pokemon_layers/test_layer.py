@@ -4,15 +4,7 @@ import pytest
 
 from benchmarks.pokemon_layers.layer import Sample, one_after_another, spread, summarise, together
 from benchmarks.pokemon_layers.promises import cost_ratio, paired_ratio, promises
-from benchmarks.pokemon_layers.report import as_json, learning_lines, markdown, table, transport_line
 from benchmarks.pokemon_layers.training import facts
-
-LEARNING_NOTES = {
-    "parameters": 1_100_000, "learned_share": 0.99, "updates": 5, "policy_lag": {"mean": 1.2, "max": 3},
-    "latency_us": {"p50": 900.0}, "forward_us": {}, "dropped_steps": {}, "dropped_unrolls": {"too_old": 2},
-    "mean_batch": 40.0, "us_by_process": {"simul-learner-0": 80.0, "simul-inference-0": 25.0}, "device": "cpu",
-    "precision": "bfloat16",
-}  # fmt: skip
 
 
 def sample(rate, *, seconds=10.0, cpu=12.0, busy=15.0, notes=None):
@@ -48,16 +40,18 @@ def test_summary_is_the_median_with_its_spread():
     assert found["repeats"] == 3
 
 
-def test_ratios_are_taken_within_a_repeat():
+def test_ratios_are_taken_within_a_repeat_and_by_cost_do_not_depend_on_how_busy_the_machine_was():
     ours, theirs = [sample(300), sample(150), sample(320)], [sample(1000), sample(500), sample(1000)]
     assert paired_ratio(ours, theirs) == pytest.approx(0.30)
+    assert cost_ratio([sample(100, cpu=1.0)], [sample(900, cpu=3.0)]) == pytest.approx(1 / 3, abs=1e-3)
 
 
 def run(rate=700, **notes):
+    learned = {"parameters": 1_100_000, "learned_share": 0.99,
+               "us_by_process": {"simul-learner-0": 80.0, "simul-inference-0": 25.0}}  # fmt: skip
     return {
         "simulator": [sample(1000)],
-        "simulator_accelerated": [sample(1300)],
-        "learning": [sample(rate, notes={**LEARNING_NOTES, **notes})],
+        "learning": [sample(rate, notes={**learned, **notes})],
         "learning_python": [sample(rate - 200, cpu=12.0)],
         "poke_env": [sample(150)],
     }
@@ -107,43 +101,11 @@ def test_the_budget_is_of_what_each_layer_adds_within_a_repeat():
     ]
 
 
-def test_the_ratio_by_cost_does_not_depend_on_how_busy_the_machine_was():
-    assert cost_ratio([sample(100, cpu=1.0)], [sample(900, cpu=3.0)]) == pytest.approx(1 / 3, abs=1e-3)
-
-
 def test_a_missing_figure_is_a_broken_promise_and_a_missing_layer_is_not_judged():
     assert list(kept(run(learned_share=None)).values())[-2:] == [False, True]
     assert not kept(run(us_by_process={}))["serving, us"]
     assert promises({"parsing": [sample(100)], "poke_env": [sample(100)]}) == []
     assert len(promises({"learning": run()["learning"]})) == 4
-
-
-def test_json_is_one_object_a_layer():
-    layers = as_json(run(), promises(run()), {"node": "26"})
-    assert all({"decisions_per_sec", "us_per_decision"} <= layer.keys() for layer in layers.values())
-    assert layers["learning"]["ratio_to"] == {"simulator": 0.7, "simulator_accelerated": 0.538, "poke_env": 4.667}
-
-
-def test_the_table_says_when_others_were_busy():
-    titles = {name: name for name in run()}
-    assert "Others used up to 15%" in table(titles, run())
-    assert "Others" not in table({"ipc": "ipc"}, {"ipc": [sample(10, busy=12.5)]})
-    assert "too_old 2" in learning_lines(run())
-
-
-def test_markdown_has_every_layer_and_every_promise():
-    lines = markdown({name: f"+ {name}" for name in run()}, run(), promises(run(rate=540))).splitlines()
-    assert "| learning | 700 | 0% | 1,714 | 0% |" in lines
-    assert "| make up, encoder: host / poke-env over a local server | 3.60 | 3.60 | at least 4.50 | not met |" in lines
-    assert "| serving, us | 25.00 |  | at most 25.00 | met |" in lines
-
-
-def test_websocket_stands_beside_ipc():
-    both = {"websocket": [sample(250, cpu=6.0)], "encoding": [sample(1000)]}
-    assert transport_line(both) == (
-        "over WebSocket 0.25 of the decisions/s over IPC (encoder: python); by processor time 0.50"
-    )
-    assert transport_line({"websocket": both["websocket"]}) == ""
 
 
 def test_the_learned_share_leaves_out_only_what_is_still_under_way():

@@ -1,14 +1,12 @@
-"""The verdict over seeds, the tasks, and the masked task's rules."""
+"""The verdict over seeds, and the tasks."""
 
 from __future__ import annotations
 
 import time
 
-import numpy as np
 import pytest
 
-from benchmarks.sb3.nim import HEAPS, LARGEST, Nim
-from benchmarks.sb3.results import Comparison, Outcome, speed_promises, table
+from benchmarks.sb3.results import Comparison, Outcome, speed_promises
 from benchmarks.sb3.tasks import SPEED_TASKS, TASKS
 from benchmarks.sb3.toy import STEP_SEC, Toy
 from simul.common.config.loader import load_config
@@ -31,7 +29,6 @@ def test_not_worse_means_that_the_interval_of_the_difference_reaches_zero() -> N
 def test_one_seed_has_no_interval_and_no_verdict() -> None:
     one = compared([5.0], [9.0])
     assert (one.difference, one.verdict) == (None, "one seed")
-    assert "| t | PPO | 1 | 5.00 | 9.00 | - | 300 | 100 | 3.00 | one seed |" in table([one])
 
 
 def test_speed_is_promised_against_the_best_of_a_peer() -> None:
@@ -46,8 +43,7 @@ def test_speed_is_promised_against_the_best_of_a_peer() -> None:
 
 def test_a_step_of_the_toy_takes_its_processor_time() -> None:
     env = Toy()
-    observation, info = env.reset(seed=1)
-    assert (observation.shape, int(info["action_mask"].sum())) == ((2160,), 13)
+    env.reset(seed=1)
     began = time.thread_time()
     ends = [env.step(0)[2] for _ in range(128)]
     assert time.thread_time() - began >= 128 * STEP_SEC
@@ -58,25 +54,3 @@ def test_a_step_of_the_toy_takes_its_processor_time() -> None:
 def test_our_side_of_every_task_is_a_valid_configuration(task) -> None:
     changes = (f"gymnasium.id={task.env}", f"learner.total_decisions={task.steps}", *task.overrides)
     assert load_config(task.config, changes).gymnasium.id == task.env
-
-
-def test_nim_ends_with_the_last_object_and_masks_what_is_not_there() -> None:
-    env = Nim()
-    for seed in range(20):
-        observation, info = env.reset(seed=seed)
-        rng, over, rewards = np.random.default_rng(seed), False, []
-        while not over:
-            heaps = np.rint(observation * LARGEST).astype(int)
-            mask = info["action_mask"].reshape(HEAPS, LARGEST)
-            assert mask.sum(axis=1).tolist() == heaps.tolist()
-            assert (info["action_mask"] == env.action_masks()).all()
-            action = int(rng.choice(np.flatnonzero(info["action_mask"])))
-            observation, reward, over, _, info = env.step(action)
-            rewards.append(reward)
-        assert not observation.any()
-        assert abs(rewards[-1]) == 1.0
-        assert not any(rewards[:-1])
-    env.reset(seed=1)
-    illegal = int(np.flatnonzero(~env.action_masks())[0])
-    with pytest.raises(ValueError, match="takes"):
-        env.step(illegal)

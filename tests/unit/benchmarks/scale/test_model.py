@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
+import msgspec
 import pytest
-import simpy
 from msgspec.structs import replace
 
-from benchmarks.scale.layouts import Fleet, fit_wake, loop_limit, simulate_fleet, simulate_stand
-from benchmarks.scale.model import US, Device, Learner, Player, Server, observe
-from benchmarks.scale.stations import Core
-from benchmarks.scale.times import ServiceTimes, Window, fit, held_out, median_window
+from benchmarks.scale import main
+from benchmarks.scale.layouts import Fleet, fit_wake, simulate_fleet, simulate_stand
+from benchmarks.scale.model import US, Device
+from benchmarks.scale.times import HeldOut, Measured, ServiceTimes, Window, fit, held_out, median_window
+from simul.common.runtime.installation import ROOT
 
 TIMES = ServiceTimes(
     loop_message=100.0, loop_batch=80.0, loop_row=4.0, forward_batch=180.0, forward_row=6.0,
@@ -64,81 +63,31 @@ def test_wake_us_is_found_again() -> None:
     assert fit_wake(TIMES, windows[2:], ROW_BYTES).wake_us == pytest.approx(35.0, rel=0.1), "few messages a second"
 
 
-def test_a_full_server_is_as_fast_as_its_busiest_station() -> None:
-    """Enough clients: batches are full, and the loop, on a core of its own, never idles."""
-    fleet = Fleet(servers=1, rows=128, row_bytes=ROW_BYTES, worker_cores=50, sessions=12_800)
-    found = simulate_fleet(TIMES, fleet, 0.2, 0.3)
-    batch_us = 2 * 100.0 + 80.0 + 180.0 + 256 * 10.0
-    assert found.mean_batch == 256
-    assert found.actions_per_sec == pytest.approx(256e6 / batch_us, rel=0.02)
-    assert found.bottleneck == "loop"
+@pytest.mark.parametrize(
+    ("fleet", "device", "rate", "bottleneck"),
+    [
+        ((1, 128, 50), None, 256e6 / (2 * 100 + 80 + 180 + 256 * 10), "loop"),  # full batches of 256 rows
+        ((4, 64, 40), None, 40e6 / (415 + 1 + 40 / 64), "worker cores"),  # and the client's libzmq thread
+        ((30, 8, 40), None, 40e6 / (415 + 1 + 40 / 8), "worker cores"),  # which the servers do not divide
+        ((1, 128, 50), Device(1000 * US, 0.0), 256e6 / (2 * 100 + 80 + 256 * 4 + 1000), "loop"),  # which waits for it
+    ],
+)
+def test_a_fleet_is_as_fast_as_its_busiest_station(fleet, device, rate, bottleneck) -> None:
+    servers, rows, cores = fleet
+    made = Fleet(servers=servers, rows=rows, row_bytes=ROW_BYTES, worker_cores=cores, sessions=256 * cores,
+                 device=device)  # fmt: skip
+    found = simulate_fleet(TIMES, made, 0.15, 0.3)
+    assert found.actions_per_sec == pytest.approx(rate, rel=0.05)
+    assert found.bottleneck == bottleneck
 
 
-def test_a_fleet_with_servers_to_spare_plays_what_its_workers_can() -> None:
-    fleet = Fleet(servers=4, rows=64, row_bytes=ROW_BYTES, worker_cores=40, sessions=10_240)
-    found = simulate_fleet(TIMES, fleet, 0.1, 0.2)
-    own_us = 1 + 40.0 / 64  # of the client's libzmq thread, beside 415 a row
-    assert found.actions_per_sec == pytest.approx(40e6 / (415 + own_us), rel=0.05)
-    assert found.bottleneck == "worker cores"
-
-
-def test_a_number_of_servers_that_divides_no_worker_cores_makes_none_of_them_faster() -> None:
-    fleet = Fleet(servers=30, rows=8, row_bytes=ROW_BYTES, worker_cores=40, sessions=640)  # 2.7 cores for two servers
-    found = simulate_fleet(TIMES, fleet, 0.1, 0.2)
-    own_us = 1 + 40.0 / 8
-    assert found.actions_per_sec == pytest.approx(40e6 / (415 + own_us), rel=0.05)
-    assert found.actions_per_sec < fleet.supply
-
-
-@pytest.mark.parametrize(("servers", "rows"), [(0, 8), (-3, 8), (41, 8), (1, 0)])
-def test_a_fleet_that_cannot_be_is_refused(servers: int, rows: int) -> None:
-    fleet = Fleet(servers=servers, rows=rows, row_bytes=ROW_BYTES, worker_cores=40, sessions=640)
-    with pytest.raises(ValueError, match="expected"):
-        simulate_fleet(TIMES, fleet)
-
-
-def test_a_learner_that_is_full_holds_the_servers_back() -> None:
+def test_a_full_learner_and_a_thin_link_hold_the_servers_back() -> None:
     fleet = Fleet(servers=4, rows=64, row_bytes=ROW_BYTES, worker_cores=40, sessions=10_240, learner_ranks=2)
     found = simulate_fleet(TIMES, fleet, 0.5, 2.0)
     assert found.actions_per_sec == pytest.approx(2e6 / 107, rel=0.05)
     assert found.bottleneck == "learner"
-
-
-def test_workers_that_only_wait_longer_are_left_out_and_change_nothing() -> None:
-    fleet = Fleet(servers=1, rows=64, row_bytes=ROW_BYTES, worker_cores=1_000, sessions=128_000)
-    assert loop_limit(TIMES, fleet) == pytest.approx(256e6 / (4 * 100.0 + 80.0 + 180.0 + 256 * 10.0))
-    found = simulate_fleet(TIMES, fleet, 0.2, 0.3)
-    assert found.actions_per_sec == pytest.approx(loop_limit(TIMES, fleet), rel=0.03)
-    assert found.busy["worker cores"] == pytest.approx(found.actions_per_sec / fleet.supply, abs=0.03)
-
-
-def test_a_thin_link_carries_what_it_can() -> None:
-    fleet = Fleet(servers=1, rows=64, row_bytes=ROW_BYTES, worker_cores=20, sessions=5_120, link_gbit=0.24)
-    assert simulate_fleet(TIMES, fleet, 0.2, 0.4).actions_per_sec == pytest.approx(0.24e9 / 8 / ROW_BYTES, rel=0.05)
-
-
-def test_a_device_takes_the_forward_off_the_loops_core_but_the_loop_waits_for_it() -> None:
-    fleet = Fleet(
-        servers=1, rows=128, row_bytes=ROW_BYTES, worker_cores=50, sessions=12_800, device=Device(1000 * US, 0.0)
-    )
-    found = simulate_fleet(TIMES, fleet, 0.15, 0.3)
-    assert found.actions_per_sec == pytest.approx(256e6 / (2 * 100.0 + 80.0 + 256 * 4.0 + 1000.0), rel=0.02)
-
-
-def test_recording_costs_the_loop_and_libzmq() -> None:
-    env = simpy.Environment()
-    core = Core(env)
-    learner = Learner(env, row_sec=1e-9, ranks=1, room=math.inf)
-    server = Server(env, TIMES, core=core, learner=learner)
-    player = Player(env, server, Core(env), ONE_PIECE, ROW_BYTES)
-    found = observe(env, [server], [player], {"core": core.busy_sec}, 0.1, 0.4)
-    own_us = _round_us(TIMES, ONE_PIECE) - (200.0 + 40.0 + 4.0 * ONE_PIECE)  # all but the client's
-    assert found.busy["core"] / found.actions_per_sec * 1e6 == pytest.approx(own_us / ONE_PIECE + 5.0, rel=0.02)
-
-
-def test_only_one_or_two_servers_stand_on_two_cores() -> None:
-    with pytest.raises(ValueError, match="expected 1 or 2 servers, not 3"):
-        simulate_stand(TIMES, 3, 1, 8, ROW_BYTES)
+    thin = Fleet(servers=1, rows=64, row_bytes=ROW_BYTES, worker_cores=20, sessions=5_120, link_gbit=0.24)
+    assert simulate_fleet(TIMES, thin, 0.2, 0.4).actions_per_sec == pytest.approx(0.24e9 / 8 / ROW_BYTES, rel=0.05)
 
 
 def _window(*, rows: int, clients: int, messages: int, seconds: float = 1.0, recorded: bool = False) -> Window:
@@ -182,12 +131,13 @@ def test_the_fit_finds_the_service_times_again() -> None:
     assert max(error.values()) < 1e-9
 
 
-def test_a_thread_that_does_nothing_costs_nothing_and_no_time_is_negative() -> None:
-    windows = [
-        replace(_window(rows=rows, clients=1, messages=100), proxy_us=0.0, io_us=1000.0 - rows) for rows in (8, 32)
-    ]
-    times, _ = fit(windows)
-    assert times.proxy_message == times.proxy_row == 0.0
-    assert min(getattr(times, name) for name in ServiceTimes.__struct_fields__) >= 0.0
-    with pytest.raises(ValueError, match="nothing to fit"):
-        fit([replace(windows[0], recorded=True)])
+def test_the_model_is_held_against_each_cell_that_was_held_out() -> None:
+    measured = msgspec.json.decode((ROOT / "benchmarks/scale/measured.json").read_bytes(), type=Measured)
+    times = measured.routes["socket"]
+    rates = [simulate_stand(times, servers, 1, 32, measured.row_bytes).actions_per_sec for servers in (1, 2)]
+    cells = [
+        HeldOut("socket", 1, 1, 32, rates[0] * 1.1, 32.0, 1e3), HeldOut("socket", 2, 1, 32, rates[1] * 0.8, 32.0, 1e3),
+    ]  # fmt: skip
+    promises = main.validate(msgspec.structs.replace(measured, held_out=cells))
+    assert [promise.kept for promise in promises] == [True, False]
+    assert [round(promise.found, 2) for promise in promises] == [0.09, 0.25]

@@ -2,14 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from benchmarks.serving.client import Games
 from benchmarks.serving.promises import Repeat, asides, lines, stages
 from benchmarks.serving.stall import Stall, stall
 from benchmarks.serving.stand import Found
-from simul.common.protocol.messages import RECORD, START
 
 
 def _found(rate: float, *, p50: float = 100.0, batch: float = 64.0) -> Found:
@@ -38,35 +35,6 @@ def test_lines_are_medians_of_ratios_within_a_repeat() -> None:
     assert stages(repeats, "plain") == {"forward": 20.0, "reply": 1.0}
     assert found["float32: what a swap adds to the longest round trip, us"].found == 800
     assert "64.0 rows a batch instead of 64.0, 1.00 of the rate" in asides(repeats, "greedy")[0]
-
-
-def test_a_promise_that_is_not_kept_is_told() -> None:
-    found = {line.name: line for line in lines("float32", [_repeat(30_000.0, 20_000.0)], (2, 8))}
-    line = found["float32: recorded / not recorded"]
-    assert not line.kept
-    assert str(line).startswith("FAIL  float32: recorded / not recorded: 0.67 (promised at least 0.9")
-
-
-def test_the_benchmarks_games_are_sessions_that_begin_step_and_end() -> None:
-    games = Games(envs=5, length=3, record=True)
-    live: dict[int, tuple[int, int]] = {}
-    for _ in range(20):
-        columns = games.next()
-        for key, kind, flags in zip(columns.keys.tolist(), columns.kind.tolist(), columns.flags.tolist()):
-            env, _, episode, step, _ = key
-            if kind:
-                assert live.pop(env) == (episode, step - 1)
-            elif flags:
-                assert flags == START | RECORD
-                assert step == 0
-                assert env not in live
-                live[env] = (episode, 0)
-            else:
-                assert live[env] == (episode, step - 1)
-                live[env] = (episode, step)
-        assert sorted(live) == list(range(5))
-        assert columns.observation.dtype == np.float32
-        assert len(columns.observation) == len(columns.keys)
 
 
 def test_a_stall_is_the_longest_round_trip_around_a_swap_against_one_without() -> None:
