@@ -20,6 +20,7 @@ from benchmarks.pokemon_layers.layer import Layer, Sample, Setting
 from benchmarks.pokemon_layers.poke_env import PokeEnvAlone
 from benchmarks.pokemon_layers.promises import promises
 from benchmarks.pokemon_layers.report import as_json, learning_lines, markdown, table, transport_line
+from benchmarks.pokemon_layers.serving import Serving
 from benchmarks.pokemon_layers.simulator import SimulatorAlone
 from benchmarks.pokemon_layers.training import Training
 from simul.common.config.loader import load_config
@@ -29,7 +30,7 @@ from simul.env_worker.games.pokemon.simulator.node import find_node
 
 NAMES = (
     "simulator", "simulator_accelerated", "ipc", "parsing", "encoding_bare", "encoding", "host_encoding_bare",
-    "host_encoding", "websocket", "learning", "learning_python", "poke_env",
+    "host_encoding", "websocket", "inference", "learning", "learning_python", "poke_env",
 )  # fmt: skip
 PURE_SELF_PLAY = ("opponents=self:1",)
 REPEATS = 3
@@ -112,6 +113,7 @@ def _layers(setting: Setting) -> list[Layer]:
         SimulatorAlone(setting, accelerate=False),
         SimulatorAlone(setting, accelerate=True),
         *(Driven(setting, name) for name in TITLES),
+        Serving(setting),
         Training(setting),
         Training(setting, encoder="python"),
         PokeEnvAlone(setting),
