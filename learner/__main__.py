@@ -38,14 +38,14 @@ from simul.learner.batches import UnrollChecker, empty_unroll
 from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import CheckpointStore, RunFacts, check_reward_scale, restore
 from simul.learner.league import League
-from simul.learner.learner import Learner, LearningSchedule, Progress, linear
+from simul.learner.learner import Learner, LearningSchedule, TrainingProgress, linear
 from simul.learner.ranked_learner import RankedLearner, RankFollower, share_start
 from simul.learner.ranks import ALONE, RankLostError, Ranks
 from simul.learner.replay.batches import SampleChecker, SampleLayout
 from simul.learner.replay.buffer import ReplayBuffer
+from simul.learner.replay.experience_replay import ExperienceReplay
 from simul.learner.replay.files import ReplayFiles
-from simul.learner.replay.replay import Replay
-from simul.learner.replay.schedule import UseSchedule, Window
+from simul.learner.replay.schedule import ReplayWindow, UseSchedule
 from simul.learner.sample_trainer import DealtSampleTrainer, SampleTrainer, SampleUpdater
 from simul.learner.store_mirror import StoreMirror
 from simul.learner.trainer import NetworkUpdater, Trainer
@@ -134,7 +134,7 @@ def _learn(
     store = CheckpointStore(run_dir.checkpoints)
     checkpoints = _checkpoint_schedule(arguments, config, spec, store, mirrored=leads)
     published = LastVersionFile(run_dir.checkpoints)
-    progress = Progress()
+    progress = TrainingProgress()
     if leads:
         progress = _resume(store, checkpoints, published, updater, spec, reporter, options.normalize_rewards)
     if ranks.count > 1:
@@ -249,13 +249,13 @@ def _build_sample_updater(
     )
 
 
-def _open_replay(config: Config, spec: GameSpec, run_dir: RunDir) -> Replay:
+def _open_replay(config: Config, spec: GameSpec, run_dir: RunDir) -> ExperienceReplay:
     """The replay buffer with what a former life of the learner has stored. Raises ConfigError."""
     options, layout = config.replay, SampleLayout(spec)
     buffer = ReplayBuffer(layout, options.memory_mb * 2**20, options.min_samples)
     files = ReplayFiles(run_dir.root / "replay", layout, options.disk_mb * 2**20)
-    window = Window(options.window_samples, options.window_exponent, options.window_slope)
-    replay = Replay(buffer, files, window, config.seed)
+    window = ReplayWindow(options.window_samples, options.window_exponent, options.window_slope)
+    replay = ExperienceReplay(buffer, files, window, config.seed)
     replay.restore()
     return replay
 
@@ -264,7 +264,7 @@ def _build_trainer(
     config: Config,
     updater: SampleUpdater | Updater,
     receiver: UnrollReceiver,
-    replay: Replay | None,
+    replay: ExperienceReplay | None,
     stages: Stages,
     ranks: Ranks,
 ) -> Trainer[Any]:
@@ -285,14 +285,14 @@ def _resume(
     spec: GameSpec,
     reporter: Reporter,
     normalize_rewards: bool,
-) -> Progress:
+) -> TrainingProgress:
     """Restore weights, moments and league from the newest whole checkpoint; a fresh start where there is none."""
     checkpoint = store.latest(spec)
     last_version, ignored = published.read(-1 if checkpoint is None else checkpoint.meta.version)
     for note in filter(None, (*store.drain_notes(), ignored)):
         reporter.send({}, event=note)
     if checkpoint is None:
-        return Progress(last_version + 1)
+        return TrainingProgress(last_version + 1)
     statistics = restore(checkpoint, updater.network, updater.optimizer)
     check_reward_scale(checkpoint, statistics, normalize_rewards)
     updater.load_statistics(statistics)
@@ -304,7 +304,7 @@ def _resume(
     checkpoints.league.load_past_selves(spec, meta.decisions)
     for note in (*checkpoints.drain_notes(), resumed):
         reporter.send({}, event=note)
-    return Progress(max(meta.version, last_version) + 1, meta.decisions, meta.updates)
+    return TrainingProgress(max(meta.version, last_version) + 1, meta.decisions, meta.updates)
 
 
 def _schedule(options: LearnerConfig) -> LearningSchedule:

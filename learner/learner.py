@@ -17,7 +17,7 @@ from simul.common.store.layout import STOP_WAIT_SEC
 from simul.learner.algorithms import Settings
 from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import optimizer_to_bytes
-from simul.learner.reports import LagAlarm, SkipAlarm, StallAlarm, Statistics
+from simul.learner.reports import LagAlarm, SkipAlarm, StallAlarm, TrainingStatistics
 from simul.learner.trainer import Trainer
 from simul.learner.unroll_receiver import UnrollReceiver
 from simul.learner.update import STAGES
@@ -47,7 +47,7 @@ class LearningSchedule:
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """State of training over all lives: `version` of the published weights, `decisions` learned, `updates` made."""
 
     version: int = 0
@@ -67,7 +67,7 @@ class Learner:
         reporter: Reporter,
         stop: StopFlag,
         schedule: LearningSchedule,
-        progress: Progress,
+        progress: TrainingProgress,
         stages: Stages | None = None,
     ) -> None:
         """`stages`: where the loop's time goes; the trainer's laps are in it, too."""
@@ -82,7 +82,7 @@ class Learner:
         self._schedule = schedule
         self._weights = b""
         self._saving = False
-        self._statistics = Statistics(time.monotonic())
+        self._statistics = TrainingStatistics(time.monotonic())
         self._alarm = StallAlarm(time.monotonic(), receiver.what)
         self._skip_alarm = SkipAlarm()
         self._lag_alarm = LagAlarm(schedule.max_policy_lag)
@@ -106,7 +106,7 @@ class Learner:
         self._save()
         self._stages.start()
         self._report(state="ready")
-        while not self._stopped():
+        while self._agree_to_go_on():
             self._skip_served_versions()
             if (batch := self._pull()) is not None:
                 if self._update(batch):
@@ -128,8 +128,8 @@ class Learner:
         self._report(state="stopped")
         return saved
 
-    def _stopped(self) -> bool:
-        return bool(self._stop)
+    def _agree_to_go_on(self) -> bool:
+        return not self._stop
 
     def _pull(self) -> Any:
         begin = time.monotonic()

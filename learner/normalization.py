@@ -59,7 +59,7 @@ class RunningMoments:
         self.mean, self.variance = state["mean"].double().numpy(), state["variance"].double().numpy()
 
 
-class Statistics(Protocol):
+class RunningStatistics(Protocol):
     """One kind of statistics. `name`: of its tensors in a checkpoint."""
 
     name: str
@@ -79,7 +79,7 @@ class ObservationStatistics:
         self.moments = RunningMoments(tuple(network.observation_mean.shape))
 
     def count(self, unrolls: Sequence[ReceivedUnroll], ranks: Ranks = ALONE) -> None:
-        """See `Statistics`. The last row of an unroll only bootstraps, or begins the next one."""
+        """See `RunningStatistics`. The last row of an unroll only bootstraps, or begins the next one."""
         rows = [unroll.arrays["observation"][: unroll.length] for unroll in unrolls]
         own = RunningMoments(self.moments.mean.shape)
         if rows:
@@ -107,7 +107,7 @@ class RewardScale:
         self.moments = RunningMoments()
 
     def count(self, unrolls: Sequence[ReceivedUnroll], ranks: Ranks = ALONE) -> None:
-        """See `Statistics`. Unrolls of a session come in order; to several ranks in one update, in any."""
+        """See `RunningStatistics`. Unrolls of a session come in order; to several ranks in one update, in any."""
         own = [(unroll.session, unroll.first_step, unroll.length, unroll.over) for unroll in unrolls]
         pieces = [(*facts, unroll.arrays["reward"]) for facts, unroll in zip(own, unrolls)]
         if ranks.count > 1:

@@ -10,7 +10,7 @@ from typing import Any
 from simul.common.errors import DivergedError, NothingLearnedError
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.learner.checkpoints import load_moments, optimizer_to_bytes
-from simul.learner.learner import PULL_SEC, Learner, Progress
+from simul.learner.learner import PULL_SEC, Learner, TrainingProgress
 from simul.learner.ranks import RankLostError, Ranks
 from simul.learner.trainer import NetworkUpdater
 
@@ -56,7 +56,7 @@ class RankedLearner(Learner):
     def _arrived(self) -> int:
         return self._arrived_at_all
 
-    def _stopped(self) -> bool:
+    def _agree_to_go_on(self) -> bool:
         """Hear from every rank what it has to learn from, and whether it was asked to stop: one collective."""
         begin = time.monotonic()
         offer = self._trainer.offer(TICK_SEC, self.progress.version)
@@ -67,7 +67,7 @@ class RankedLearner(Learner):
         self._offers, stops, foreign, arrived = (list(column) for column in zip(*told))
         self._foreign, self._arrived_at_all = foreign[0], sum(arrived)  # every server says to rank 0 what it has served
         self._note_wait()
-        return any(stops)
+        return not any(stops)
 
     def _skip_served_versions(self) -> None:
         if self._foreign >= self.progress.version:
@@ -159,7 +159,7 @@ OF_EACH_RANK = (
 )  # fmt: skip
 
 
-def share_start(updater: NetworkUpdater, progress: Progress, ranks: Ranks) -> Progress:
+def share_start(updater: NetworkUpdater, progress: TrainingProgress, ranks: Ranks) -> TrainingProgress:
     """Rank 0's weights, optimizer and statistics to all ranks, in place; returns its progress."""
     ranks.wait_for_first()
     network = updater.network
@@ -170,4 +170,4 @@ def share_start(updater: NetworkUpdater, progress: Progress, ranks: Ranks) -> Pr
     if not first:
         network.load_state_dict(bytes_to_state(weights))
         updater.load_statistics(load_moments(bytes_to_state(optimizer), network, updater.optimizer))
-    return Progress(*ranks.gather_numbers([progress.version, progress.decisions, progress.updates])[0])
+    return TrainingProgress(*ranks.gather_numbers([progress.version, progress.decisions, progress.updates])[0])

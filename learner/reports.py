@@ -19,7 +19,7 @@ STALL_AFTER_SEC = 60.0
 SAY_EVERY_SEC = 60.0  # an alarm that lasts is repeated so often
 
 
-class Statistics:
+class TrainingStatistics:
     """Counts and clocks since process start; `now` from time.monotonic()."""
 
     def __init__(self, now: float) -> None:

@@ -16,7 +16,7 @@ from simul.learner.algorithms import Settings
 from simul.learner.algorithms.alphazero import ListedPositions, alphazero_loss, list_positions
 from simul.learner.optimizers import AdamW
 from simul.learner.ranks import ALONE, Ranks
-from simul.learner.replay.replay import Replay
+from simul.learner.replay.experience_replay import ExperienceReplay
 from simul.learner.replay.schedule import UseSchedule
 from simul.learner.trainer import Trained
 from simul.learner.unroll_receiver import UnrollReceiver
@@ -35,7 +35,7 @@ class SampleTrainer:
         self,
         updater: SampleUpdater,
         receiver: UnrollReceiver,
-        replay: Replay,
+        replay: ExperienceReplay,
         schedule: UseSchedule,
         batch_rows: int,
         stages: Stages | None = None,

@@ -18,7 +18,7 @@ from simul.common.nets.normalization import NormalizedNetwork
 from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Algorithm, Loss, Settings
 from simul.learner.batches import Minibatch, ReceivedUnroll, make_minibatch
-from simul.learner.normalization import ObservationStatistics, RewardScale, Statistics
+from simul.learner.normalization import ObservationStatistics, RewardScale, RunningStatistics
 from simul.learner.optimizers import Adam
 from simul.learner.ranks import ALONE, Ranks
 
@@ -165,7 +165,7 @@ class Updater:
         self._zero_state = zero_state
         self._random = np.random.default_rng(seed + ranks.rank)
         self._reward_scale = RewardScale(discount) if normalize_rewards else None
-        self._statistics: list[Statistics] = [self._reward_scale] if self._reward_scale else []
+        self._statistics: list[RunningStatistics] = [self._reward_scale] if self._reward_scale else []
         if isinstance(network, NormalizedNetwork):
             self._statistics.append(ObservationStatistics(network))
 

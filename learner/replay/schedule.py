@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Window:
+class ReplayWindow:
     """The newest samples that are drawn from: all of the first `first`, then a share that shrinks.
 
     As KataGo's (Wu 2019, arXiv:1902.10565, appendix C), with c = `first`, alpha = `exponent`, beta = `slope`:

@@ -23,7 +23,7 @@ from simul.learner.algorithms import Settings
 from simul.learner.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints import CheckpointStore, RunFacts
 from simul.learner.league import League
-from simul.learner.learner import LearningSchedule, Progress
+from simul.learner.learner import LearningSchedule, TrainingProgress
 from simul.learner.ranked_learner import RankedLearner, RankFollower
 from simul.learner.ranks import RankLostError
 from simul.learner.trainer import Trained
@@ -190,7 +190,7 @@ class Rank:
         kind = RankFollower if rank else RankedLearner
         self._learner = kind(
             self.ranks, self.trainer, Receiver(), self.checkpoints, published, self.reporter, self.stop, schedule,
-            Progress(),
+            TrainingProgress(),
         )  # fmt: skip
         self.thread = threading.Thread(target=self._live, daemon=True)
         self.outcome: bool | RankLostError | None = None

@@ -8,7 +8,7 @@ from simul.common.protocol.messages import PROTOCOL, ServerHello
 from simul.launch.monitoring.curves import LEARNER_FIGURES
 from simul.learner.__main__ import _schedule
 from simul.learner.learner import Learner, linear
-from simul.learner.reports import FIGURES, STALL_AFTER_SEC, LagAlarm, StallAlarm, Statistics, lag_histogram
+from simul.learner.reports import FIGURES, STALL_AFTER_SEC, LagAlarm, StallAlarm, TrainingStatistics, lag_histogram
 from simul.learner.trainer import Trained
 from simul.learner.unroll_trainer import policy_lags
 from simul.learner.update import UpdateResult
@@ -16,7 +16,7 @@ from simul.learner.weight_publisher import ServerHandshake
 
 
 def test_lag_is_counted_per_step_and_the_bootstrap_row_is_no_step(draw):
-    statistics = Statistics(now=100.0)
+    statistics = TrainingStatistics(now=100.0)
     lag = policy_lags([draw.unroll(3, version=10), draw.unroll(5, version=4)], version=10)
     result = UpdateResult({"entropy": 0.5}, np.zeros(0, np.float32), np.ones(2, bool), steps=1, skipped=0)
     statistics.count_trained(Trained(result, lag.size, lag.size, 2, lag, reward_mean=0.25, largest_reward=3.0))
@@ -31,7 +31,7 @@ def test_lag_is_counted_per_step_and_the_bootstrap_row_is_no_step(draw):
 
 
 def test_samples_that_are_drawn_again_count_in_the_lag_and_not_in_the_decisions():
-    statistics = Statistics(now=0.0)
+    statistics = TrainingStatistics(now=0.0)
     result = UpdateResult({}, np.zeros(0, np.float32), np.ones(4, bool), steps=0, skipped=0)
     for _ in range(2):
         statistics.count_trained(Trained(result, 1, 1, 0, np.array([1, 2, 3, 6]), reward_mean=0.0, largest_reward=1.0))

@@ -14,9 +14,9 @@ from simul.common.protocol.specs import GameSpec
 from simul.learner.algorithms import Settings
 from simul.learner.replay.batches import ReceivedSamples, SampleLayout
 from simul.learner.replay.buffer import ReplayBuffer
+from simul.learner.replay.experience_replay import ExperienceReplay
 from simul.learner.replay.files import ReplayFiles
-from simul.learner.replay.replay import Replay
-from simul.learner.replay.schedule import UseSchedule, Window
+from simul.learner.replay.schedule import ReplayWindow, UseSchedule
 from simul.learner.sample_trainer import SampleTrainer, SampleUpdater
 from tests.support.samples import SampleDraw
 
@@ -51,8 +51,8 @@ def trainer_of(
     folder: Path, receiver: QueuedSamples, *, memory: int = 10**6, uses: float = 4.0, batch: int = 64, **updater
 ) -> SampleTrainer:  # fmt: skip
     layout = SampleLayout(SPEC)
-    replay = Replay(
-        ReplayBuffer(layout, memory, 10), ReplayFiles(folder / "replay", layout, 10**7), Window(10**6, 0.75, 0.4)
+    replay = ExperienceReplay(
+        ReplayBuffer(layout, memory, 10), ReplayFiles(folder / "replay", layout, 10**7), ReplayWindow(10**6, 0.75, 0.4)
     )
     network = build_network(NETWORK, SPEC, seed=1)
     settings = {"num_actions": 9, "minibatches": 2, "max_gradient_norm": 1.0, "weight_decay": 0.0} | updater

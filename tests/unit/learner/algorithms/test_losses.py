@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from simul.learner.algorithms import ALGORITHMS, Settings, Trajectories
-from simul.learner.algorithms.base import evaluate
+from simul.learner.algorithms.base import evaluate_actions
 from simul.learner.algorithms.reinforce import returns
 from simul.learner.algorithms.vtrace import vtrace_targets
 
@@ -115,7 +115,7 @@ def slow_total(name, trajectories, logits, value):
 def test_vtrace_targets(seed):
     trajectories, logits, value = example(seed)
     targets, advantages = slow_targets(trajectories, logits, value, SETTINGS)
-    got = vtrace_targets(trajectories, evaluate(trajectories, logits).log_ratio, value, SETTINGS)
+    got = vtrace_targets(trajectories, evaluate_actions(trajectories, logits).log_ratio, value, SETTINGS)
     for (t, b), target in targets.items():
         assert float(got.value[t, b]) == pytest.approx(target, abs=1e-5)
         assert float(got.advantage[t, b]) == pytest.approx(advantages[t, b], abs=1e-5)
@@ -189,7 +189,7 @@ def test_no_gradient_reaches_illegal_actions_and_ppo_stops_beyond_the_clip():
     loss = ALGORITHMS["ppo"](far, logits, value, settings)
     (grad,) = torch.autograd.grad(loss.total, logits)
     assert not grad[~trajectories.mask].any()
-    targets = vtrace_targets(far, evaluate(far, logits).log_ratio, value, settings)
+    targets = vtrace_targets(far, evaluate_actions(far, logits).log_ratio, value, settings)
     above = targets.advantage > targets.advantage[trajectories.valid].mean()
     assert not grad[above & trajectories.valid].any()
     assert float(loss.figures["clip_fraction"]) == 1.0

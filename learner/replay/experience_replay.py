@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from simul.learner.replay.batches import ReceivedSamples
 from simul.learner.replay.buffer import ReplayBuffer
 from simul.learner.replay.files import ReplayFiles
-from simul.learner.replay.schedule import Window
+from simul.learner.replay.schedule import ReplayWindow
 
 MOST_REMEMBERED = 20_000  # messages known by their number: a client sends one again within seconds
 
 
-class Replay:
+class ExperienceReplay:
     """The learner's main loop owns it.
 
     Attributes:
@@ -24,7 +24,7 @@ class Replay:
         notes: sentences for the view; the caller empties the list.
     """
 
-    def __init__(self, buffer: ReplayBuffer, files: ReplayFiles, window: Window, seed: int = 0) -> None:
+    def __init__(self, buffer: ReplayBuffer, files: ReplayFiles, window: ReplayWindow, seed: int = 0) -> None:
         self.total = 0
         self.notes: list[str] = []
         self._buffer = buffer

@@ -11,27 +11,27 @@ from simul.common.protocol.specs import GameSpec
 from simul.learner.replay import files as replay_files
 from simul.learner.replay.batches import ReceivedSamples, SampleLayout
 from simul.learner.replay.buffer import ReplayBuffer
+from simul.learner.replay.experience_replay import ExperienceReplay
 from simul.learner.replay.files import ReplayFiles
-from simul.learner.replay.replay import Replay
-from simul.learner.replay.schedule import Window
+from simul.learner.replay.schedule import ReplayWindow
 from tests.support.samples import SampleDraw
 
 SPEC = GameSpec("test", observation_size=5, num_actions=21, observation_dtype="float16")
 LIMIT = 200_000
-WINDOW = Window(first=100_000, exponent=0.75, slope=0.4)
+WINDOW = ReplayWindow(first=100_000, exponent=0.75, slope=0.4)
 
 
 def opened(
-    folder: Path, limit: int = LIMIT, memory: int = 10**6, spec: GameSpec = SPEC, window: Window = WINDOW
-) -> Replay:
+    folder: Path, limit: int = LIMIT, memory: int = 10**6, spec: GameSpec = SPEC, window: ReplayWindow = WINDOW
+) -> ExperienceReplay:
     """A life of the learner's replay."""
     layout = SampleLayout(spec)
-    replay = Replay(ReplayBuffer(layout, memory, least_rows=1), ReplayFiles(folder, layout, limit), window)
+    replay = ExperienceReplay(ReplayBuffer(layout, memory, least_rows=1), ReplayFiles(folder, layout, limit), window)
     replay.restore()
     return replay
 
 
-def contents(replay: Replay) -> dict[str, bytes]:
+def contents(replay: ExperienceReplay) -> dict[str, bytes]:
     """Every sample held, newest last."""
     buffer = replay._buffer
     columns = buffer.get(np.arange(buffer.added - buffer.rows, buffer.added))
@@ -154,7 +154,7 @@ def test_a_message_larger_than_the_limit_is_not_written(tmp_path) -> None:
 
 
 def test_draws_are_uniform_over_the_window_and_no_older_sample_comes(tmp_path) -> None:
-    replay = opened(tmp_path / "replay", window=Window(first=100, exponent=0.75, slope=0.4))
+    replay = opened(tmp_path / "replay", window=ReplayWindow(first=100, exponent=0.75, slope=0.4))
     for batch in batches(20):
         replay.add(batch)
     held = replay.held
