@@ -34,25 +34,30 @@ from simul.common.runtime.metrics import Stages
 from simul.common.store.claim import read_claim
 from simul.common.transport import RouterSocket
 from simul.learner.algorithms import ALGORITHMS, ALPHAZERO, Settings
-from simul.learner.batches import UnrollChecker, empty_unroll
-from simul.learner.checkpoint_schedule import CheckpointSchedule
-from simul.learner.checkpoints import CheckpointStore, RunFacts, check_reward_scale, restore
-from simul.learner.league import League
+from simul.learner.checkpoints.checkpoint_schedule import CheckpointSchedule
+from simul.learner.checkpoints.checkpoint_store import CheckpointStore, RunFacts
+from simul.learner.checkpoints.league import League
+from simul.learner.checkpoints.optimizer_state import check_reward_scale, restore
+from simul.learner.checkpoints.store_mirror import StoreMirror
+from simul.learner.io.credits import CreditAllocator
+from simul.learner.io.last_version import LastVersionFile
+from simul.learner.io.samples import SampleChecker
+from simul.learner.io.server_handshake import ServerHandshake
+from simul.learner.io.unroll_receiver import UnrollReceiver
+from simul.learner.io.unrolls import UnrollChecker
 from simul.learner.learner import Learner, LearningSchedule, TrainingProgress, linear
 from simul.learner.ranked_learner import RankedLearner, RankFollower, share_start
 from simul.learner.ranks import ALONE, RankLostError, Ranks
-from simul.learner.replay.batches import SampleChecker, SampleLayout
 from simul.learner.replay.buffer import ReplayBuffer
 from simul.learner.replay.experience_replay import ExperienceReplay
 from simul.learner.replay.files import ReplayFiles
+from simul.learner.replay.sample_layout import SampleLayout
 from simul.learner.replay.schedule import ReplayWindow, UseSchedule
-from simul.learner.sample_trainer import DealtSampleTrainer, SampleTrainer, SampleUpdater
-from simul.learner.store_mirror import StoreMirror
-from simul.learner.trainer import NetworkUpdater, Trainer
-from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
-from simul.learner.unroll_trainer import UnrollTrainer
-from simul.learner.update import STAGES, Updater
-from simul.learner.weight_publisher import LastVersionFile, ServerHandshake
+from simul.learner.training.minibatches import empty_unroll
+from simul.learner.training.sample_trainer import DealtSampleTrainer, SampleTrainer, SampleUpdater
+from simul.learner.training.trainer import NetworkUpdater, Trainer
+from simul.learner.training.unroll_trainer import UnrollTrainer
+from simul.learner.training.update import STAGES, Updater
 
 
 def main() -> int:

@@ -15,13 +15,14 @@ from simul.common.role.reports import Reporter
 from simul.common.runtime.metrics import Stages
 from simul.common.store.layout import STOP_WAIT_SEC
 from simul.learner.algorithms import Settings
-from simul.learner.checkpoint_schedule import CheckpointSchedule
-from simul.learner.checkpoints import optimizer_to_bytes
+from simul.learner.checkpoints.checkpoint_schedule import CheckpointSchedule
+from simul.learner.checkpoints.optimizer_state import optimizer_to_bytes
+from simul.learner.io.last_version import LastVersionFile
+from simul.learner.io.unroll_receiver import UnrollReceiver
+from simul.learner.io.weight_publisher import LEARNER
 from simul.learner.reports import LagAlarm, SkipAlarm, StallAlarm, TrainingStatistics
-from simul.learner.trainer import Trainer
-from simul.learner.unroll_receiver import UnrollReceiver
-from simul.learner.update import STAGES
-from simul.learner.weight_publisher import LEARNER, LastVersionFile
+from simul.learner.training.trainer import Trainer
+from simul.learner.training.update import STAGES
 
 
 def linear(first: float, last: float, decisions: int, total: int) -> float:

@@ -9,10 +9,10 @@ from typing import Any
 
 from simul.common.errors import DivergedError, NothingLearnedError
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
-from simul.learner.checkpoints import load_moments, optimizer_to_bytes
+from simul.learner.checkpoints.optimizer_state import load_moments, optimizer_to_bytes
 from simul.learner.learner import PULL_SEC, Learner, TrainingProgress
 from simul.learner.ranks import RankLostError, Ranks
-from simul.learner.trainer import NetworkUpdater
+from simul.learner.training.trainer import NetworkUpdater
 
 COMPARE_EVERY = 100  # updates, after which the weights of all ranks are compared
 TICK_SEC = 0.02  # longest wait of a rank for its own part of a batch; then it hears what the others have

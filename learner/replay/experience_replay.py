@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.learner.replay.batches import ReceivedSamples
+from simul.learner.io.samples import ReceivedSamples
 from simul.learner.replay.buffer import ReplayBuffer
 from simul.learner.replay.files import ReplayFiles
 from simul.learner.replay.schedule import ReplayWindow

@@ -13,9 +13,10 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import RouterSocket
 from simul.inference_server.unrolls.learner_link import LearnerLink
-from simul.learner.batches import UnrollChecker
-from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
-from simul.learner.weight_publisher import ServerHandshake
+from simul.learner.io.credits import CreditAllocator
+from simul.learner.io.server_handshake import ServerHandshake
+from simul.learner.io.unroll_receiver import UnrollReceiver
+from simul.learner.io.unrolls import UnrollChecker
 from tests.support.waiting import wait_for
 
 SPEC = GameSpec("test", observation_size=2, num_actions=2)

@@ -13,9 +13,10 @@ from simul.common.role.run_directory import RunDir
 from simul.common.transport import RouterSocket
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.inference_server.unrolls.learner_link import LearnerLink
-from simul.learner.batches import UnrollChecker
-from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
-from simul.learner.weight_publisher import ServerHandshake
+from simul.learner.io.credits import CreditAllocator
+from simul.learner.io.server_handshake import ServerHandshake
+from simul.learner.io.unroll_receiver import UnrollReceiver
+from simul.learner.io.unrolls import UnrollChecker
 from tests.integration.test_credits import SPEC, one_step
 from tests.support.cut_tcp import CutTcp
 from tests.support.waiting import wait_for

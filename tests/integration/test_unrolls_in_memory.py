@@ -10,7 +10,7 @@ import torch
 
 from simul.common.protocol.messages import TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
-from simul.learner.batches import Minibatch, make_minibatch
+from simul.learner.training.minibatches import Minibatch, make_minibatch
 from tests.support.stand import Stand, exchange
 from tests.support.unroll_receiver_stand import UnrollReceiverStand
 from tests.support.waiting import PATIENCE_SEC, wait_for

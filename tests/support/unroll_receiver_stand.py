@@ -6,9 +6,10 @@ from typing import Any
 
 from simul.common.nets.build import build_network
 from simul.common.transport import RouterSocket
-from simul.learner.batches import UnrollChecker
-from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
-from simul.learner.weight_publisher import ServerHandshake
+from simul.learner.io.credits import CreditAllocator
+from simul.learner.io.server_handshake import ServerHandshake
+from simul.learner.io.unroll_receiver import UnrollReceiver
+from simul.learner.io.unrolls import UnrollChecker
 from tests.support.stand import Stand
 
 

@@ -20,15 +20,15 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.lifecycle import StopFlag
 from simul.learner.algorithms import Settings
-from simul.learner.checkpoint_schedule import CheckpointSchedule
-from simul.learner.checkpoints import CheckpointStore, RunFacts
-from simul.learner.league import League
+from simul.learner.checkpoints.checkpoint_schedule import CheckpointSchedule
+from simul.learner.checkpoints.checkpoint_store import CheckpointStore, RunFacts
+from simul.learner.checkpoints.league import League
+from simul.learner.io.last_version import LastVersionFile
 from simul.learner.learner import LearningSchedule, TrainingProgress
 from simul.learner.ranked_learner import RankedLearner, RankFollower
 from simul.learner.ranks import RankLostError
-from simul.learner.trainer import Trained
-from simul.learner.update import UpdateResult
-from simul.learner.weight_publisher import LastVersionFile
+from simul.learner.training.trainer import Trained
+from simul.learner.training.update import UpdateResult
 
 SPEC = GameSpec("numbers", 3, 4)
 COLLECTIVE_SEC = 1.0  # see `distributed_ranks.TIMEOUT_SEC`

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from simul.common.runtime.installation import ROOT
 from simul.learner.algorithms import ALGORITHMS
 from simul.learner.ranks import ALONE, split_steps
-from simul.learner.sample_trainer import split_columns
+from simul.learner.training.sample_trainer import split_columns
 from tests.support.rank_process import RANKS, SAMPLES, learn, learn_samples
 
 LIMIT_SEC = 280.0

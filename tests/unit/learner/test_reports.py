@@ -7,12 +7,12 @@ from simul.common.config.schema import LearnerConfig
 from simul.common.protocol.messages import PROTOCOL, ServerHello
 from simul.launch.monitoring.curves import LEARNER_FIGURES
 from simul.learner.__main__ import _schedule
+from simul.learner.io.server_handshake import ServerHandshake
 from simul.learner.learner import Learner, linear
 from simul.learner.reports import FIGURES, STALL_AFTER_SEC, LagAlarm, StallAlarm, TrainingStatistics, lag_histogram
-from simul.learner.trainer import Trained
-from simul.learner.unroll_trainer import policy_lags
-from simul.learner.update import UpdateResult
-from simul.learner.weight_publisher import ServerHandshake
+from simul.learner.training.trainer import Trained
+from simul.learner.training.unroll_trainer import policy_lags
+from simul.learner.training.update import UpdateResult
 
 
 def test_lag_is_counted_per_step_and_the_bootstrap_row_is_no_step(draw):

@@ -15,7 +15,8 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.inference_server.sessions.row_checks import unpack_step
 from simul.inference_server.unrolls.buffer import UnrollBuffer
-from simul.learner.batches import RejectedUnroll, UnrollChecker, make_minibatch
+from simul.learner.io.unrolls import RejectedUnroll, UnrollChecker
+from simul.learner.training.minibatches import make_minibatch
 
 SMALL = GameSpec("small", 2, 13)
 LARGE = GameSpec("large", 3200, 30_433, observation_dtype="uint8")

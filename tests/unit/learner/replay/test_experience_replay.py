@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from simul.common.protocol.specs import GameSpec
+from simul.learner.io.samples import ReceivedSamples
 from simul.learner.replay import files as replay_files
-from simul.learner.replay.batches import ReceivedSamples, SampleLayout
 from simul.learner.replay.buffer import ReplayBuffer
 from simul.learner.replay.experience_replay import ExperienceReplay
 from simul.learner.replay.files import ReplayFiles
+from simul.learner.replay.sample_layout import SampleLayout
 from simul.learner.replay.schedule import ReplayWindow
 from tests.support.samples import SampleDraw
 

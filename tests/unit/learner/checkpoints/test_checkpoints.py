@@ -13,10 +13,11 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.errors import CheckpointError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import load_policy, weights_to_bytes
-from simul.learner import checkpoints
-from simul.learner.checkpoint_schedule import EVALUATION_SAVE_SEC, CheckpointSchedule
-from simul.learner.checkpoints import CheckpointStore, optimizer_to_bytes, restore
-from simul.learner.league import League
+from simul.learner.checkpoints import checkpoint_store
+from simul.learner.checkpoints.checkpoint_schedule import EVALUATION_SAVE_SEC, CheckpointSchedule
+from simul.learner.checkpoints.checkpoint_store import CheckpointStore
+from simul.learner.checkpoints.league import League
+from simul.learner.checkpoints.optimizer_state import optimizer_to_bytes, restore
 
 
 def trained(network):
@@ -109,7 +110,7 @@ def test_whole_checkpoints_are_not_read_again_at_every_save(store, facts, networ
     optimizer = trained(network)
     save(store, facts, network, optimizer, 1)
     read = []
-    monkeypatch.setattr(checkpoints, "read_verified", lambda path, *_: read.append(path.name))
+    monkeypatch.setattr(checkpoint_store, "read_verified", lambda path, *_: read.append(path.name))
     for version in (2, 3, 4):
         save(store, facts, network, optimizer, version)
     assert not read

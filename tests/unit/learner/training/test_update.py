@@ -7,8 +7,8 @@ import torch
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.learner.algorithms import ALGORITHMS, Settings
-from simul.learner.batches import make_minibatch
-from simul.learner.update import Updater
+from simul.learner.training.minibatches import make_minibatch
+from simul.learner.training.update import Updater
 
 
 def updater(network, algorithm="ppo", **changes):

@@ -5,229 +5,29 @@ It never waits for the main loop.
 
 from __future__ import annotations
 
-import math
 import socket
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from simul.common.errors import ProtocolError
-from simul.common.protocol.codec import Codec, Tensors, encode
-from simul.common.protocol.messages import TO_LEARNER, Credit, SampleBatch, ServerHello, Unroll, UnrollMemory
-from simul.common.protocol.shared_memory import map_memory
-from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
+from simul.common.protocol.codec import Codec, Tensors
+from simul.common.protocol.messages import TO_LEARNER, SampleBatch, ServerHello, Unroll, UnrollMemory
 from simul.common.role.reports import REPORT_EVERY_SEC
 from simul.common.transport import EndpointMonitor, Poller, RouterSocket
-from simul.learner.batches import ReceivedUnroll, RejectedUnroll, UnrollChecker
-from simul.learner.replay.batches import ReceivedSamples, RejectedSamples, SampleChecker
-from simul.learner.weight_publisher import MOST_AT_ONCE, ServerHandshake, WeightPublisher
+from simul.learner.io.credits import CreditAllocator, CreditSender
+from simul.learner.io.samples import ReceivedSamples, RejectedSamples, SampleChecker
+from simul.learner.io.server_handshake import ServerHandshake
+from simul.learner.io.unroll_memory import UnrollMemories
+from simul.learner.io.unrolls import ReceivedUnroll, RejectedUnroll, UnrollChecker
+from simul.learner.io.weight_publisher import MOST_AT_ONCE, WeightPublisher
 
 QUIET_SEC = 0.1  # without a message for so long, everything that servers sent before they ended has arrived
 LAST_READS_SEC = 2.0
 FINISH_SEC = 60.0
-
-
-EQUAL_SHARE = 0.05  # of all credit: divided equally, whatever a server has sent lately
-
-
-@dataclass
-class _Peer:
-    received: int = 0
-    granted: int = 0
-    demand: float = 0.0  # its part of what arrived lately
-    counted: int = 0  # of `received`, what `demand` includes
-
-    @property
-    def outstanding(self) -> int:
-        """Granted and not received yet. What arrives after its grant was lowered is not negative."""
-        return max(self.granted - self.received, 0)
-
-
-class CreditAllocator:
-    """How many unrolls each server may send: about two batches in all. Cumulative from its SERVER_HELLO on. Pure.
-
-    The steps waiting here and those granted but not yet received may together reach `capacity_steps`. An unroll not
-    yet received is assumed to have the mean length of those received. Every server can always send one. For alphazero
-    read "batch of samples" for "unroll" and "sample" for "step".
-
-    Credit follows demand: EQUAL_SHARE of it is divided equally, the rest by what arrived from each server over the last
-    `capacity_steps`. A server that has used up its credit counts for twice as much, up to an equal part, so that one
-    whose demand rises, or two that are both limited by credit, soon have theirs. What exceeds a server's part of the
-    capacity is taken back where another lacks credit. Unrolls that were on their way by then still count: for as long
-    as a CREDIT travels, the capacity may be exceeded by what was taken back.
-    """
-
-    def __init__(self, capacity_steps: int, unroll_length: int) -> None:
-        self._capacity = capacity_steps
-        self._mean_length = float(unroll_length)
-        self._peers: dict[bytes, _Peer] = {}
-
-    def add_server(self, peer: bytes) -> None:
-        """Start, or restart, a server's count at 0: it sent SERVER_HELLO."""
-        self._peers.pop(peer, None)
-        mean = sum(other.demand for other in self._peers.values()) / len(self._peers) if self._peers else 1.0
-        self._peers[peer] = _Peer(demand=mean)
-
-    def remove_server(self, peer: bytes) -> None:
-        """Forget a server; its grants are free again."""
-        self._peers.pop(peer, None)
-
-    def count_received(self, peer: bytes, length: int) -> bool:
-        """Count an unroll. False for a peer that never sent SERVER_HELLO."""
-        if peer not in self._peers:
-            return False
-        self._peers[peer].received += 1
-        self._mean_length += 0.01 * (length - self._mean_length)
-        return True
-
-    def __contains__(self, peer: object) -> bool:
-        return peer in self._peers
-
-    def received_from(self, peer: bytes) -> int:
-        """Unrolls received from a server since its SERVER_HELLO."""
-        return self._peers[peer].received
-
-    def grant_credits(self, waiting_steps: int) -> dict[bytes, int]:
-        """Cumulative grant of each server. That of a lone server is never lower than before."""
-        shares = self._shares()
-        room = self._unrolls(self._capacity - waiting_steps)
-        free = room - sum(peer.outstanding for peer in self._peers.values())
-        lacking = {name: round(share * room) - self._peers[name].outstanding for name, share in shares.items()}
-        lacking = {name: unrolls for name, unrolls in lacking.items() if unrolls > 0}
-        wanted = sum(lacking.values())
-        if wanted > free:
-            free += self._take_back(shares, wanted - max(free, 0))
-        for name, unrolls in lacking.items():
-            peer = self._peers[name]
-            peer.granted = max(peer.granted, peer.received) + unrolls * max(min(free, wanted), 0) // wanted
-        if waiting_steps < self._capacity:
-            for peer in self._peers.values():
-                peer.granted = max(peer.granted, peer.received + 1)
-        return {name: peer.granted for name, peer in self._peers.items()}
-
-    def _unrolls(self, steps: float) -> int:
-        return max(int(steps / max(self._mean_length, 1.0)), 0)
-
-    def _shares(self) -> dict[bytes, float]:
-        """Each server's part of the credit; together 1."""
-        if len(self._peers) == 1:
-            return dict.fromkeys(self._peers, 1.0)
-        self._update_demand()
-        equal, total = EQUAL_SHARE / max(len(self._peers), 1), sum(peer.demand for peer in self._peers.values())
-        return {name: equal + (1 - EQUAL_SHARE) * peer.demand / total for name, peer in self._peers.items()}
-
-    def _update_demand(self) -> None:
-        arrived = sum(peer.received - peer.counted for peer in self._peers.values())
-        kept = math.exp(-arrived / max(self._unrolls(self._capacity), 1))
-        equal = 1.0 / max(len(self._peers), 1)
-        for peer in self._peers.values():
-            if arrived:
-                peer.demand = peer.demand * kept + (peer.received - peer.counted) / arrived * (1.0 - kept)
-            peer.counted = peer.received
-            if not peer.outstanding:
-                peer.demand = max(peer.demand, min(2 * max(peer.demand, EQUAL_SHARE * equal), equal))
-
-    def _take_back(self, shares: dict[bytes, float], unrolls: int) -> int:
-        """Lower grants beyond the servers' parts of the whole capacity, not of the room: that changes all the time."""
-        capacity, taken = self._unrolls(self._capacity), 0
-        for name, share in shares.items():
-            peer = self._peers[name]
-            excess = min(peer.outstanding - max(round(share * capacity), 1), unrolls - taken)
-            if excess > 0:
-                peer.granted -= excess
-                taken += excess
-        return taken
-
-
-class UnrollMemories:
-    """Shared memory of local servers by peer, readable after their death. Unrolls are copied as they arrive."""
-
-    def __init__(self, layout: UnrollLayout) -> None:
-        self._layout = layout
-        self._tables: dict[bytes, Tables] = {}
-
-    def map_memory_of(self, peer: bytes, memory: UnrollMemory, living: Container[bytes]) -> str:
-        """Map a server's memory if this machine has it. Returns a sentence where it does not fit this run.
-
-        Drops the memory of servers not in `living`; all their messages have been read.
-        """
-        self._tables = {name: tables for name, tables in self._tables.items() if name in living}
-        layout, found = self._layout, (memory.unroll_length, memory.state_size, memory.memory.size)
-        expected = (layout.unroll_length, layout.state_size, layout.size(max(memory.places, 0)))
-        if found != expected:
-            return (
-                f"A server's memory has (unroll length, state size, bytes) {found}; expected {expected}. "
-                "Its unrolls come through the socket."
-            )
-        try:
-            mapped = map_memory(memory.memory, writable=False)
-        except (OSError, ValueError):
-            return ""  # another machine, user or container
-        self._tables[peer] = layout.tables(mapped, memory.places)
-        return ""
-
-    def is_mapped(self, peer: bytes) -> bool:
-        """True when this server's memory is mapped."""
-        return peer in self._tables
-
-    def copy_unroll(self, peer: bytes, message: Unroll) -> Tables:
-        """The tensors of an unroll, copied.
-
-        Raises:
-            RejectedUnroll: `no_memory`: the unroll was sent to an earlier life of this learner; `taken_back`: the
-                server reused the place because the learner was silent; `bad_shape`: there is no such place.
-        """
-        steps = message.length if 1 <= message.length <= self._layout.unroll_length else 0
-        if (tables := self._tables.get(peer)) is None:
-            raise RejectedUnroll("no_memory", "it is in memory that this learner has not mapped", steps)
-        places = len(tables["serial"])
-        if not steps or not 0 <= message.place < places:
-            found, wanted = (message.length, message.place), (self._layout.unroll_length, places - 1)
-            raise RejectedUnroll("bad_shape", f"(length, place) {found}; expected at most {wanted}", steps)
-        copies = {name: view.copy() for name, view in unroll_at(tables, message.place, steps).items()}
-        if tables["serial"][message.place] != message.serial:  # read last: the server changes it before the rows
-            raise RejectedUnroll("taken_back", "the server took it back before it was read", steps)
-        return copies
-
-
-class CreditSender:
-    """Sends CREDIT to every server: when its content changes, and periodically as a heartbeat."""
-
-    def __init__(self, socket: RouterSocket, credits: CreditAllocator, memories: UnrollMemories) -> None:
-        self._socket = socket
-        self._credits = credits
-        self._memories = memories
-        self._said: dict[bytes, Credit] = {}
-        self._next = 0.0
-
-    def resend_all(self) -> None:
-        """Send to every server the next time."""
-        self._next = 0.0
-
-    def send_credits(self, waiting_steps: int) -> list[bytes]:
-        """Send what is due. Returns the servers that are gone, which lose their grants.
-
-        One whose queue is full keeps them: it is stopped, or busy, and its connection stands.
-        """
-        now, gone = time.monotonic(), []
-        for peer, total in self._credits.grant_credits(waiting_steps).items():
-            credit = Credit(total=total, taken=self._credits.received_from(peer), memory=self._memories.is_mapped(peer))
-            if credit == self._said.get(peer) and now < self._next:
-                continue
-            outcome = self._socket.deliver(peer, encode(credit))
-            if outcome == "sent":
-                self._said[peer] = credit
-            elif outcome == "gone":
-                self._credits.remove_server(peer)
-                self._said.pop(peer, None)
-                gone.append(peer)
-        if now >= self._next:
-            self._next = now + REPORT_EVERY_SEC / 2
-        return gone
 
 
 @dataclass

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 
 from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
-from simul.learner.checkpoints import Checkpoint, CheckpointStore, RunFacts
-from simul.learner.league import League
-from simul.learner.store_mirror import StoreMirror
+from simul.learner.checkpoints.checkpoint_store import Checkpoint, CheckpointStore, RunFacts
+from simul.learner.checkpoints.league import League
+from simul.learner.checkpoints.store_mirror import StoreMirror
 
 GOES_ON = "Training goes on."
 EVALUATION_SAVE_SEC = 5.0  # at least so long between checkpoints for evaluations: each of those takes seconds

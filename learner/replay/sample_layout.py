@@ -1,4 +1,4 @@
-"""Samples as they arrive from a server, checked, and as they are stored. Pure: no sockets, no files.
+"""How samples are stored in bytes. Pure: no files.
 
 N samples, D = observation size, A = actions, K entries of all policy targets.
 """
@@ -12,63 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.errors import ProtocolError, SimulError
-from simul.common.protocol.messages import SampleBatch
-from simul.common.protocol.sample_checks import keep_rows, unpack_samples
 from simul.common.protocol.specs import GameSpec
-
-
-class RejectedSamples(SimulError):
-    """`count` samples that cannot be learned from. The receiver drops them and counts them by `cause`."""
-
-    def __init__(self, cause: str, message: str, count: int) -> None:
-        super().__init__(message)
-        self.cause = cause
-        self.count = count
-
-
-@dataclass(frozen=True)
-class ReceivedSamples:
-    """The samples of one message; `columns` as `messages.Samples` declares them, `batch` as `messages.SampleBatch`."""
-
-    batch: int
-    columns: Mapping[str, NDArray[Any]]
-
-    @property
-    def length(self) -> int:
-        """Samples."""
-        return len(self.columns["outcome"])
-
-
-class SampleChecker:
-    """Checks the samples of one run."""
-
-    def __init__(self, spec: GameSpec) -> None:
-        self._spec = spec
-        self._fingerprint = spec.fingerprint()
-
-    def check(
-        self, message: SampleBatch, tensors: Mapping[str, NDArray[Any]], newest_version: int
-    ) -> tuple[ReceivedSamples, list[RejectedSamples]]:
-        """The samples that can be learned from, and what is wrong with the others.
-
-        Raises:
-            RejectedSamples: `wrong_spec` or `bad_shape`: none of them can.
-        """
-        if message.spec_fingerprint != self._fingerprint:
-            found, wanted = message.spec_fingerprint, self._fingerprint
-            raise RejectedSamples("wrong_spec", f"spec fingerprint: expected {wanted}, got {found}", message.length)
-        try:
-            columns, errors = unpack_samples(self._spec, tensors)
-        except ProtocolError as error:
-            raise RejectedSamples("bad_shape", str(error), message.length) from None
-        rejected = [RejectedSamples("bad_value", error.message, len(error.rows)) for error in errors]
-        later = columns["policy_version"] > newest_version
-        if count := int(later.sum()):
-            words = f"its policy version is {columns['policy_version'].max()}, the newest that was published "
-            rejected.append(RejectedSamples("bad_version", f"{words}{newest_version}", count))
-            columns = keep_rows(columns, ~later)
-        return ReceivedSamples(message.batch, columns), rejected
 
 
 @dataclass(frozen=True)

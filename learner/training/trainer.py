@@ -13,7 +13,7 @@ from torch import Tensor
 
 from simul.common.nets.base import RecurrentNetwork
 from simul.learner.algorithms import Settings
-from simul.learner.update import UpdateResult
+from simul.learner.training.update import UpdateResult
 
 Batch = TypeVar("Batch")
 

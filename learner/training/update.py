@@ -17,10 +17,11 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.normalization import NormalizedNetwork
 from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Algorithm, Loss, Settings
-from simul.learner.batches import Minibatch, ReceivedUnroll, make_minibatch
-from simul.learner.normalization import ObservationStatistics, RewardScale, RunningStatistics
-from simul.learner.optimizers import Adam
+from simul.learner.io.unrolls import ReceivedUnroll
 from simul.learner.ranks import ALONE, Ranks
+from simul.learner.training.minibatches import Minibatch, make_minibatch
+from simul.learner.training.normalization import ObservationStatistics, RewardScale, RunningStatistics
+from simul.learner.training.optimizers import Adam
 
 STAGES = ("wait", "batch", "update", "publish", "save", "report")  # of the learner's loop
 LARGE_REWARD = 1e3  # a larger reward is the likely cause of a gradient that is not finite
@@ -127,7 +128,7 @@ def mean_figures(shown: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 class Updater:
-    """Learns from unrolls. See `simul.learner.trainer.NetworkUpdater`."""
+    """Learns from unrolls. See `simul.learner.training.trainer.NetworkUpdater`."""
 
     def __init__(
         self,

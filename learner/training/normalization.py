@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from simul.common.nets.normalization import CLIP, EPSILON, NormalizedNetwork
-from simul.learner.batches import ReceivedUnroll
+from simul.learner.io.unrolls import ReceivedUnroll
 from simul.learner.ranks import ALONE, Ranks
 
 MOST_SESSIONS = 100_000  # whose returns are carried from one unroll to the next; ends that never came are forgotten

@@ -12,12 +12,13 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.protocol.specs import GameSpec
 from simul.learner.algorithms import Settings
-from simul.learner.replay.batches import ReceivedSamples, SampleLayout
+from simul.learner.io.samples import ReceivedSamples
 from simul.learner.replay.buffer import ReplayBuffer
 from simul.learner.replay.experience_replay import ExperienceReplay
 from simul.learner.replay.files import ReplayFiles
+from simul.learner.replay.sample_layout import SampleLayout
 from simul.learner.replay.schedule import ReplayWindow, UseSchedule
-from simul.learner.sample_trainer import SampleTrainer, SampleUpdater
+from simul.learner.training.sample_trainer import SampleTrainer, SampleUpdater
 from tests.support.samples import SampleDraw
 
 SPEC = GameSpec("test", observation_size=6, num_actions=9)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
-from simul.learner.league import League, spread
+from simul.learner.checkpoints.league import League, spread
 
 
 @given(st.sets(st.integers(0, 10_000)), st.integers(0, 6))

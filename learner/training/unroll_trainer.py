@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.learner.algorithms import Settings
-from simul.learner.batches import ReceivedUnroll
+from simul.learner.io.unroll_receiver import UnrollReceiver
+from simul.learner.io.unrolls import ReceivedUnroll
 from simul.learner.ranks import ALONE, RankLostError, Ranks, split_steps
-from simul.learner.trainer import Trained
-from simul.learner.unroll_receiver import UnrollReceiver
-from simul.learner.update import Updater
+from simul.learner.training.trainer import Trained
+from simul.learner.training.update import Updater
 
 
 class UnrollTrainer:

@@ -9,7 +9,7 @@ from pathlib import Path
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE, CheckpointMeta, check_spec, read_meta, read_verified
 from simul.common.errors import CheckpointError
 from simul.common.protocol.specs import GameSpec
-from simul.learner.checkpoints import write_folder
+from simul.learner.checkpoints.checkpoint_store import write_folder
 
 
 @dataclass(frozen=True)

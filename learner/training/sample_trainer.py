@@ -14,13 +14,13 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Settings
 from simul.learner.algorithms.alphazero import ListedPositions, alphazero_loss, list_positions
-from simul.learner.optimizers import AdamW
+from simul.learner.io.unroll_receiver import UnrollReceiver
 from simul.learner.ranks import ALONE, Ranks
 from simul.learner.replay.experience_replay import ExperienceReplay
 from simul.learner.replay.schedule import UseSchedule
-from simul.learner.trainer import Trained
-from simul.learner.unroll_receiver import UnrollReceiver
-from simul.learner.update import STAGES, OptimizerStep, UpdateResult, mean_figures
+from simul.learner.training.optimizers import AdamW
+from simul.learner.training.trainer import Trained
+from simul.learner.training.update import STAGES, OptimizerStep, UpdateResult, mean_figures
 
 
 class SampleTrainer:

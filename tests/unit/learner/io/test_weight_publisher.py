@@ -13,7 +13,9 @@ from simul.common.nets.io import fingerprint
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.messages import FROM_LEARNER, PROTOCOL, ServerHello, Weights, WeightsAck
 from simul.common.protocol.shared_memory import open_sealed
-from simul.learner.weight_publisher import FILE, MOST_UNNOTED, LastVersionFile, ServerHandshake, WeightPublisher
+from simul.learner.io.last_version import FILE, LastVersionFile
+from simul.learner.io.server_handshake import MOST_UNNOTED, ServerHandshake
+from simul.learner.io.weight_publisher import WeightPublisher
 from tests.support.anonymous import anonymous_files
 
 
@@ -429,7 +431,7 @@ def test_where_the_system_has_no_memory_the_bytes_are_sent(socket, publisher, mo
     def none(*_, **__):
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr("simul.learner.weight_publisher.anonymous_file", none)
+    monkeypatch.setattr("simul.learner.io.weight_publisher.anonymous_file", none)
     socket.hello(b"a", shared_memory=True)
     settle(socket, publisher)
     assert sent(socket) == [("learner", 5)]

@@ -17,8 +17,9 @@ from simul.common.protocol.messages import TO_LEARNER, Unroll, UnrollMemory
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.inference_server.unrolls import buffer as server_memory
-from simul.learner.batches import RejectedUnroll
-from simul.learner.unroll_receiver import CreditAllocator, UnrollMemories
+from simul.learner.io.credits import CreditAllocator
+from simul.learner.io.unroll_memory import UnrollMemories
+from simul.learner.io.unrolls import RejectedUnroll
 
 
 def test_two_batches_are_granted_and_no_more():
@@ -134,7 +135,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linu
 SPEC = GameSpec("test", observation_size=5, num_actions=3, observation_dtype="float16")
 LAYOUT = UnrollLayout(SPEC, unroll_length=4, state_size=6)
 PEER = b"peer"
-CHECKOUT = Path(__file__).parents[3]
+CHECKOUT = Path(__file__).parents[4]
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.common.nets.normalization import NormalizedNetwork
 from simul.common.nets.traced import trace_network
 from simul.common.protocol.specs import GameSpec, Slice
-from simul.learner import normalization
 from simul.learner.algorithms import Settings
-from simul.learner.batches import ReceivedUnroll
-from simul.learner.checkpoints import Checkpoint, check_reward_scale, optimizer_to_bytes, restore
-from simul.learner.normalization import RewardScale, RunningMoments
-from tests.unit.learner.test_update import updater
+from simul.learner.checkpoints.checkpoint_store import Checkpoint
+from simul.learner.checkpoints.optimizer_state import check_reward_scale, optimizer_to_bytes, restore
+from simul.learner.io.unrolls import ReceivedUnroll
+from simul.learner.training import normalization
+from simul.learner.training.normalization import RewardScale, RunningMoments
+from tests.unit.learner.training.test_update import updater
 
 NORMALIZED = NetworkConfig("mlp_lstm", {"hidden": 8}, normalize_observations=True)
 

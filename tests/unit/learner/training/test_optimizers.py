@@ -3,7 +3,7 @@ import sys
 import pytest
 import torch
 
-from simul.learner.optimizers import Adam, AdamW
+from simul.learner.training.optimizers import Adam, AdamW
 
 
 def _trained(kind, fused: bool) -> list[torch.Tensor]:

@@ -15,8 +15,8 @@ from simul.common.errors import StoreError
 from simul.common.store.fetch import newest_local, prepare_store
 from simul.common.store.layout import Owner
 from simul.common.store.remote import Store
-from simul.learner import store_mirror
-from simul.learner.store_mirror import OK, TAKEN_OVER, UNKNOWN, UNREACHABLE
+from simul.learner.checkpoints import store_mirror
+from simul.learner.checkpoints.store_mirror import OK, TAKEN_OVER, UNKNOWN, UNREACHABLE
 from tests.support.stores import EVERY, SPEC, ScriptedFileSystem, make_mirror, new_run, new_url, save_checkpoint, stored
 from tests.support.waiting import wait_for
 

@@ -1,4 +1,4 @@
-"""Admits servers of this run and publishes weights to them: each version once, and again after every SERVER_HELLO.
+"""Publishes weights to the servers of this run: each version once, and again after every SERVER_HELLO.
 
 A server gets the next weights after its WEIGHTS_ACK, and then the newest. One that does not read costs one version.
 """
@@ -6,10 +6,9 @@ A server gets the next weights after its WEIGHTS_ACK, and then the newest. One t
 from __future__ import annotations
 
 import os
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -17,157 +16,13 @@ import numpy as np
 from simul.common.errors import ProtocolError
 from simul.common.nets.io import fingerprint
 from simul.common.protocol.codec import Codec, Frame, encode
-from simul.common.protocol.messages import (
-    MOST_VERSION,
-    PROTOCOL,
-    TO_LEARNER,
-    Message,
-    ServerHello,
-    Unroll,
-    UnrollMemory,
-    Weights,
-    WeightsAck,
-)
+from simul.common.protocol.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
 from simul.common.protocol.shared_memory import anonymous_file, can_share_memory, file_number, shared_path
-from simul.common.role.run_directory import is_run_token
-from simul.common.runtime.private_files import read_regular
 from simul.common.transport import RouterSocket
+from simul.learner.io.server_handshake import MOST_PEERS, ServerHandshake
 
-FILE = "last_version"
-# Versions that a former life of the learner may have published beyond the last one noted on disk.
-MOST_UNNOTED = 10**8
-MOST_PEERS = 2000  # admitted connections remembered: two a life of a server, of up to 64 servers
-_SHOWN = 40  # characters of a peer's text in a sentence
-
-
-class ServerHandshake:
-    """Checks SERVER_HELLO on both of the learner's sockets: only servers of this run send unrolls and get weights.
-
-    The I/O thread calls it; the main loop calls `note_published`.
-
-    Attributes:
-        untrusted: messages of peers without the run's token, by type, since process start. No other count has them.
-        events: sentences for the view, each once.
-        met_server: one was admitted since process start.
-    """
-
-    def __init__(self, token: str, spec_fingerprint: str, version: int = 0) -> None:
-        """`version`: the newest that this run is known to have published, or is about to."""
-        self.untrusted: Counter[str] = Counter()
-        self.events: deque[str] = deque(maxlen=100)
-        self.met_server = False
-        self._token = token
-        self._spec_fingerprint = spec_fingerprint
-        self._newest = version
-        self._admitted: dict[bytes, str] = {}  # with their connection; closed ones, too: messages may be unread
-        self._said: set[str] = set()
-
-    def __contains__(self, peer: object) -> bool:
-        """Whether this peer was admitted. Routing ids are random, so those of two sockets never collide."""
-        return peer in self._admitted
-
-    def connection_of(self, peer: bytes) -> str:
-        """The `connection` of an admitted peer's SERVER_HELLO; an empty string for any other."""
-        return self._admitted.get(peer, "")
-
-    def note_published(self, version: int) -> None:
-        """Raise the newest version that servers can have served."""
-        self._newest = max(self._newest, version)
-
-    def admit(self, peer: bytes, hello: ServerHello) -> bool:
-        """Whether the server belongs to this run and speaks its protocol and spec; if not, an event says why."""
-        self._admitted.pop(peer, None)
-        if not is_run_token(hello.token, self._token):
-            self.refuse(hello)
-            return False
-        if problem := self._problem(hello):
-            self._say(problem)
-            return False
-        self._admitted[peer] = hello.connection
-        self.met_server = True
-        if len(self._admitted) > MOST_PEERS:
-            del self._admitted[next(iter(self._admitted))]
-        return True
-
-    def refuse(self, message: Message | None) -> None:
-        """Count a message of a peer that was not admitted; None: an unreadable one."""
-        kind = "unreadable" if message is None else str(type(message).__struct_config__.tag)
-        self.untrusted[kind] += 1
-        self._say(
-            f"A message ({kind}) of a process that has not shown the run's token was refused, like all others of it "
-            "(untrusted counts them): a server sent it to an earlier life of the learner, or it is not of this run."
-        )
-
-    def _problem(self, hello: ServerHello) -> str:
-        if hello.protocol != PROTOCOL:
-            return f"A server speaks {hello.protocol[:_SHOWN]}; the learner speaks {PROTOCOL}. It gets no weights."
-        if hello.spec_fingerprint != self._spec_fingerprint:
-            return (
-                f"A server has the spec fingerprint {hello.spec_fingerprint[:_SHOWN]}; "
-                f"the learner has {self._spec_fingerprint}. It gets no weights."
-            )
-        if not -1 <= hello.served_version <= min(self._newest + MOST_UNNOTED, MOST_VERSION):
-            return (
-                f"A server says that it has served version {hello.served_version}, which no learner of this run can "
-                f"have published: the newest known is {self._newest}. It gets no weights."
-            )
-        return ""
-
-    def _say(self, sentence: str) -> None:
-        if sentence not in self._said and len(self._said) < 100:
-            self._said.add(sentence)
-            self.events.append(sentence)
-
-
-class LastVersionFile:
-    """The last published version on disk: versions only grow, even where learner and server die together.
-
-    A small file in the checkpoints' folder, replaced as a whole before each publication. It is not synced: it protects
-    against the death of processes; after a power failure no server has served more either.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
-        self._broken = False
-
-    def read(self, saved: int) -> tuple[int, str]:
-        """(The highest version that any life of the learner may have published, -1 for unknown; a sentence or "").
-
-        `saved`: version of the newest whole checkpoint, -1 for none. A file that is damaged, or holds a version that
-        the run cannot have reached, is ignored, and the sentence says so.
-        """
-        try:
-            text = read_regular(self._path)
-        except FileNotFoundError:
-            return -1, ""
-        except OSError as error:
-            return -1, self._ignored(f"cannot be read: {error.strerror}", saved)
-        try:
-            version = int(text.decode())
-        except ValueError:
-            return -1, self._ignored("is damaged", saved)
-        limit = min(max(saved, 0) + MOST_UNNOTED, MOST_VERSION)
-        if not 0 <= version <= limit:
-            words = f"holds version {version}, which this run cannot have published: expected 0 to {limit}"
-            return -1, self._ignored(words, saved)
-        return version, ""
-
-    def write(self, version: int) -> str:
-        """Write a version. Returns why that failed, at the first failure in a row; else an empty string."""
-        aside = self._path.with_name(f".{FILE}")
-        try:
-            aside.write_text(str(version))
-            aside.replace(self._path)
-        except OSError as error:
-            again, self._broken = self._broken, True
-            reason = error.strerror or error
-            return "" if again else f"The version {version} could not be noted on disk: {reason}. Training goes on."
-        self._broken = False
-        return ""
-
-    def _ignored(self, why: str, saved: int) -> str:
-        source = f"that of the newest whole checkpoint, {saved}" if saved >= 0 else "0"
-        return f"The file {self._path} {why}. It is not used: the versions go on from {source}."
+LEARNER = "learner"
+MOST_AT_ONCE = 1000  # messages, after which the other socket has its turn
 
 
 class Publication:
@@ -220,10 +75,6 @@ class Publication:
             except OSError:
                 return False
         return True
-
-
-LEARNER = "learner"
-MOST_AT_ONCE = 1000  # messages, after which the other socket has its turn
 
 
 @dataclass

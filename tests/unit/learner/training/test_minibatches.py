@@ -3,7 +3,8 @@ import pytest
 import torch
 
 from simul.common.protocol.messages import Unroll
-from simul.learner.batches import RejectedUnroll, make_minibatch
+from simul.learner.io.unrolls import RejectedUnroll
+from simul.learner.training.minibatches import make_minibatch
 
 
 def spoil(tensors, name, value):
