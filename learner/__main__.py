@@ -41,9 +41,9 @@ from simul.learner.checkpoints.optimizer_state import check_reward_scale, restor
 from simul.learner.checkpoints.store_mirror import StoreMirror
 from simul.learner.io.credits import CreditAllocator
 from simul.learner.io.last_version import LastVersionFile
+from simul.learner.io.learner_io import LearnerIO
 from simul.learner.io.samples import SampleChecker
 from simul.learner.io.server_handshake import ServerHandshake
-from simul.learner.io.unroll_receiver import UnrollReceiver
 from simul.learner.io.unrolls import UnrollChecker
 from simul.learner.learner import Learner, LearningSchedule, TrainingProgress, linear
 from simul.learner.ranked_learner import RankedLearner, RankFollower, share_start
@@ -192,7 +192,7 @@ def _build_receiver(
     weights: RouterSocket | None,
     handshake: ServerHandshake,
     ranks: Ranks,
-) -> UnrollReceiver:
+) -> LearnerIO:
     options = config.learner
     checker = UnrollChecker(spec, state_size, options.unroll_length)
     if options.algorithm == ALPHAZERO:
@@ -200,7 +200,7 @@ def _build_receiver(
     else:
         needed, samples = math.ceil(options.batch_steps / ranks.count), None
     credits = CreditAllocator(2 * needed, options.unroll_length)
-    return UnrollReceiver(unrolls, weights, checker, credits, handshake, samples)
+    return LearnerIO(unrolls, weights, checker, credits, handshake, samples)
 
 
 def _make_mirror(config: Config, arguments: RoleArguments) -> StoreMirror | None:
@@ -268,7 +268,7 @@ def _open_replay(config: Config, spec: GameSpec, run_dir: RunDir) -> ExperienceR
 def _build_trainer(
     config: Config,
     updater: SampleUpdater | Updater,
-    receiver: UnrollReceiver,
+    receiver: LearnerIO,
     replay: ExperienceReplay | None,
     stages: Stages,
     ranks: Ranks,
@@ -279,7 +279,7 @@ def _build_trainer(
     if replay is None:
         return DealtSampleTrainer(updater, ranks)
     schedule = UseSchedule(config.replay.uses, options.batch_steps, config.replay.min_samples)
-    return SampleTrainer(updater, receiver, replay, schedule, options.batch_steps, stages, ranks)
+    return SampleTrainer(updater, receiver.samples, replay, schedule, options.batch_steps, stages, ranks)
 
 
 def _resume(

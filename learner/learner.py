@@ -18,7 +18,7 @@ from simul.learner.algorithms import Settings
 from simul.learner.checkpoints.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints.optimizer_state import optimizer_to_bytes
 from simul.learner.io.last_version import LastVersionFile
-from simul.learner.io.unroll_receiver import UnrollReceiver
+from simul.learner.io.learner_io import LearnerIO
 from simul.learner.io.weight_publisher import LEARNER
 from simul.learner.reports import LagAlarm, SkipAlarm, StallAlarm, TrainingStatistics
 from simul.learner.training.trainer import Trainer
@@ -62,7 +62,7 @@ class Learner:
     def __init__(
         self,
         trainer: Trainer[Any],
-        receiver: UnrollReceiver,
+        io: LearnerIO,
         checkpoints: CheckpointSchedule,
         published: LastVersionFile,
         reporter: Reporter,
@@ -75,7 +75,7 @@ class Learner:
         self._stages = stages or Stages(STAGES)
         self.progress = progress
         self._trainer = trainer
-        self._receiver = receiver
+        self._io = io
         self._checkpoints = checkpoints
         self._published = published
         self._reporter = reporter
@@ -84,7 +84,7 @@ class Learner:
         self._weights = b""
         self._saving = False
         self._statistics = TrainingStatistics(time.monotonic())
-        self._alarm = StallAlarm(time.monotonic(), receiver.what)
+        self._alarm = StallAlarm(time.monotonic(), io.what)
         self._skip_alarm = SkipAlarm()
         self._lag_alarm = LagAlarm(schedule.max_policy_lag)
 
@@ -102,7 +102,7 @@ class Learner:
             raise
 
     def _run(self) -> bool:
-        self._receiver.start()
+        self._io.start()
         self._publish()
         self._save()
         self._stages.start()
@@ -123,7 +123,7 @@ class Learner:
     def _finish(self) -> bool:
         """Save, and report for the last time. False where what was learned could not be saved."""
         saved = self._save(last=True)
-        self._receiver.finish()
+        self._io.finish()
         self._trainer.finish()
         self._finish_store()
         self._report(state="stopped")
@@ -147,7 +147,7 @@ class Learner:
     @property
     def _arrived(self) -> int:
         """Unrolls and samples that have arrived, dropped ones included."""
-        return self._receiver.arrived
+        return self._io.arrived
 
     def _update(self, batch: Any) -> bool:
         """False where every minibatch was skipped: weights and version are unchanged."""
@@ -191,11 +191,11 @@ class Learner:
                 self._report(event=sentence)
         resident = (LEARNER, *(past.name for past in league.resident))
         for past in league.resident:
-            if not self._receiver.publisher.has_policy(past.name):
-                self._receiver.publish(past.name, past.version, past.weights, resident)
+            if not self._io.publisher.has_policy(past.name):
+                self._io.publish(past.name, past.version, past.weights, resident)
         if failure := self._published.write(progress.version):
             self._report(event=failure)
-        self._receiver.publish(LEARNER, progress.version, self._weights, resident)
+        self._io.publish(LEARNER, progress.version, self._weights, resident)
 
     def _check_finite(self) -> None:
         if name := first_nonfinite(self._trainer.updater.network.state_dict()):
@@ -240,7 +240,7 @@ class Learner:
 
     def _skip_served_versions(self) -> None:
         """Continue above the versions that servers have already served: versions only grow."""
-        foreign = self._receiver.publisher.foreign_version
+        foreign = self._io.publisher.foreign_version
         if foreign >= self.progress.version:
             self.progress.version = foreign + 1
             self._announce_skipped(foreign)
@@ -254,7 +254,7 @@ class Learner:
         events = [
             event,
             *(mirror.drain_notes() if mirror is not None else ()),
-            *self._receiver.drain_events(),
+            *self._io.drain_events(),
             *self._trainer.drain_notes(),
             *self._alarms(now),
         ]
@@ -265,13 +265,13 @@ class Learner:
             self._reporter.send(self._metrics(now), state=state, event=events[-1] if events else "")
 
     def _alarms(self, now: float) -> list[str]:
-        if not self._receiver.met_server:
+        if not self._io.met_server:
             self._alarm.postpone(now)
-        return [self._alarm.check(now, self._arrived), self._lag_alarm.check(now, self._receiver.version_lag)]
+        return [self._alarm.check(now, self._arrived), self._lag_alarm.check(now, self._io.version_lag)]
 
     def _metrics(self, now: float) -> dict[str, Any]:
-        progress, statistics, receiver = self.progress, self._statistics, self._receiver
-        counts, mirror = receiver.counts, self._checkpoints.mirror
+        progress, statistics, io = self.progress, self._statistics, self._io
+        mirror = self._checkpoints.mirror
         return {
             "policy_version": progress.version,
             "checkpoint_version": self._checkpoints.saved_version,
@@ -287,11 +287,11 @@ class Learner:
             "stage_sec": dict(self._stages.seconds),
             "loop_sec": self._stages.elapsed_sec,
             "policy_lag": statistics.lag(),
-            "unrolls": {"learned": statistics.unrolls, **receiver.account()},
-            "samples": receiver.sample_account(),
+            "unrolls": {"learned": statistics.unrolls, **io.unrolls.account()},
+            "samples": io.samples.account(),
             "replay": self._trainer.figures(),
             "steps_waiting": self._trainer.waiting_steps,
-            "steps_dropped": counts.dropped_steps,
+            "steps_dropped": io.unrolls.counts.dropped_rows,
             "learning_rate": self._schedule.learning_rate(progress.decisions),
             "entropy_coefficient": self._schedule.settings(progress.decisions).entropy_coefficient,
             "ratio_error_p50": statistics.ratio_error[0],
@@ -300,7 +300,7 @@ class Learner:
             "largest_reward": statistics.largest_reward,
             "skipped_minibatches": statistics.skipped_minibatches,
             "skipped_cause": statistics.skipped_cause,
-            "untrusted": receiver.untrusted,
+            "untrusted": io.untrusted,
             "past_resident": [past.name for past in self._checkpoints.league.resident],
             "stalled": self._alarm.raised,
             "signalled": self._stop.signalled,

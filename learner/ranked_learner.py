@@ -42,7 +42,7 @@ class RankedLearner(Learner):
                 self._report(event=str(error))
                 return self._finish()
             self._save_alone(last=True)
-            self._receiver.finish()
+            self._io.finish()
             self._report(state="failed", event=str(error))
             raise
 
@@ -60,8 +60,8 @@ class RankedLearner(Learner):
         """Hear from every rank what it has to learn from, and whether it was asked to stop: one collective."""
         begin = time.monotonic()
         offer = self._trainer.offer(TICK_SEC, self.progress.version)
-        served = self._receiver.publisher.foreign_version
-        told = self._ranks.gather_numbers([offer, bool(self._stop), served, self._receiver.arrived])
+        served = self._io.publisher.foreign_version
+        told = self._ranks.gather_numbers([offer, bool(self._stop), served, self._io.arrived])
         self._stages.lap("wait")
         self._statistics.wait_sec += time.monotonic() - begin
         self._offers, stops, foreign, arrived = (list(column) for column in zip(*told))
@@ -72,7 +72,7 @@ class RankedLearner(Learner):
     def _skip_served_versions(self) -> None:
         if self._foreign >= self.progress.version:
             self.progress.version = self._foreign + 1
-            self._receiver.note_published(self.progress.version)
+            self._io.note_published(self.progress.version)
             self._ranks.gather_numbers([0])  # rank 0 publishes it once all expect it
             self._announce_skipped(self._foreign)
 
@@ -125,7 +125,7 @@ class RankFollower(RankedLearner):
         except DivergedError as error:
             raise RankLostError(str(error)) from error
         except NothingLearnedError:  # rank 0 saves before it ends the run
-            self._receiver.finish()
+            self._io.finish()
             self._report(state="stopped")
             while not self._stop:
                 time.sleep(PULL_SEC)

@@ -1,4 +1,4 @@
-"""How many unrolls each server may send."""
+"""How many unrolls each server may send. I/O thread only."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class CreditSender:
 
     def __init__(self, socket: RouterSocket, credits: CreditAllocator, memories: UnrollMemories) -> None:
         self._socket = socket
-        self._credits = credits
+        self.allocator = credits
         self._memories = memories
         self._said: dict[bytes, Credit] = {}
         self._next = 0.0
@@ -144,15 +144,16 @@ class CreditSender:
         One whose queue is full keeps them: it is stopped, or busy, and its connection stands.
         """
         now, gone = time.monotonic(), []
-        for peer, total in self._credits.grant_credits(waiting_steps).items():
-            credit = Credit(total=total, taken=self._credits.received_from(peer), memory=self._memories.is_mapped(peer))
+        for peer, total in self.allocator.grant_credits(waiting_steps).items():
+            received = self.allocator.received_from(peer)
+            credit = Credit(total=total, taken=received, memory=self._memories.is_mapped(peer))
             if credit == self._said.get(peer) and now < self._next:
                 continue
             outcome = self._socket.deliver(peer, encode(credit))
             if outcome == "sent":
                 self._said[peer] = credit
             elif outcome == "gone":
-                self._credits.remove_server(peer)
+                self.allocator.remove_server(peer)
                 self._said.pop(peer, None)
                 gone.append(peer)
         if now >= self._next:

@@ -8,19 +8,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from simul.common.errors import ProtocolError, SimulError
+from simul.common.errors import ProtocolError
 from simul.common.protocol.messages import SampleBatch
 from simul.common.protocol.sample_checks import keep_rows, unpack_samples
 from simul.common.protocol.specs import GameSpec
-
-
-class RejectedSamples(SimulError):
-    """`count` samples that cannot be learned from. The receiver drops them and counts them by `cause`."""
-
-    def __init__(self, cause: str, message: str, count: int) -> None:
-        super().__init__(message)
-        self.cause = cause
-        self.count = count
+from simul.learner.io.rejected import RejectedError
 
 
 @dataclass(frozen=True)
@@ -45,23 +37,23 @@ class SampleChecker:
 
     def check(
         self, message: SampleBatch, tensors: Mapping[str, NDArray[Any]], newest_version: int
-    ) -> tuple[ReceivedSamples, list[RejectedSamples]]:
+    ) -> tuple[ReceivedSamples, list[RejectedError]]:
         """The samples that can be learned from, and what is wrong with the others.
 
         Raises:
-            RejectedSamples: `wrong_spec` or `bad_shape`: none of them can.
+            RejectedError: `wrong_spec` or `bad_shape`: none of them can.
         """
         if message.spec_fingerprint != self._fingerprint:
             found, wanted = message.spec_fingerprint, self._fingerprint
-            raise RejectedSamples("wrong_spec", f"spec fingerprint: expected {wanted}, got {found}", message.length)
+            raise RejectedError("wrong_spec", f"spec fingerprint: expected {wanted}, got {found}", message.length)
         try:
             columns, errors = unpack_samples(self._spec, tensors)
         except ProtocolError as error:
-            raise RejectedSamples("bad_shape", str(error), message.length) from None
-        rejected = [RejectedSamples("bad_value", error.message, len(error.rows)) for error in errors]
+            raise RejectedError("bad_shape", str(error), message.length) from None
+        rejected = [RejectedError("bad_value", error.message, len(error.rows)) for error in errors]
         later = columns["policy_version"] > newest_version
         if count := int(later.sum()):
             words = f"its policy version is {columns['policy_version'].max()}, the newest that was published "
-            rejected.append(RejectedSamples("bad_version", f"{words}{newest_version}", count))
+            rejected.append(RejectedError("bad_version", f"{words}{newest_version}", count))
             columns = keep_rows(columns, ~later)
         return ReceivedSamples(message.batch, columns), rejected

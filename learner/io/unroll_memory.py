@@ -1,4 +1,4 @@
-"""Unrolls in the memory of servers on this machine."""
+"""Unrolls in the memory of servers on this machine. I/O thread only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Container
 from simul.common.protocol.messages import Unroll, UnrollMemory
 from simul.common.protocol.shared_memory import map_memory
 from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
-from simul.learner.io.unrolls import RejectedUnroll
+from simul.learner.io.rejected import RejectedError
 
 
 class UnrollMemories:
@@ -45,17 +45,17 @@ class UnrollMemories:
         """The tensors of an unroll, copied.
 
         Raises:
-            RejectedUnroll: `no_memory`: the unroll was sent to an earlier life of this learner; `taken_back`: the
+            RejectedError: `no_memory`: the unroll was sent to an earlier life of this learner; `taken_back`: the
                 server reused the place because the learner was silent; `bad_shape`: there is no such place.
         """
         steps = message.length if 1 <= message.length <= self._layout.unroll_length else 0
         if (tables := self._tables.get(peer)) is None:
-            raise RejectedUnroll("no_memory", "it is in memory that this learner has not mapped", steps)
+            raise RejectedError("no_memory", "it is in memory that this learner has not mapped", steps)
         places = len(tables["serial"])
         if not steps or not 0 <= message.place < places:
             found, wanted = (message.length, message.place), (self._layout.unroll_length, places - 1)
-            raise RejectedUnroll("bad_shape", f"(length, place) {found}; expected at most {wanted}", steps)
+            raise RejectedError("bad_shape", f"(length, place) {found}; expected at most {wanted}", steps)
         copies = {name: view.copy() for name, view in unroll_at(tables, message.place, steps).items()}
         if tables["serial"][message.place] != message.serial:  # read last: the server changes it before the rows
-            raise RejectedUnroll("taken_back", "the server took it back before it was read", steps)
+            raise RejectedError("taken_back", "the server took it back before it was read", steps)
         return copies

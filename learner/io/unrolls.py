@@ -9,22 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.errors import ProtocolError, SimulError
+from simul.common.errors import ProtocolError
 from simul.common.protocol.codec import expect
 from simul.common.protocol.masks import PACKED_FROM, stored_width
 from simul.common.protocol.messages import Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.common.runtime.finite import finite_rows
-
-
-class RejectedUnroll(SimulError):
-    """An unroll that cannot be learned from. The receiver drops it and counts it by `cause`. `steps` 0: unknown."""
-
-    def __init__(self, cause: str, message: str, steps: int) -> None:
-        super().__init__(message)
-        self.cause = cause
-        self.steps = steps
+from simul.learner.io.rejected import RejectedError
 
 
 @dataclass(frozen=True)
@@ -64,25 +56,25 @@ class UnrollChecker:
         self.layout = UnrollLayout(spec, unroll_length, state_size)
 
     def check(self, message: Unroll, tensors: Mapping[str, NDArray[Any]]) -> ReceivedUnroll:
-        """Raises RejectedUnroll with the cause `wrong_spec`, `bad_shape` or `bad_value`."""
+        """Raises RejectedError with the cause `wrong_spec`, `bad_shape` or `bad_value`."""
         steps = message.length if 1 <= message.length <= self._unroll_length else 0
         if message.spec_fingerprint != self._fingerprint:
-            raise RejectedUnroll(
+            raise RejectedError(
                 "wrong_spec", f"spec fingerprint: expected {self._fingerprint}, got {message.spec_fingerprint}", steps
             )
         if not steps:
-            raise RejectedUnroll("bad_shape", f"length {message.length}; expected 1 to {self._unroll_length}", 0)
+            raise RejectedError("bad_shape", f"length {message.length}; expected 1 to {self._unroll_length}", 0)
         try:
             arrays = self._arrays(message.length, tensors)
         except ProtocolError as error:
-            raise RejectedUnroll("bad_shape", str(error), steps) from None
+            raise RejectedError("bad_shape", str(error), steps) from None
         for name in ("observation", "log_prob", "reward", "state"):
             if not finite_rows(np.atleast_2d(arrays[name])).all():
-                raise RejectedUnroll("bad_value", f"{name} is not finite", steps)
+                raise RejectedError("bad_value", f"{name} is not finite", steps)
         action = arrays["action"]
         inside = (action >= 0) & (action < self._spec.num_actions)
         if not inside.all() or not self._legal(arrays["mask"][: message.length], action).all():
-            raise RejectedUnroll("bad_value", "an action is not legal by its own mask", steps)
+            raise RejectedError("bad_value", "an action is not legal by its own mask", steps)
         over = message.terminated or message.truncated
         return ReceivedUnroll(
             message.length, message.terminated, arrays, message.session, message.first_step, over,

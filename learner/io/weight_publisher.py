@@ -115,7 +115,7 @@ class _Server:
 
 
 class WeightPublisher:
-    """The I/O thread calls it; the main loop calls `set_weights`, under the receiver's lock.
+    """The I/O thread calls it, under the lock of `SharedState`; so does the main loop `set_weights`.
 
     Attributes:
         foreign_version: the highest version a server has served that this life of the learner never sent; -1: none.

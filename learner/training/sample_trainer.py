@@ -14,7 +14,7 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Settings
 from simul.learner.algorithms.alphazero import ListedPositions, alphazero_loss, list_positions
-from simul.learner.io.unroll_receiver import UnrollReceiver
+from simul.learner.io.receive_queues import SampleQueue
 from simul.learner.ranks import ALONE, Ranks
 from simul.learner.replay.experience_replay import ExperienceReplay
 from simul.learner.replay.schedule import UseSchedule
@@ -26,7 +26,7 @@ from simul.learner.training.update import STAGES, OptimizerStep, UpdateResult, m
 class SampleTrainer:
     """See `Trainer`. A batch is the numbers of drawn samples; they are read from the buffer minibatch by minibatch.
 
-    Nothing is taken from the receiver while an update is due, so that a learner that is too slow holds up the
+    Nothing is taken from the queue while an update is due, so that a learner that is too slow holds up the
     workers instead of using samples less often. Of several ranks the first one has the replay buffer, see
     `DealtSampleTrainer`. What it offers is whether an update is due.
     """
@@ -34,7 +34,7 @@ class SampleTrainer:
     def __init__(
         self,
         updater: SampleUpdater,
-        receiver: UnrollReceiver,
+        samples: SampleQueue,
         replay: ExperienceReplay,
         schedule: UseSchedule,
         batch_rows: int,
@@ -45,7 +45,7 @@ class SampleTrainer:
         self._ranks = ranks
         self._stages = stages or Stages(STAGES)
         self.updater = updater
-        self._receiver = receiver
+        self._samples = samples
         self._replay = replay
         self._schedule = schedule
         self._batch_rows = batch_rows
@@ -59,7 +59,7 @@ class SampleTrainer:
     @property
     def waiting_steps(self) -> int:
         """See `Trainer`."""
-        return self._receiver.waiting_samples + self._new
+        return self._samples.waiting_rows + self._new
 
     def pull(self, timeout_sec: float, version: int) -> NDArray[np.int64] | None:
         """See `Trainer`."""
@@ -119,15 +119,15 @@ class SampleTrainer:
         self._replay.close()
 
     def _store(self, timeout_sec: float) -> None:
-        """Store what the receiver holds; waits for the first of it."""
-        received = self._receiver.take_samples(timeout_sec)
+        """Store what waits in the queue; waits for the first of it."""
+        received = self._samples.take_all(timeout_sec)
         self._stages.lap("wait")
         for samples in received:
             if self._replay.add(samples):
                 self._new += samples.length
                 self._schedule.count_arrived(samples.length)
             else:
-                self._receiver.mark_duplicate(samples)
+                self._samples.mark_dropped([samples], "duplicate")
         self._stages.lap("batch")
 
 

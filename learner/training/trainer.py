@@ -104,4 +104,4 @@ class Trainer(Protocol[Batch]):
         """Sentences for the view since the last call."""
 
     def finish(self) -> None:
-        """The receiver has received its last message: store what must survive."""
+        """The last message was received: store what must survive."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.learner.algorithms import Settings
-from simul.learner.io.unroll_receiver import UnrollReceiver
+from simul.learner.io.learner_io import LearnerIO
 from simul.learner.io.unrolls import ReceivedUnroll
 from simul.learner.ranks import ALONE, RankLostError, Ranks, split_steps
 from simul.learner.training.trainer import Trained
@@ -26,43 +26,43 @@ class UnrollTrainer:
     waits_for_data = False  # unrolls that arrive and are not learned from are stale
 
     def __init__(
-        self, updater: Updater, receiver: UnrollReceiver, batch_steps: int, max_policy_lag: int, ranks: Ranks = ALONE
+        self, updater: Updater, io: LearnerIO, batch_steps: int, max_policy_lag: int, ranks: Ranks = ALONE
     ) -> None:
         self._ranks = ranks
         self.updater = updater
-        self._receiver = receiver
+        self._io = io
         self._batch_steps = batch_steps
         self._max_policy_lag = max_policy_lag
 
     @property
     def waiting_steps(self) -> int:
         """See `Trainer`."""
-        return self._receiver.waiting_steps
+        return self._io.unrolls.waiting_rows
 
     def pull(self, timeout_sec: float, version: int) -> list[ReceivedUnroll] | None:
         """See `Trainer`."""
-        return self._receiver.take_batch(self._batch_steps, timeout_sec, version, self._max_policy_lag) or None
+        return self._io.unrolls.take_batch(self._batch_steps, timeout_sec, version, self._max_policy_lag) or None
 
     def offer(self, timeout_sec: float, version: int) -> int:
         """See `Trainer`."""
         part = -(-self._batch_steps // self._ranks.count)
-        return self._receiver.wait_for_steps(part, timeout_sec, version, self._max_policy_lag)
+        return self._io.unrolls.wait_for_steps(part, timeout_sec, version, self._max_policy_lag)
 
     def take(self, offers: Sequence[int]) -> list[ReceivedUnroll] | None:
         """See `Trainer`."""
         if sum(offers) < self._batch_steps:
             return None
-        return self._receiver.take_steps(split_steps(offers, self._batch_steps)[self._ranks.rank])
+        return self._io.unrolls.take(split_steps(offers, self._batch_steps)[self._ranks.rank])
 
     def train(self, batch: list[ReceivedUnroll], version: int, learning_rate: float, settings: Settings) -> Trained:
         """See `Trainer`. Unrolls without a step count as dropped (`not_finite`, `rank_lost`)."""
         if self._ranks.count > 1:  # rank 0 publishes it as soon as all have made their last step
-            self._receiver.note_published(version + 1)
+            self._io.note_published(version + 1)
         try:
             return self._train(batch, version, learning_rate, settings)
         except RankLostError:
             if batch:
-                self._receiver.mark_not_learned(batch, "rank_lost")
+                self._io.unrolls.mark_dropped(batch, "rank_lost")
             raise
 
     def _train(self, batch: list[ReceivedUnroll], version: int, learning_rate: float, settings: Settings) -> Trained:
@@ -79,7 +79,8 @@ class UnrollTrainer:
             largest_reward=float(max((np.abs(unroll.arrays["reward"]).max() for unroll in batch), default=math.nan)),
         )
         if len(learned) < len(batch):
-            self._receiver.mark_not_learned([unroll for unroll, taught in zip(batch, result.learned) if not taught])
+            skipped = [unroll for unroll, taught in zip(batch, result.learned) if not taught]
+            self._io.unrolls.mark_dropped(skipped, "not_finite")
         return trained
 
     def figures(self) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from simul.common.role.run_directory import RunDir
 from simul.common.transport import RouterSocket
 from simul.inference_server.unrolls.learner_link import LearnerLink
 from simul.learner.io.credits import CreditAllocator
+from simul.learner.io.learner_io import LearnerIO
 from simul.learner.io.server_handshake import ServerHandshake
-from simul.learner.io.unroll_receiver import UnrollReceiver
 from simul.learner.io.unrolls import UnrollChecker
 from tests.support.waiting import wait_for
 
@@ -34,16 +34,16 @@ def one_step() -> tuple[Unroll, dict[str, np.ndarray]]:
 
 
 class Pair:
-    """A learner's receiver and the links of two servers."""
+    """A learner's sockets and the links of two servers."""
 
     def __init__(self, run_dir: RunDir) -> None:
         self.endpoints = run_dir.endpoint("unrolls"), run_dir.endpoint("weights")
         self.sockets = [RouterSocket(endpoint) for endpoint in self.endpoints]
         handshake = ServerHandshake(run_dir.token(), SPEC.fingerprint())
         credits = CreditAllocator(CAPACITY, 1)
-        self.receiver = UnrollReceiver(*self.sockets, UnrollChecker(SPEC, 0, 1), credits, handshake)
-        self.receiver.publish("learner", 0, b"weights", ("learner",))
-        self.receiver.start()
+        self.io = LearnerIO(*self.sockets, UnrollChecker(SPEC, 0, 1), credits, handshake)
+        self.io.publish("learner", 0, b"weights", ("learner",))
+        self.io.start()
         self.links = [LearnerLink(*self.endpoints, SPEC, run_dir.token()) for _ in range(2)]
         wait_for(self.connected)
 
@@ -62,17 +62,17 @@ class Pair:
             self.poll()
             while not link.backlog()[0]:
                 assert link.offer_unroll(*one_step(), time.monotonic())
-            return self.receiver.waiting_steps >= steps
+            return self.io.unrolls.waiting_rows >= steps
 
         wait_for(full)
 
     def take_all(self) -> None:
-        assert self.receiver.take_batch(self.receiver.waiting_steps, 1.0, 0, 20)
+        assert self.io.unrolls.take_batch(self.io.unrolls.waiting_rows, 1.0, 0, 20)
 
     def close(self) -> None:
         for link in self.links:
             link.close()
-        self.receiver.close()
+        self.io.close()
         for socket in self.sockets:
             socket.close()
 

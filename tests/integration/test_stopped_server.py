@@ -15,8 +15,8 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import DealerSocket, RouterSocket
 from simul.learner.io.credits import CreditAllocator
+from simul.learner.io.learner_io import LearnerIO
 from simul.learner.io.server_handshake import ServerHandshake
-from simul.learner.io.unroll_receiver import UnrollReceiver
 from simul.learner.io.unrolls import UnrollChecker
 from tests.support.waiting import wait_for
 
@@ -61,10 +61,10 @@ def run_dir(tmp_path) -> RunDir:
 
 
 @pytest.fixture
-def receiver(run_dir) -> Iterator[UnrollReceiver]:
+def io(run_dir) -> Iterator[LearnerIO]:
     sockets = [RouterSocket(run_dir.endpoint(name)) for name in ("unrolls", "weights")]
     handshake = ServerHandshake(run_dir.token(), SPEC.fingerprint())
-    made = UnrollReceiver(*sockets, UnrollChecker(SPEC, 0, 1), CreditAllocator(64, 1), handshake)
+    made = LearnerIO(*sockets, UnrollChecker(SPEC, 0, 1), CreditAllocator(64, 1), handshake)
     made.start()
     yield made
     made.close()
@@ -86,11 +86,11 @@ def memory_mb() -> float:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts anonymous files")
 @pytest.mark.parametrize("shared_memory", [False, True])
-def test_a_server_that_never_reads_costs_one_version(run_dir, receiver, shared_memory) -> None:
+def test_a_server_that_never_reads_costs_one_version(run_dir, io, shared_memory) -> None:
     reading, stopped = (Server(run_dir, shared_memory=shared_memory) for _ in range(2))
 
     def publish(version: int) -> None:
-        receiver.publish("learner", version, os.urandom(BYTES), ("learner",))
+        io.publish("learner", version, os.urandom(BYTES), ("learner",))
         wait_for(lambda: reading.read() == version)
 
     for version in range(5):
@@ -107,12 +107,12 @@ def test_a_server_that_never_reads_costs_one_version(run_dir, receiver, shared_m
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts anonymous files")
-def test_what_a_dead_server_was_told_of_is_released(run_dir, receiver) -> None:
-    receiver.publish("learner", 0, bytes(BYTES), ("learner",))
+def test_what_a_dead_server_was_told_of_is_released(run_dir, io) -> None:
+    io.publish("learner", 0, bytes(BYTES), ("learner",))
     dead = Server(run_dir, shared_memory=True)
     wait_for(lambda: dead.weights.raw.poll(10))  # told, and it will not answer
-    receiver.publish("learner", 1, bytes(BYTES), ("learner",))
-    publisher = receiver.publisher
+    io.publish("learner", 1, bytes(BYTES), ("learner",))
+    publisher = io.publisher
     wait_for(lambda: len(publisher._servers) == 1)
     dead.close()
     wait_for(lambda: not publisher._servers)

@@ -122,12 +122,13 @@ class Trainer:
         self.finished = True
 
 
-class Receiver:
+class NoIO:
     what, arrived, version_lag, met_server = "unrolls", 0, 0, True
 
     def __init__(self) -> None:
         self.publisher = SimpleNamespace(foreign_version=-1, has_policy=lambda name: True)
-        self.counts, self.untrusted = SimpleNamespace(dropped_steps=0), Counter[str]()
+        self.untrusted = Counter[str]()
+        self.unrolls = self.samples = SimpleNamespace(account=dict, counts=SimpleNamespace(dropped_rows=0))
 
     def start(self) -> None:
         pass
@@ -136,11 +137,6 @@ class Receiver:
 
     def publish(self, *weights: object) -> None:
         pass
-
-    def account(self) -> dict[str, Any]:
-        return {}
-
-    sample_account = account
 
     def drain_events(self) -> list[str]:
         return []
@@ -189,7 +185,7 @@ class Rank:
         published = LastVersionFile(folder)
         kind = RankFollower if rank else RankedLearner
         self._learner = kind(
-            self.ranks, self.trainer, Receiver(), self.checkpoints, published, self.reporter, self.stop, schedule,
+            self.ranks, self.trainer, NoIO(), self.checkpoints, published, self.reporter, self.stop, schedule,
             TrainingProgress(),
         )  # fmt: skip
         self.thread = threading.Thread(target=self._live, daemon=True)

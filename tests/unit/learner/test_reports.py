@@ -74,11 +74,11 @@ def test_a_silence_before_the_first_unroll_is_no_time_in_which_nothing_was_learn
 @pytest.mark.parametrize("token", ["", "the run's"])
 def test_no_unroll_is_missed_before_a_server_was_admitted(token: str) -> None:
     handshake = ServerHandshake("the run's", "spec")
-    receiver = SimpleNamespace(version_lag=0)
-    parts = SimpleNamespace(_receiver=receiver, _alarm=StallAlarm(0.0), _lag_alarm=LagAlarm(20), _arrived=0)
+    io = SimpleNamespace(version_lag=0)
+    parts = SimpleNamespace(_io=io, _alarm=StallAlarm(0.0), _lag_alarm=LagAlarm(20), _arrived=0)
 
     def said(now: float) -> list[str]:
-        receiver.met_server = handshake.met_server
+        io.met_server = handshake.met_server
         return [sentence for sentence in Learner._alarms(parts, now) if sentence]  # type: ignore[arg-type]
 
     assert not said(5 * STALL_AFTER_SEC)

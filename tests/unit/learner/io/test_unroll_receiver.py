@@ -18,8 +18,8 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.inference_server.unrolls import buffer as server_memory
 from simul.learner.io.credits import CreditAllocator
+from simul.learner.io.rejected import RejectedError
 from simul.learner.io.unroll_memory import UnrollMemories
-from simul.learner.io.unrolls import RejectedUnroll
 
 
 def test_two_batches_are_granted_and_no_more():
@@ -187,9 +187,9 @@ def test_what_was_taken_back_is_not_learned_from(memory, memories, again) -> Non
     if again:  # another unroll lies there now
         memory.places.of_row[2] = unroll.place
         lent(memory, row=2)
-    with pytest.raises(RejectedUnroll) as caught:
+    with pytest.raises(RejectedError) as caught:
         memories.copy_unroll(PEER, unroll)
-    assert (caught.value.cause, caught.value.steps) == ("taken_back", 2)
+    assert (caught.value.cause, caught.value.rows) == ("taken_back", 2)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_what_was_taken_back_is_not_learned_from(memory, memories, again) -> Non
     ],
 )
 def test_what_lies_outside_is_refused(memory, memories, cause, change) -> None:
-    with pytest.raises(RejectedUnroll) as caught:
+    with pytest.raises(RejectedError) as caught:
         memories.copy_unroll(PEER, msgspec.structs.replace(lent(memory), **change))
     assert caught.value.cause == cause
 
@@ -214,7 +214,7 @@ def test_a_memory_that_is_not_here_or_not_this_runs_is_left_alone(memory) -> Non
     assert "expected" in memories.map_memory_of(PEER, msgspec.structs.replace(memory.message, unroll_length=9), {PEER})
     assert "expected" in memories.map_memory_of(PEER, msgspec.structs.replace(memory.message, places=-1), {PEER})
     assert not memories.is_mapped(PEER)
-    with pytest.raises(RejectedUnroll) as caught:
+    with pytest.raises(RejectedError) as caught:
         memories.copy_unroll(PEER, lent(memory))
     assert caught.value.cause == "no_memory"
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from simul.common.protocol.messages import Unroll
-from simul.learner.io.unrolls import RejectedUnroll
+from simul.learner.io.rejected import RejectedError
 from simul.learner.training.minibatches import make_minibatch
 
 
@@ -30,7 +30,7 @@ def spoil(tensors, name, value):
 def test_a_bad_unroll_is_rejected_with_its_cause(draw, cause, name, change):
     message, tensors = draw.message()
     tensors[name] = change(tensors[name])
-    with pytest.raises(RejectedUnroll) as caught:
+    with pytest.raises(RejectedError) as caught:
         draw.checker.check(message, tensors)
     assert caught.value.cause == cause
 
@@ -38,10 +38,10 @@ def test_a_bad_unroll_is_rejected_with_its_cause(draw, cause, name, change):
 def test_another_spec_and_a_wrong_length_are_rejected(draw):
     message, tensors = draw.message()
     fields = {name: getattr(message, name) for name in ("length", "first_step", "terminated", "truncated")}
-    with pytest.raises(RejectedUnroll, match="fingerprint") as caught:
+    with pytest.raises(RejectedError, match="fingerprint") as caught:
         draw.checker.check(Unroll(**fields, spec_fingerprint="0" * 16), tensors)
     assert caught.value.cause == "wrong_spec"
-    with pytest.raises(RejectedUnroll, match="length 9"):
+    with pytest.raises(RejectedError, match="length 9"):
         draw.checker.check(*draw.message(length=9))
 
 

@@ -26,18 +26,19 @@ NETWORK = NetworkConfig("mlp_lstm", {"hidden": 16, "memory": False})
 
 
 class QueuedSamples:
-    """The receiver's queue: a message a call, as long as there are any."""
+    """See `SampleQueue`: a message a call, as long as there are any."""
 
     def __init__(self, messages: list[ReceivedSamples]) -> None:
         self._messages = messages
-        self.waiting_samples = 0
+        self.waiting_rows = 0
         self.duplicates = 0
 
-    def take_samples(self, timeout_sec: float) -> list[ReceivedSamples]:
+    def take_all(self, timeout_sec: float) -> list[ReceivedSamples]:
         return [self._messages.pop(0)] if self._messages else []
 
-    def mark_duplicate(self, samples: ReceivedSamples) -> None:
-        self.duplicates += samples.length
+    def mark_dropped(self, items: list[ReceivedSamples], cause: str) -> None:
+        assert cause == "duplicate"
+        self.duplicates += sum(samples.length for samples in items)
 
     def __bool__(self) -> bool:
         return bool(self._messages)

@@ -1,4 +1,4 @@
-"""A real server and the learner's UnrollReceiver without the main loop, both in this process."""
+"""A real server and the learner's I/O thread without the main loop, both in this process."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from typing import Any
 from simul.common.nets.build import build_network
 from simul.common.transport import RouterSocket
 from simul.learner.io.credits import CreditAllocator
+from simul.learner.io.learner_io import LearnerIO
 from simul.learner.io.server_handshake import ServerHandshake
-from simul.learner.io.unroll_receiver import UnrollReceiver
 from simul.learner.io.unrolls import UnrollChecker
 from tests.support.stand import Stand
 
 
-class UnrollReceiverOnly:
+class LearnerIOOnly:
     """The learner without its main loop."""
 
     def __init__(self, stand: Stand) -> None:
         spec, state_size = stand.spec, build_network(stand.config.network, stand.spec).state_size
-        self._sockets = [RouterSocket(stand.run_dir.endpoint(name)) for name in ("unrolls", "weights")]
+        self.sockets = [RouterSocket(stand.run_dir.endpoint(name)) for name in ("unrolls", "weights")]
         handshake = ServerHandshake(stand.run_dir.token(), spec.fingerprint())
         checker = UnrollChecker(spec, state_size, stand.config.learner.unroll_length)
-        self.receiver = UnrollReceiver(*self._sockets, checker, CreditAllocator(10_000, 4), handshake)
-        self.receiver.publish("learner", 0, stand.weights(), ("learner",))
+        self.io = LearnerIO(*self.sockets, checker, CreditAllocator(10_000, 4), handshake)
+        self.io.publish("learner", 0, stand.weights(), ("learner",))
 
-    def start(self) -> UnrollReceiverOnly:
-        self.receiver.start()
+    def start(self) -> LearnerIOOnly:
+        self.io.start()
         return self
 
     def stop(self) -> None:
-        self.receiver.close()
-        for socket in self._sockets:
+        self.io.close()
+        for socket in self.sockets:
             socket.close()
 
 
-class UnrollReceiverStand(Stand):
-    """`stand.learner.receiver` publishes weights and receives unrolls."""
+class LearnerIOStand(Stand):
+    """`stand.learner.io` publishes weights and receives unrolls."""
 
     def make_learner(self) -> Any:
-        return UnrollReceiverOnly(self)
+        return LearnerIOOnly(self)
