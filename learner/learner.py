@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from simul.common.errors import DivergedError, NothingLearnedError
@@ -56,37 +56,40 @@ class TrainingProgress:
     updates: int = 0
 
 
+@dataclass(frozen=True)
+class LearnerParts:
+    """What the learner's loop works with. `stages`: where its time goes; the trainer's laps are in it, too."""
+
+    trainer: Trainer[Any]
+    io: LearnerIO
+    checkpoints: CheckpointSchedule
+    last_version: LastVersionFile
+    reporter: Reporter
+    stop: StopFlag
+    schedule: LearningSchedule
+    progress: TrainingProgress
+    stages: Stages = field(default_factory=lambda: Stages(STAGES))
+
+
 class Learner:
     """The only writer of weights."""
 
-    def __init__(
-        self,
-        trainer: Trainer[Any],
-        io: LearnerIO,
-        checkpoints: CheckpointSchedule,
-        published: LastVersionFile,
-        reporter: Reporter,
-        stop: StopFlag,
-        schedule: LearningSchedule,
-        progress: TrainingProgress,
-        stages: Stages | None = None,
-    ) -> None:
-        """`stages`: where the loop's time goes; the trainer's laps are in it, too."""
-        self._stages = stages or Stages(STAGES)
-        self.progress = progress
-        self._trainer = trainer
-        self._io = io
-        self._checkpoints = checkpoints
-        self._published = published
-        self._reporter = reporter
-        self._stop = stop
-        self._schedule = schedule
+    def __init__(self, parts: LearnerParts) -> None:
+        self._stages = parts.stages
+        self.progress = parts.progress
+        self._trainer = parts.trainer
+        self._io = parts.io
+        self._checkpoints = parts.checkpoints
+        self._last_version = parts.last_version
+        self._reporter = parts.reporter
+        self._stop = parts.stop
+        self._schedule = parts.schedule
         self._weights = b""
         self._saving = False
         self._statistics = TrainingStatistics(time.monotonic())
-        self._alarm = StallAlarm(time.monotonic(), io.what)
+        self._alarm = StallAlarm(time.monotonic(), parts.io.what)
         self._skip_alarm = SkipAlarm()
-        self._lag_alarm = LagAlarm(schedule.max_policy_lag)
+        self._lag_alarm = LagAlarm(parts.schedule.max_policy_lag)
 
     def run(self) -> bool:
         """Run until a signal; finish, save and report the current update. False where it could not be saved.
@@ -193,7 +196,7 @@ class Learner:
         for past in league.resident:
             if not self._io.publisher.has_policy(past.name):
                 self._io.publish(past.name, past.version, past.weights, resident)
-        if failure := self._published.write(progress.version):
+        if failure := self._last_version.write(progress.version):
             self._report(event=failure)
         self._io.publish(LEARNER, progress.version, self._weights, resident)
 

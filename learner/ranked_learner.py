@@ -10,7 +10,7 @@ from typing import Any
 from simul.common.errors import DivergedError, NothingLearnedError
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.learner.checkpoints.optimizer_state import load_moments, optimizer_to_bytes
-from simul.learner.learner import PULL_SEC, Learner, TrainingProgress
+from simul.learner.learner import PULL_SEC, Learner, LearnerParts, TrainingProgress
 from simul.learner.ranks import RankLostError, Ranks
 from simul.learner.training.trainer import NetworkUpdater
 
@@ -24,9 +24,8 @@ class RankedLearner(Learner):
     Where another rank is lost between two updates, it saves what all have learned.
     """
 
-    def __init__(self, ranks: Ranks, *parts: Any) -> None:
-        """`parts`: those of `Learner`."""
-        super().__init__(*parts)
+    def __init__(self, ranks: Ranks, parts: LearnerParts) -> None:
+        super().__init__(parts)
         self._ranks = ranks
         self._offers: list[int] = []
         self._arrived_at_all = 0

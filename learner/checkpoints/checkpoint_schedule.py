@@ -24,6 +24,7 @@ class CheckpointSchedule:
     Attributes:
         saved_version: version of the newest checkpoint; -1 for none.
         saved_updates: the updates in it; 0 for none.
+        store: where they are written.
         mirror: copies what is saved to the run's store; None: it has no store.
 
     Args:
@@ -47,7 +48,7 @@ class CheckpointSchedule:
         self._saved_decisions = 0
         self.league = league
         self.mirror = mirror
-        self._store = store
+        self.store = store
         self._facts = facts
         self._every_sec = every_sec
         self._milestone_every = milestone_every_decisions
@@ -66,7 +67,7 @@ class CheckpointSchedule:
         """A sentence that names the newest checkpoint."""
         if self.saved_version < 0:
             return "There is no checkpoint."
-        return f"The newest good checkpoint is {self._store.path(self.saved_version)}."
+        return f"The newest good checkpoint is {self.store.path(self.saved_version)}."
 
     def describe_lost(self, decisions: int) -> str:
         """A sentence about what was learned since the newest checkpoint, of `decisions`; "" where that is nothing."""
@@ -77,7 +78,7 @@ class CheckpointSchedule:
 
     def drain_notes(self) -> list[str]:
         """Sentences since the last call about damaged checkpoints and past selves."""
-        return [*self._store.drain_notes(), *self.league.drain_notes()]
+        return [*self.store.drain_notes(), *self.league.drain_notes()]
 
     def due(self, decisions: int, now: float) -> bool:
         """True when a checkpoint is due."""
@@ -104,7 +105,7 @@ class CheckpointSchedule:
         meta = self._facts.meta(version, decisions, updates, files, milestone)
         self._set_next(decisions, now)
         then = f"What was learned since is lost: {decisions - self._saved_decisions:,} steps." if last else GOES_ON
-        failure = _try(lambda: self._store.save(meta, files), f"checkpoint {version}", self.saved_version, then)
+        failure = _try(lambda: self.store.save(meta, files), f"checkpoint {version}", self.saved_version, then)
         if not failure:
             self.saved_version, self.saved_updates, self._saved_decisions = version, updates, decisions
             if milestone:

@@ -37,7 +37,6 @@ class SampleTrainer:
         samples: SampleQueue,
         replay: ExperienceReplay,
         schedule: UseSchedule,
-        batch_rows: int,
         stages: Stages | None = None,
         ranks: Ranks = ALONE,
     ) -> None:
@@ -48,7 +47,6 @@ class SampleTrainer:
         self._samples = samples
         self._replay = replay
         self._schedule = schedule
-        self._batch_rows = batch_rows
         self._new = 0  # samples stored since the last update
 
     @property
@@ -75,8 +73,8 @@ class SampleTrainer:
         """See `Trainer`."""
         if not offers[0]:
             return None
-        self._schedule.count_drawn(self._batch_rows)
-        drawn = self._replay.draw(self._batch_rows)
+        self._schedule.count_drawn(self._schedule.batch_rows)
+        drawn = self._replay.draw(self._schedule.batch_rows)
         self._stages.lap("batch")
         return drawn
 

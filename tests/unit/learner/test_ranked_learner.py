@@ -24,7 +24,7 @@ from simul.learner.checkpoints.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints.checkpoint_store import CheckpointStore, RunFacts
 from simul.learner.checkpoints.league import League
 from simul.learner.io.last_version import LastVersionFile
-from simul.learner.learner import LearningSchedule, TrainingProgress
+from simul.learner.learner import LearnerParts, LearningSchedule, TrainingProgress
 from simul.learner.ranked_learner import RankedLearner, RankFollower
 from simul.learner.ranks import RankLostError
 from simul.learner.training.trainer import Trained
@@ -184,10 +184,10 @@ class Rank:
         schedule = LearningSchedule(3, 20, lambda decisions: 0.1, lambda decisions: Settings())
         published = LastVersionFile(folder)
         kind = RankFollower if rank else RankedLearner
-        self._learner = kind(
-            self.ranks, self.trainer, NoIO(), self.checkpoints, published, self.reporter, self.stop, schedule,
-            TrainingProgress(),
-        )  # fmt: skip
+        parts = LearnerParts(
+            self.trainer, NoIO(), self.checkpoints, published, self.reporter, self.stop, schedule, TrainingProgress()
+        )
+        self._learner = kind(self.ranks, parts)
         self.thread = threading.Thread(target=self._live, daemon=True)
         self.outcome: bool | RankLostError | None = None
 

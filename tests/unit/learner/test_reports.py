@@ -6,7 +6,7 @@ import pytest
 from simul.common.config.schema import LearnerConfig
 from simul.common.protocol.messages import PROTOCOL, ServerHello
 from simul.launch.monitoring.curves import LEARNER_FIGURES
-from simul.learner.__main__ import _schedule
+from simul.learner.build import learning_schedule
 from simul.learner.io.server_handshake import ServerHandshake
 from simul.learner.learner import Learner, linear
 from simul.learner.reports import FIGURES, STALL_AFTER_SEC, LagAlarm, StallAlarm, TrainingStatistics, lag_histogram
@@ -129,6 +129,6 @@ def test_a_server_that_was_well_for_a_moment_within_a_minute_is_reported_when_th
 
 
 def test_where_nothing_is_dropped_for_its_age_no_server_is_too_far_behind():
-    schedule = _schedule(LearnerConfig(algorithm="alphazero"))
+    schedule = learning_schedule(LearnerConfig(algorithm="alphazero"))
     assert LagAlarm(schedule.max_policy_lag).check(0.0, 10_000) == ""
-    assert _schedule(LearnerConfig(max_policy_lag=20)).max_policy_lag == 20
+    assert learning_schedule(LearnerConfig(max_policy_lag=20)).max_policy_lag == 20

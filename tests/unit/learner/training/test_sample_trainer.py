@@ -59,7 +59,7 @@ def trainer_of(
     network = build_network(NETWORK, SPEC, seed=1)
     settings = {"num_actions": 9, "minibatches": 2, "max_gradient_norm": 1.0, "weight_decay": 0.0} | updater
     schedule = UseSchedule(uses, batch, min_samples=10)
-    return SampleTrainer(SampleUpdater(network, **settings), receiver, replay, schedule, batch)  # type: ignore[arg-type]
+    return SampleTrainer(SampleUpdater(network, **settings), receiver, replay, schedule)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("uses", [1.5, 4.0])
