@@ -73,14 +73,6 @@ def test_a_batch_is_divided_as_equally_as_what_waits_allows(waiting, steps):
     assert all(part <= min(others, default=part) + 1 for part in limited)
 
 
-def test_examples_of_a_divided_batch():
-    assert split_steps([500, 500], 256) == [128, 128]
-    assert split_steps([10, 500], 256) == [10, 246]
-    assert split_steps([0, 300], 256) == [0, 256]
-    assert split_steps([600], 256) == [256]
-    assert split_steps([400, 5, 400], 255) == [125, 5, 125]
-
-
 def test_samples_are_divided_with_their_targets():
     count = np.array([2, 0, 3, 1, 0])
     columns = {

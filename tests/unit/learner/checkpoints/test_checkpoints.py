@@ -243,13 +243,6 @@ def test_evaluations_get_checkpoints_long_before_the_clock_asks_for_one(tmp_path
     assert keep.due(40, 12.0)
 
 
-def test_what_a_killed_life_left_aside_is_cleared(store, tmp_path, facts, network):
-    (tmp_path / ".writing-abc").mkdir()
-    (tmp_path / ".writing-abc" / WEIGHTS_FILE).write_bytes(b"half")
-    save(store, facts, network, trained(network), 1)
-    assert [path.name for path in tmp_path.iterdir()] == ["000000001"]
-
-
 def test_load_policy_gives_the_module_and_masks(store, facts, network):
     path = save(store, facts, network, trained(network), 3)
     policy = load_policy(path)

@@ -1,4 +1,4 @@
-"""The last published version survives its writer, and a disk that cannot be written stops nothing."""
+"""Weights to scripted servers: what each gets, what it owes, and the memory that both cost."""
 
 from __future__ import annotations
 
@@ -13,52 +13,9 @@ from simul.common.nets.io import fingerprint
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.messages import FROM_LEARNER, PROTOCOL, ServerHello, Weights, WeightsAck
 from simul.common.protocol.shared_memory import open_sealed
-from simul.learner.io.last_version import FILE, LastVersionFile
 from simul.learner.io.server_handshake import MOST_UNNOTED, ServerHandshake
 from simul.learner.io.weight_publisher import WeightPublisher
 from tests.support.anonymous import anonymous_files
-
-
-def test_what_was_noted_is_read_by_the_next_life(tmp_path):
-    assert LastVersionFile(tmp_path).read(-1) == (-1, "")
-    one = LastVersionFile(tmp_path)
-    assert [one.write(version) for version in (0, 7, 8)] == ["", "", ""]
-    assert LastVersionFile(tmp_path).read(3) == (8, "")
-    assert [path.name for path in tmp_path.iterdir()] == [FILE]
-
-
-@pytest.mark.parametrize("content", [b"", b"seven", b"\xff\xfe", b"9" * 5000])
-def test_a_damaged_note_is_none_and_is_said(tmp_path, content):
-    (tmp_path / FILE).write_bytes(content)
-    version, sentence = LastVersionFile(tmp_path).read(7)
-    assert version == -1
-    assert f"{FILE} is damaged. It is not used" in sentence
-    assert "checkpoint, 7" in sentence
-
-
-@pytest.mark.parametrize("poison", [9223372036854775801, 10**9, 41 + MOST_UNNOTED, -5])
-def test_a_version_that_the_run_cannot_have_published_counts_for_nothing_and_is_said(tmp_path, poison):
-    (tmp_path / FILE).write_text(str(poison))
-    version, sentence = LastVersionFile(tmp_path).read(40)
-    assert version == -1
-    assert f"holds version {poison}, which this run cannot have published" in sentence
-    assert "go on from that of the newest whole checkpoint, 40" in sentence
-
-
-def test_versions_that_could_not_be_saved_for_long_are_believed(tmp_path):
-    LastVersionFile(tmp_path).write(5_000_000)
-    assert LastVersionFile(tmp_path).read(40) == (5_000_000, "")
-
-
-def test_a_note_that_cannot_be_written_is_said_once(tmp_path):
-    folder = tmp_path / "gone"
-    published = LastVersionFile(folder)
-    assert "version 3 could not be noted on disk: No such file" in published.write(3)
-    assert published.write(4) == ""
-    folder.mkdir()
-    assert published.write(5) == ""
-    assert published.read(-1) == (5, "")
-
 
 SPEC = "0" * 16
 TOKEN = "the run's"
@@ -149,21 +106,29 @@ def settle(socket, publisher) -> None:
         publisher.receive_and_send()
 
 
+def greet(socket, publisher, peer: bytes, **hello) -> None:
+    socket.hello(peer, **hello)
+    settle(socket, publisher)
+
+
+def publish(socket, publisher, version: int) -> None:
+    publisher.set_weights("learner", version, b"newer", ("learner",))
+    settle(socket, publisher)
+
+
 def sent(socket, peer=b"a"):
     return [(policy, version) for policy, version, _ in socket.outbound.pop(peer, [])]
 
 
 def test_each_server_gets_each_policy_once_and_all_again_after_hello(socket, publisher):
-    socket.hello(b"a")
-    settle(socket, publisher)
+    greet(socket, publisher, b"a")
     settle(socket, publisher)
     assert sent(socket) == [("learner", 5)]
     publisher.set_weights("past/5", 5, b"five", ("learner", "past/5"))
     publisher.set_weights("learner", 6, b"six", ("learner", "past/5"))
     settle(socket, publisher)
     assert sorted(sent(socket)) == [("learner", 6), ("past/5", 5)]
-    socket.hello(b"b")
-    settle(socket, publisher)
+    greet(socket, publisher, b"b")
     assert sorted(sent(socket, b"b")) == [("learner", 6), ("past/5", 5)]
     assert not sent(socket)
 
@@ -172,28 +137,23 @@ def test_a_policy_that_is_no_longer_resident_is_forgotten(socket, publisher):
     publisher.set_weights("past/5", 5, b"five", ("learner", "past/5"))
     publisher.set_weights("learner", 6, b"six", ("learner",))
     assert not publisher.has_policy("past/5")
-    socket.hello(b"a")
-    settle(socket, publisher)
+    greet(socket, publisher, b"a")
     assert sent(socket) == [("learner", 6)]
 
 
 @pytest.mark.parametrize("served", [5, 40])
 def test_weights_wait_until_they_are_newer_than_what_a_former_life_served(socket, publisher, served):
-    socket.hello(b"a", served=served)
-    settle(socket, publisher)
+    greet(socket, publisher, b"a", served=served)
     assert publisher.foreign_version == served
     assert not sent(socket)
-    publisher.set_weights("learner", served + 1, b"more", ("learner",))
-    settle(socket, publisher)
+    publish(socket, publisher, served + 1)
     assert sent(socket) == [("learner", served + 1)]
 
 
 def test_a_server_that_reconnects_with_our_own_version_is_no_foreigner(socket, publisher):
-    socket.hello(b"a")
-    settle(socket, publisher)
+    greet(socket, publisher, b"a")
     sent(socket)
-    socket.hello(b"b", served=5)
-    settle(socket, publisher)
+    greet(socket, publisher, b"b", served=5)
     assert publisher.foreign_version == -1
     assert not sent(socket, b"b"), "it has these weights already"
 
@@ -202,44 +162,31 @@ def test_a_server_that_does_not_read_gets_what_is_newest_once_it_does(socket, pu
     socket.hello(b"a")
     socket.full.add(b"a")
     settle(socket, publisher)
-    publisher.set_weights("learner", 6, b"six", ("learner",))
-    settle(socket, publisher)
+    publish(socket, publisher, 6)
     assert not sent(socket)
     socket.full.clear()
     settle(socket, publisher)
     assert sent(socket) == [("learner", 6)]
 
 
-def test_the_lag_is_that_of_the_server_that_has_accepted_the_oldest_weights(socket, publisher):
-    assert publisher.version_lag == 0
-    socket.hello(b"a")
-    socket.hello(b"b")
-    settle(socket, publisher)
-    assert publisher.version_lag == 0
-    socket.stopped.add(b"b")
-    for version in range(6, 20):
-        publisher.set_weights("learner", version, b"more", ("learner",))
-        settle(socket, publisher)
-    assert publisher.version_lag == 14, "it has acknowledged version 5 alone"
-    socket.acknowledge(b"b", "learner", 6)
-    socket.stopped.clear()
-    settle(socket, publisher)
-    assert publisher.version_lag == 0
-
-
-@pytest.mark.parametrize("reads", [True, False])
-def test_the_lag_of_a_server_that_has_never_accepted_weights_counts_from_the_first_that_it_was_to_have(
-    socket, publisher, reads
+@pytest.mark.parametrize(
+    ("blocked", "accepted", "lag"), [("stopped", True, 14), ("stopped", False, 13), ("full", False, 13)]
+)
+def test_the_lag_is_that_of_the_server_with_the_oldest_weights_or_the_first_that_it_was_to_have(
+    socket, publisher, blocked, accepted, lag
 ):
-    (socket.stopped if reads else socket.full).add(b"a")
-    socket.hello(b"a")
+    greet(socket, publisher, b"a")
+    if accepted:
+        greet(socket, publisher, b"b")
+    getattr(socket, blocked).add(b"b")
+    if not accepted:
+        socket.hello(b"b")
+    assert publisher.version_lag == 0
     for version in range(6, 20):
-        publisher.set_weights("learner", version, b"more", ("learner",))
-        settle(socket, publisher)
-    assert publisher.version_lag == 13
-    socket.acknowledge(b"a", "learner", 6)
-    socket.stopped.clear()
-    socket.full.clear()
+        publish(socket, publisher, version)
+    assert publisher.version_lag == lag
+    socket.acknowledge(b"b", "learner", 6)
+    getattr(socket, blocked).clear()
     settle(socket, publisher)
     assert publisher.version_lag == 0
 
@@ -276,13 +223,10 @@ def test_a_peer_without_the_runs_token_gets_nothing_and_changes_nothing(socket, 
     assert not publisher.events
     assert handshake.untrusted == {"SERVER_HELLO": 1, "WEIGHTS_ACK": 1, "unreadable": 1}
     assert all("has not shown the run's token" in event for event in handshake.events)
-    socket.hello(b"stranger")
-    settle(socket, publisher)
+    greet(socket, publisher, b"stranger")
     assert sent(socket, b"stranger") == [("learner", 5)]
-    socket.hello(b"stranger", token=token)
-    settle(socket, publisher)
-    publisher.set_weights("learner", 6, b"six", ("learner",))
-    settle(socket, publisher)
+    greet(socket, publisher, b"stranger", token=token)
+    publish(socket, publisher, 6)
     assert not socket.outbound, "whoever shows another token later is a stranger again"
 
 
@@ -294,8 +238,7 @@ def test_a_run_without_a_token_trusts_nobody(socket):
 
 @pytest.mark.parametrize("served", [9223372036854775800, 10**9, 5 + MOST_UNNOTED + 1, -2])
 def test_a_version_that_no_learner_can_have_published_is_not_believed(socket, publisher, handshake, served):
-    socket.hello(b"a", served=served)
-    settle(socket, publisher)
+    greet(socket, publisher, b"a", served=served)
     assert publisher.foreign_version == -1
     assert not socket.outbound
     assert f"served version {served}, which no learner of this run can have published" in handshake.events[0]
@@ -306,16 +249,12 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on 
 
 @linux
 def test_weights_lie_in_memory_for_whoever_can_reach_it_only(socket, publisher):
-    socket.hello(b"a", shared_memory=True)
-    settle(socket, publisher)
-    socket.hello(b"b")
-    settle(socket, publisher)
+    greet(socket, publisher, b"a", shared_memory=True)
+    greet(socket, publisher, b"b")
     socket.endpoint = "tcp://10.0.0.1:5"
-    socket.hello(b"c", shared_memory=True)
-    settle(socket, publisher)
+    greet(socket, publisher, b"c", shared_memory=True)
     assert socket.in_memory == [True, False, False]
-    socket.hello(b"a")  # in another life it does without
-    settle(socket, publisher)
+    greet(socket, publisher, b"a")  # in another life it does without
     assert socket.in_memory[3:] == [False]
 
 
@@ -323,16 +262,14 @@ def test_weights_lie_in_memory_for_whoever_can_reach_it_only(socket, publisher):
 def test_a_server_that_cannot_read_gets_the_bytes_of_these_and_all_other_weights(socket, publisher):
     publisher.set_weights("past/5", 5, b"five", ("learner", "past/5"))
     socket.blind.add(b"a")
-    socket.hello(b"a", shared_memory=True)
-    settle(socket, publisher)
+    greet(socket, publisher, b"a", shared_memory=True)
     assert sent(socket) == [("learner", 5), ("learner", 5), ("past/5", 5)]
     publisher.set_weights("learner", 6, b"six", ("learner", "past/5"))
     settle(socket, publisher)
     assert sent(socket) == [("learner", 6)]
     assert socket.in_memory == [True] + [False] * 3
     assert not publisher.events
-    socket.hello(b"a", served=6, shared_memory=True)  # it is asked again after every hello
-    settle(socket, publisher)
+    greet(socket, publisher, b"a", served=6, shared_memory=True)  # it is asked again after every hello
     assert sent(socket) == [("past/5", 5), ("past/5", 5)]
     assert socket.in_memory[4:] == [True, False]
 
@@ -345,8 +282,7 @@ def test_a_server_that_owes_an_answer_costs_one_version_which_it_can_read_for_as
     for peer in (b"stopped", b"a"):
         socket.hello(peer, shared_memory=True)
     for version in range(6, 56):
-        publisher.set_weights("learner", version, b"newer", ("learner",))
-        settle(socket, publisher)
+        publish(socket, publisher, version)
     assert sent(socket, b"stopped") == [("learner", 6)]
     assert sent(socket)[-1] == ("learner", 55)
     assert anonymous_files() == before + 2, "what the stopped one was told of, and what is newest"
@@ -366,8 +302,7 @@ def test_what_a_lost_connection_owed_is_released(socket, publisher, how):
     gc.collect()
     before = anonymous_files()
     socket.stopped.add(b"a")
-    socket.hello(b"a", shared_memory=True)
-    settle(socket, publisher)
+    greet(socket, publisher, b"a", shared_memory=True)
     publisher.set_weights("learner", 6, b"six", ("learner",))
     assert anonymous_files() == before + 1
     publisher.forget_connections({"", "of b"})
@@ -386,8 +321,7 @@ def test_a_connection_that_the_unroll_socket_has_lost_gets_no_weights_when_it_gr
     publisher.forget_connections(["", "of a"])
     for peer in (b"a", b"b"):
         socket.hello(peer, served=4)
-    publisher.set_weights("learner", 6, b"six", ("learner",))
-    settle(socket, publisher)
+    publish(socket, publisher, 6)
     assert not sent(socket, b"a")
     assert sent(socket, b"b") == [("learner", 6)]
     assert publisher.version_lag == 0, "it would never acknowledge, and its lag would grow"
@@ -395,8 +329,7 @@ def test_a_connection_that_the_unroll_socket_has_lost_gets_no_weights_when_it_gr
 
 def test_a_policy_whose_versions_come_fast_does_not_keep_others_waiting(socket, publisher):
     socket.stopped.add(b"a")
-    socket.hello(b"a")
-    settle(socket, publisher)
+    greet(socket, publisher, b"a")
     resident = ("learner", "past/5", "past/6")
     for name in resident[1:]:
         publisher.set_weights(name, int(name[-1]), b"past", resident)
@@ -432,7 +365,6 @@ def test_where_the_system_has_no_memory_the_bytes_are_sent(socket, publisher, mo
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr("simul.learner.io.weight_publisher.anonymous_file", none)
-    socket.hello(b"a", shared_memory=True)
-    settle(socket, publisher)
+    greet(socket, publisher, b"a", shared_memory=True)
     assert sent(socket) == [("learner", 5)]
     assert socket.in_memory == [False]
