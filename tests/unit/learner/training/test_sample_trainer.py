@@ -97,14 +97,6 @@ def test_an_update_reports_the_age_of_its_samples_and_counts_each_sample_once(tm
     assert len(losses) == 3
 
 
-def test_many_updates_lower_the_loss(tmp_path: Path) -> None:
-    trainer = trainer_of(tmp_path, QueuedSamples(messages(1, rows=40)), uses=200.0)
-    kl = []
-    while (numbers := trainer.pull(0.0, version=0)) is not None:
-        kl.append(trainer.train(numbers, 0, 1e-2, Settings()).result.figures["kl"])
-    assert np.mean(kl[-5:]) < 0.3 * np.mean(kl[:5])
-
-
 def test_a_message_that_came_before_is_a_duplicate(tmp_path: Path) -> None:
     (message,) = messages(1, rows=5)
     receiver = QueuedSamples([message, message])
