@@ -40,6 +40,25 @@ def run(tmp_path):
     return new_run(tmp_path / "run")
 
 
+@pytest.fixture
+def outage(files):
+    """The store cannot be reached while it is set."""
+    broken = threading.Event()
+
+    def refuses(operation, path):
+        if broken.is_set():
+            raise ConnectionError("No route to host")
+
+    files.before = staticmethod(refuses)
+    return broken
+
+
+def save_best(run, version):
+    best = run.checkpoints / f".evaluating-{version:09d}"
+    link_folder(run.checkpoints / f"{version:09d}", best)
+    replace_best(best, b"{}")
+
+
 def copy(url, run, run_id=1):
     mirror = make_mirror(url, run, run_id)
     mirror.copy_all(Store(url))
@@ -51,9 +70,7 @@ def test_the_newest_two_milestones_past_selves_and_the_best_are_there(run):
     for version in range(12):  # local milestones, say: everything is still here
         save_checkpoint(run, version, 300 * version)
     save_checkpoint(run, 3, kind="past")
-    best = run.checkpoints / ".evaluating-000000004"
-    link_folder(run.checkpoints / "000000004", best)
-    replace_best(best, b"{}")
+    save_best(run, 4)
     copy(url, run)
     store = Store(url)
     assert stored(store) == [11, 10, 7, 4]
@@ -79,9 +96,7 @@ def test_a_new_best_replaces_the_old_one(run):
     url = new_url()
     for version in (4, 5):
         save_checkpoint(run, version)
-        best = run.checkpoints / f".evaluating-{version:09d}"
-        link_folder(run.checkpoints / f"{version:09d}", best)
-        replace_best(best, b"{}")
+        save_best(run, version)
         copy(url, run)
         assert stored(Store(url), "best") == [version]
 
@@ -196,19 +211,13 @@ def test_what_the_learner_removes_meanwhile_is_uploaded_whole(run, files):
     assert stored(Store(url)) == [1]
 
 
-def test_an_outage_is_said_when_it_comes_and_when_it_goes(run, files):
-    url, broken = new_url("scripted"), threading.Event()
-
-    def refuses(operation, path):
-        if broken.is_set():
-            raise ConnectionError("No route to host")
-
-    files.before = staticmethod(refuses)
+def test_an_outage_is_said_when_it_comes_and_when_it_goes(run, outage):
+    url = new_url("scripted")
     mirror = make_mirror(url, run)
     mirror.start()
     wait_for(mirror.wait_for_last)
     assert mirror.behind_sec(time.monotonic()) == 0.0
-    broken.set()
+    outage.set()
     save_checkpoint(run, 1)
     saved_at = float(int(time.monotonic()))  # whole seconds: sums and differences are exact
     mirror.notify_saved(saved_at)
@@ -219,7 +228,7 @@ def test_an_outage_is_said_when_it_comes_and_when_it_goes(run, files):
     assert "lacks checkpoints/000000002-" in mirror.describe_missing()
     (note,) = mirror.drain_notes()
     assert "cannot be reached (No route to host). Training goes on" in note
-    broken.clear()
+    outage.clear()
     wait_for(mirror.wait_for_last)
     wait_for(lambda: mirror.state == OK)
     (note,) = mirror.drain_notes()
@@ -229,22 +238,15 @@ def test_an_outage_is_said_when_it_comes_and_when_it_goes(run, files):
     mirror.close()
 
 
-def test_a_learner_that_starts_during_an_outage_does_not_say_that_the_store_is_there(run, files):
-    broken = threading.Event()
-    broken.set()
-
-    def refuses(operation, path):
-        if broken.is_set():
-            raise ConnectionError("No route to host")
-
-    files.before = staticmethod(refuses)
+def test_a_learner_that_starts_during_an_outage_does_not_say_that_the_store_is_there(run, outage):
+    outage.set()
     mirror = make_mirror(new_url("scripted"), run)
     states = [mirror.state]
     mirror.start()
     for _ in range(2):
         wait_for(lambda: mirror.state != states[-1])
         states.append(mirror.state)
-        broken.clear()
+        outage.clear()
     assert states == [UNKNOWN, UNREACHABLE, OK]
     mirror.close()
 
