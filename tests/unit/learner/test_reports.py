@@ -47,28 +47,38 @@ def test_histogram_covers_every_lag():
     assert lag_histogram(lag) == {"0": 1, "1": 1, "2": 1, "3-4": 2, "5-8": 4, "9-16": 8, "17+": 23}
 
 
-def test_the_alarm_speaks_once_where_unrolls_arrive_and_nothing_is_learned():
-    alarm = StallAlarm(now=0.0)
-    for now in range(0, 61, 10):
-        assert not alarm.check(now - 1.0, arrived=now)
-    rare = StallAlarm(now=0.0)
-    assert not rare.check(1.0, arrived=3)
-    assert "not advanced for 61 s, although 7 unrolls" in rare.check(61.0, arrived=7)
-    assert "not advanced for 60 s, although 60 unrolls" in alarm.check(60.0, arrived=60)
-    assert alarm.raised
-    assert not alarm.check(STALL_AFTER_SEC + 2, arrived=61)
-    alarm.record_advance(70.0, arrived=61)
-    assert not alarm.raised
-    assert not alarm.check(100.0, arrived=62)
-    assert alarm.check(131.0, arrived=63)
+STALLED, SILENT = "ALARM: the policy version has not advanced for", "No unroll has arrived for"
 
 
-def test_a_silence_before_the_first_unroll_is_no_time_in_which_nothing_was_learned():
-    alarm = StallAlarm(now=0.0)
-    assert alarm.check(STALL_AFTER_SEC, arrived=0).startswith("No unroll has arrived")
-    assert not alarm.check(92.0, arrived=9)
-    assert not alarm.check(150.0, arrived=10)
-    assert "not advanced for 61 s, although 11 unrolls" in alarm.check(153.0, arrived=11)
+@pytest.mark.parametrize(
+    ("arrived", "advanced", "said"),
+    [
+        (  # once, and again only after the version has advanced and stopped
+            {n: n for n in range(0, 60, 10)} | {60: 60, 62: 61, 100: 62, 131: 63}, {70: 61},
+            {60: f"{STALLED} 60 s, although 60 unrolls", 131: f"{STALLED} 61 s, although 2 unrolls"},
+        ),
+        ({1: 3, 61: 7}, {}, {61: f"{STALLED} 61 s, although 7 unrolls"}),
+        (  # a silence before the first unroll is no time in which nothing was learned
+            {60: 0, 92: 9, 150: 10, 153: 11}, {},
+            {60: f"{SILENT} 60 s", 153: f"{STALLED} 61 s, although 11 unrolls"},
+        ),
+        (  # part of a batch, then nothing more
+            {59: 0, 61: 0, 62: 0, 101: 53, 160: 53, 161: 53, 1000: 53}, {100: 50},
+            {61: f"{SILENT} 61 s", 161: f"{SILENT} 60 s"},
+        ),
+    ],
+)  # fmt: skip
+def test_the_alarm_speaks_once_where_nothing_is_learned_and_once_where_nothing_arrives(arrived, advanced, said):
+    """Keys are seconds: how many unrolls had arrived, when the version advanced, what the alarm says."""
+    alarm, found = StallAlarm(now=0.0), {}
+    for now in sorted(arrived | advanced):
+        if now in advanced:
+            alarm.record_advance(float(now), advanced[now])
+        elif sentence := alarm.check(float(now), arrived[now]):
+            found[now] = sentence
+    assert found.keys() == said.keys()
+    assert all(found[now].startswith(words) for now, words in said.items())
+    assert alarm.raised == (said[max(said)].startswith("ALARM"))
 
 
 @pytest.mark.parametrize("token", ["", "the run's"])
@@ -86,19 +96,6 @@ def test_no_unroll_is_missed_before_a_server_was_admitted(token: str) -> None:
     assert not said(6 * STALL_AFTER_SEC - 1)
     late = [] if not token else ["No unroll has arrived for 60 s: is a game played, and recorded?"]
     assert said(6 * STALL_AFTER_SEC) == late
-
-
-def test_the_alarm_speaks_once_where_no_unroll_arrives_any_longer():
-    alarm = StallAlarm(now=0.0)
-    assert not alarm.check(STALL_AFTER_SEC - 1, arrived=0)
-    assert alarm.check(STALL_AFTER_SEC + 1, arrived=0).startswith("No unroll has arrived for 61 s")
-    assert not alarm.check(STALL_AFTER_SEC + 1, arrived=0)
-    alarm.record_advance(100.0, arrived=50)
-    assert not alarm.check(101.0, arrived=53)  # part of a batch; then nothing more
-    assert not alarm.check(160.0, arrived=53)
-    assert alarm.check(161.0, arrived=53).startswith("No unroll has arrived for 60 s")
-    assert not alarm.check(1000.0, arrived=53)
-    assert not alarm.raised
 
 
 def test_every_figure_of_an_algorithm_is_a_curve():

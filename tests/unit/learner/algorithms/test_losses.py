@@ -110,17 +110,6 @@ def slow_total(name, trajectories, logits, value):
     return total / len(rows)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_vtrace_targets(seed):
-    trajectories, logits, value = example(seed)
-    targets, advantages = slow_targets(trajectories, logits, value, SETTINGS)
-    got = vtrace_targets(trajectories, evaluate_actions(trajectories, logits).log_ratio, value, SETTINGS)
-    for (t, b), target in targets.items():
-        assert float(got.value[t, b]) == pytest.approx(target, abs=1e-5)
-        assert float(got.advantage[t, b]) == pytest.approx(advantages[t, b], abs=1e-5)
-    assert not got.advantage[~trajectories.valid].any()
-
-
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_losses(name, seed):

@@ -101,22 +101,6 @@ def test_a_new_best_replaces_the_old_one(run):
         assert stored(Store(url), "best") == [version]
 
 
-def test_files_come_first_and_meta_json_last_and_meta_json_goes_first(run, files):
-    url, log = new_url("scripted"), []
-    files.before = staticmethod(lambda operation, path: log.append((operation, path.rpartition("/")[2])))
-    save_checkpoint(run, 1)
-    copy(url, run)
-    written = [name for operation, name in log if operation == "written"]
-    assert (len(written), written[-1]) == (3, META_FILE)
-    for version in (2, 3):
-        log.clear()
-        save_checkpoint(run, version)
-        copy(url, run)
-    removed = [name for operation, name in log if operation == "remove"]
-    assert removed[0] == META_FILE
-    assert len(removed) == 1 + 1 + 2, "then the folder: the two files that are left in it"
-
-
 @pytest.mark.parametrize("torn", [False, True], ids=["between", "within"])
 def test_a_kill_at_any_operation_leaves_a_checkpoint_that_loads(run, files, tmp_path, torn):
     """Of a pass that uploads two checkpoints and a milestone, and removes two."""
