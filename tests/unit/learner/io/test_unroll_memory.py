@@ -76,19 +76,11 @@ def test_what_was_taken_back_is_not_learned_from(memory, memories, again) -> Non
     assert (caught.value.cause, caught.value.rows) == ("taken_back", 2)
 
 
-@pytest.mark.parametrize(
-    ("cause", "change"),
-    [
-        ("bad_shape", {"place": 6}),
-        ("bad_shape", {"length": 0}),
-        ("bad_shape", {"length": 5}),
-        ("bad_shape", {"length": -3}),
-    ],
-)
-def test_what_lies_outside_is_refused(memory, memories, cause, change) -> None:
+@pytest.mark.parametrize("change", [{"place": 6}, {"length": 0}, {"length": 5}, {"length": -3}])
+def test_what_lies_outside_is_refused(memory, memories, change) -> None:
     with pytest.raises(RejectedError) as caught:
         memories.copy_unroll(PEER, msgspec.structs.replace(lent(memory), **change))
-    assert caught.value.cause == cause
+    assert caught.value.cause == "bad_shape"
 
 
 def test_a_memory_that_is_not_here_or_not_this_runs_is_left_alone(memory) -> None:

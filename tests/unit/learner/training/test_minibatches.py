@@ -7,11 +7,6 @@ from simul.learner.io.rejected import RejectedError
 from simul.learner.training.minibatches import make_minibatch
 
 
-def spoil(tensors, name, value):
-    tensors[name] = value
-    return tensors
-
-
 @pytest.mark.parametrize(
     ("cause", "name", "change"),
     [
