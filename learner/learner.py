@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from simul.common.errors import DivergedError, NothingLearnedError
@@ -15,13 +15,14 @@ from simul.common.role.reports import Reporter
 from simul.common.runtime.metrics import Stages
 from simul.common.store.layout import STOP_WAIT_SEC
 from simul.learner.algorithms import Settings
-from simul.learner.checkpoint_schedule import CheckpointSchedule
-from simul.learner.checkpoints import optimizer_to_bytes
-from simul.learner.reports import LagAlarm, SkipAlarm, StallAlarm, Statistics
-from simul.learner.trainer import Trainer
-from simul.learner.unroll_receiver import UnrollReceiver
-from simul.learner.update import STAGES
-from simul.learner.weight_publisher import LEARNER, LastVersionFile
+from simul.learner.checkpoints.checkpoint_schedule import CheckpointSchedule
+from simul.learner.checkpoints.optimizer_state import optimizer_to_bytes
+from simul.learner.io.last_version import LastVersionFile
+from simul.learner.io.learner_io import LearnerIO
+from simul.learner.io.weight_publisher import LEARNER
+from simul.learner.reports import LagAlarm, SkipAlarm, StallAlarm, TrainingStatistics
+from simul.learner.training.trainer import Trainer
+from simul.learner.training.update import STAGES
 
 
 def linear(first: float, last: float, decisions: int, total: int) -> float:
@@ -47,7 +48,7 @@ class LearningSchedule:
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """State of training over all lives: `version` of the published weights, `decisions` learned, `updates` made."""
 
     version: int = 0
@@ -55,37 +56,40 @@ class Progress:
     updates: int = 0
 
 
+@dataclass(frozen=True)
+class LearnerParts:
+    """What the learner's loop works with. `stages`: where its time goes; the trainer's laps are in it, too."""
+
+    trainer: Trainer[Any]
+    io: LearnerIO
+    checkpoints: CheckpointSchedule
+    last_version: LastVersionFile
+    reporter: Reporter
+    stop: StopFlag
+    schedule: LearningSchedule
+    progress: TrainingProgress
+    stages: Stages = field(default_factory=lambda: Stages(STAGES))
+
+
 class Learner:
     """The only writer of weights."""
 
-    def __init__(
-        self,
-        trainer: Trainer[Any],
-        receiver: UnrollReceiver,
-        checkpoints: CheckpointSchedule,
-        published: LastVersionFile,
-        reporter: Reporter,
-        stop: StopFlag,
-        schedule: LearningSchedule,
-        progress: Progress,
-        stages: Stages | None = None,
-    ) -> None:
-        """`stages`: where the loop's time goes; the trainer's laps are in it, too."""
-        self._stages = stages or Stages(STAGES)
-        self.progress = progress
-        self._trainer = trainer
-        self._receiver = receiver
-        self._checkpoints = checkpoints
-        self._published = published
-        self._reporter = reporter
-        self._stop = stop
-        self._schedule = schedule
+    def __init__(self, parts: LearnerParts) -> None:
+        self._stages = parts.stages
+        self.progress = parts.progress
+        self._trainer = parts.trainer
+        self._io = parts.io
+        self._checkpoints = parts.checkpoints
+        self._last_version = parts.last_version
+        self._reporter = parts.reporter
+        self._stop = parts.stop
+        self._schedule = parts.schedule
         self._weights = b""
         self._saving = False
-        self._statistics = Statistics(time.monotonic())
-        self._alarm = StallAlarm(time.monotonic(), receiver.what)
+        self._statistics = TrainingStatistics(time.monotonic())
+        self._alarm = StallAlarm(time.monotonic(), parts.io.what)
         self._skip_alarm = SkipAlarm()
-        self._lag_alarm = LagAlarm(schedule.max_policy_lag)
+        self._lag_alarm = LagAlarm(parts.schedule.max_policy_lag)
 
     def run(self) -> bool:
         """Run until a signal; finish, save and report the current update. False where it could not be saved.
@@ -101,12 +105,12 @@ class Learner:
             raise
 
     def _run(self) -> bool:
-        self._receiver.start()
+        self._io.start()
         self._publish()
         self._save()
         self._stages.start()
         self._report(state="ready")
-        while not self._stopped():
+        while self._agree_to_go_on():
             self._skip_served_versions()
             if (batch := self._pull()) is not None:
                 if self._update(batch):
@@ -122,14 +126,14 @@ class Learner:
     def _finish(self) -> bool:
         """Save, and report for the last time. False where what was learned could not be saved."""
         saved = self._save(last=True)
-        self._receiver.finish()
+        self._io.finish()
         self._trainer.finish()
         self._finish_store()
         self._report(state="stopped")
         return saved
 
-    def _stopped(self) -> bool:
-        return bool(self._stop)
+    def _agree_to_go_on(self) -> bool:
+        return not self._stop
 
     def _pull(self) -> Any:
         begin = time.monotonic()
@@ -146,7 +150,7 @@ class Learner:
     @property
     def _arrived(self) -> int:
         """Unrolls and samples that have arrived, dropped ones included."""
-        return self._receiver.arrived
+        return self._io.arrived
 
     def _update(self, batch: Any) -> bool:
         """False where every minibatch was skipped: weights and version are unchanged."""
@@ -190,11 +194,11 @@ class Learner:
                 self._report(event=sentence)
         resident = (LEARNER, *(past.name for past in league.resident))
         for past in league.resident:
-            if not self._receiver.publisher.has_policy(past.name):
-                self._receiver.publish(past.name, past.version, past.weights, resident)
-        if failure := self._published.write(progress.version):
+            if not self._io.publisher.has_policy(past.name):
+                self._io.publish(past.name, past.version, past.weights, resident)
+        if failure := self._last_version.write(progress.version):
             self._report(event=failure)
-        self._receiver.publish(LEARNER, progress.version, self._weights, resident)
+        self._io.publish(LEARNER, progress.version, self._weights, resident)
 
     def _check_finite(self) -> None:
         if name := first_nonfinite(self._trainer.updater.network.state_dict()):
@@ -239,7 +243,7 @@ class Learner:
 
     def _skip_served_versions(self) -> None:
         """Continue above the versions that servers have already served: versions only grow."""
-        foreign = self._receiver.publisher.foreign_version
+        foreign = self._io.publisher.foreign_version
         if foreign >= self.progress.version:
             self.progress.version = foreign + 1
             self._announce_skipped(foreign)
@@ -253,7 +257,7 @@ class Learner:
         events = [
             event,
             *(mirror.drain_notes() if mirror is not None else ()),
-            *self._receiver.drain_events(),
+            *self._io.drain_events(),
             *self._trainer.drain_notes(),
             *self._alarms(now),
         ]
@@ -264,13 +268,13 @@ class Learner:
             self._reporter.send(self._metrics(now), state=state, event=events[-1] if events else "")
 
     def _alarms(self, now: float) -> list[str]:
-        if not self._receiver.met_server:
+        if not self._io.met_server:
             self._alarm.postpone(now)
-        return [self._alarm.check(now, self._arrived), self._lag_alarm.check(now, self._receiver.version_lag)]
+        return [self._alarm.check(now, self._arrived), self._lag_alarm.check(now, self._io.version_lag)]
 
     def _metrics(self, now: float) -> dict[str, Any]:
-        progress, statistics, receiver = self.progress, self._statistics, self._receiver
-        counts, mirror = receiver.counts, self._checkpoints.mirror
+        progress, statistics, io = self.progress, self._statistics, self._io
+        mirror = self._checkpoints.mirror
         return {
             "policy_version": progress.version,
             "checkpoint_version": self._checkpoints.saved_version,
@@ -286,11 +290,11 @@ class Learner:
             "stage_sec": dict(self._stages.seconds),
             "loop_sec": self._stages.elapsed_sec,
             "policy_lag": statistics.lag(),
-            "unrolls": {"learned": statistics.unrolls, **receiver.account()},
-            "samples": receiver.sample_account(),
+            "unrolls": {"learned": statistics.unrolls, **io.unrolls.account()},
+            "samples": io.samples.account(),
             "replay": self._trainer.figures(),
             "steps_waiting": self._trainer.waiting_steps,
-            "steps_dropped": counts.dropped_steps,
+            "steps_dropped": io.unrolls.counts.dropped_rows,
             "learning_rate": self._schedule.learning_rate(progress.decisions),
             "entropy_coefficient": self._schedule.settings(progress.decisions).entropy_coefficient,
             "ratio_error_p50": statistics.ratio_error[0],
@@ -299,7 +303,7 @@ class Learner:
             "largest_reward": statistics.largest_reward,
             "skipped_minibatches": statistics.skipped_minibatches,
             "skipped_cause": statistics.skipped_cause,
-            "untrusted": receiver.untrusted,
+            "untrusted": io.untrusted,
             "past_resident": [past.name for past in self._checkpoints.league.resident],
             "stalled": self._alarm.raised,
             "signalled": self._stop.signalled,

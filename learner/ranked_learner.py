@@ -9,10 +9,10 @@ from typing import Any
 
 from simul.common.errors import DivergedError, NothingLearnedError
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
-from simul.learner.checkpoints import load_moments, optimizer_to_bytes
-from simul.learner.learner import PULL_SEC, Learner, Progress
+from simul.learner.checkpoints.optimizer_state import load_moments, optimizer_to_bytes
+from simul.learner.learner import PULL_SEC, Learner, LearnerParts, TrainingProgress
 from simul.learner.ranks import RankLostError, Ranks
-from simul.learner.trainer import NetworkUpdater
+from simul.learner.training.trainer import NetworkUpdater
 
 COMPARE_EVERY = 100  # updates, after which the weights of all ranks are compared
 TICK_SEC = 0.02  # longest wait of a rank for its own part of a batch; then it hears what the others have
@@ -24,9 +24,8 @@ class RankedLearner(Learner):
     Where another rank is lost between two updates, it saves what all have learned.
     """
 
-    def __init__(self, ranks: Ranks, *parts: Any) -> None:
-        """`parts`: those of `Learner`."""
-        super().__init__(*parts)
+    def __init__(self, ranks: Ranks, parts: LearnerParts) -> None:
+        super().__init__(parts)
         self._ranks = ranks
         self._offers: list[int] = []
         self._arrived_at_all = 0
@@ -42,7 +41,7 @@ class RankedLearner(Learner):
                 self._report(event=str(error))
                 return self._finish()
             self._save_alone(last=True)
-            self._receiver.finish()
+            self._io.finish()
             self._report(state="failed", event=str(error))
             raise
 
@@ -56,23 +55,23 @@ class RankedLearner(Learner):
     def _arrived(self) -> int:
         return self._arrived_at_all
 
-    def _stopped(self) -> bool:
+    def _agree_to_go_on(self) -> bool:
         """Hear from every rank what it has to learn from, and whether it was asked to stop: one collective."""
         begin = time.monotonic()
         offer = self._trainer.offer(TICK_SEC, self.progress.version)
-        served = self._receiver.publisher.foreign_version
-        told = self._ranks.gather_numbers([offer, bool(self._stop), served, self._receiver.arrived])
+        served = self._io.publisher.foreign_version
+        told = self._ranks.gather_numbers([offer, bool(self._stop), served, self._io.arrived])
         self._stages.lap("wait")
         self._statistics.wait_sec += time.monotonic() - begin
         self._offers, stops, foreign, arrived = (list(column) for column in zip(*told))
         self._foreign, self._arrived_at_all = foreign[0], sum(arrived)  # every server says to rank 0 what it has served
         self._note_wait()
-        return any(stops)
+        return not any(stops)
 
     def _skip_served_versions(self) -> None:
         if self._foreign >= self.progress.version:
             self.progress.version = self._foreign + 1
-            self._receiver.note_published(self.progress.version)
+            self._io.note_published(self.progress.version)
             self._ranks.gather_numbers([0])  # rank 0 publishes it once all expect it
             self._announce_skipped(self._foreign)
 
@@ -125,7 +124,7 @@ class RankFollower(RankedLearner):
         except DivergedError as error:
             raise RankLostError(str(error)) from error
         except NothingLearnedError:  # rank 0 saves before it ends the run
-            self._receiver.finish()
+            self._io.finish()
             self._report(state="stopped")
             while not self._stop:
                 time.sleep(PULL_SEC)
@@ -159,7 +158,7 @@ OF_EACH_RANK = (
 )  # fmt: skip
 
 
-def share_start(updater: NetworkUpdater, progress: Progress, ranks: Ranks) -> Progress:
+def share_start(updater: NetworkUpdater, progress: TrainingProgress, ranks: Ranks) -> TrainingProgress:
     """Rank 0's weights, optimizer and statistics to all ranks, in place; returns its progress."""
     ranks.wait_for_first()
     network = updater.network
@@ -170,4 +169,4 @@ def share_start(updater: NetworkUpdater, progress: Progress, ranks: Ranks) -> Pr
     if not first:
         network.load_state_dict(bytes_to_state(weights))
         updater.load_statistics(load_moments(bytes_to_state(optimizer), network, updater.optimizer))
-    return Progress(*ranks.gather_numbers([progress.version, progress.decisions, progress.updates])[0])
+    return TrainingProgress(*ranks.gather_numbers([progress.version, progress.decisions, progress.updates])[0])

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.learner.trainer import Trained
-from simul.learner.update import UpdateResult
+from simul.learner.training.trainer import Trained
+from simul.learner.training.update import UpdateResult
 
 # Means over an update's minibatches, as the algorithms name them.
 FIGURES = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "explained_variance", "gradient_norm")
@@ -19,7 +19,7 @@ STALL_AFTER_SEC = 60.0
 SAY_EVERY_SEC = 60.0  # an alarm that lasts is repeated so often
 
 
-class Statistics:
+class TrainingStatistics:
     """Counts and clocks since process start; `now` from time.monotonic()."""
 
     def __init__(self, now: float) -> None:

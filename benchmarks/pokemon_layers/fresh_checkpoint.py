@@ -9,7 +9,7 @@ from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
 from simul.common.role.run_directory import RunDir
-from simul.learner.checkpoints import RunFacts, write_folder
+from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
 
 
 def main() -> int:

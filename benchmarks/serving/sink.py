@@ -21,8 +21,8 @@ from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unro
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import Poller, RouterSocket
-from simul.learner.unroll_receiver import UnrollMemories
-from simul.learner.weight_publisher import Publication
+from simul.learner.io.unroll_memory import UnrollMemories
+from simul.learner.io.weight_publisher import Publication
 
 CREDIT_EVERY_SEC = 0.3
 PLENTY = 1 << 60

@@ -1,7 +1,7 @@
 """Observations at mean 0 and variance 1, by running statistics that are part of the weights.
 
 Server, learner, evaluation and `load_policy` read the statistics from the buffers of the network that they loaded. Only
-the learner writes them: `simul.learner.normalization`.
+the learner writes them: `simul.learner.training.normalization`.
 """
 
 from __future__ import annotations

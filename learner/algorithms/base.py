@@ -64,7 +64,7 @@ Algorithm = Callable[[Trajectories, Tensor, Tensor, Settings, Ranks], Loss]
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class ActionEvaluation:
     """The current policy's figures of the recorded actions.
 
     Attributes:
@@ -78,7 +78,7 @@ class Evaluated:
     entropy: Tensor
 
 
-def evaluate(trajectories: Trajectories, logits: Tensor) -> Evaluated:
+def evaluate_actions(trajectories: Trajectories, logits: Tensor) -> ActionEvaluation:
     """Log-softmax over legal actions only. `logits`: float32 [T, B, A], unmasked."""
     legal = trajectories.mask | ~trajectories.valid[..., None]  # padded rows: all legal, so that nothing is infinite
     log_probs = torch.log_softmax(logits.masked_fill(~legal, -torch.inf), dim=-1)  # (T, B, A)
@@ -87,7 +87,7 @@ def evaluate(trajectories: Trajectories, logits: Tensor) -> Evaluated:
     log_ratio = torch.where(trajectories.valid, log_prob - trajectories.behaviour_log_prob, 0.0)
     log_ratio = log_ratio.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
     entropy = -(finite * log_probs.exp()).sum(-1)
-    return Evaluated(log_prob, log_ratio, entropy)
+    return ActionEvaluation(log_prob, log_ratio, entropy)
 
 
 class ValidRows:
@@ -142,7 +142,7 @@ def value_loss(value: Tensor, target: Tensor, rows: ValidRows) -> Tensor:
 
 def figures(
     rows: ValidRows,
-    evaluated: Evaluated,
+    evaluated: ActionEvaluation,
     residual: tuple[Tensor, Tensor],
     target: tuple[Tensor, Tensor],
     **losses: Tensor,

@@ -10,7 +10,7 @@ from simul.learner.algorithms.base import (
     Settings,
     Trajectories,
     ValidRows,
-    evaluate,
+    evaluate_actions,
     figures,
     normalise,
     value_loss,
@@ -28,7 +28,7 @@ def ppo_loss(
     a step for the policy's change since then. Advantages are normalised over the valid rows.
     """
     rows = ValidRows(trajectories.valid, ranks)
-    evaluated = evaluate(trajectories, logits)
+    evaluated = evaluate_actions(trajectories, logits)
     targets = vtrace_targets(trajectories, evaluated.log_ratio, value, settings)
     of_advantage, residual, target = rows.moments(targets.advantage, targets.value - value[:-1], targets.value)
     advantage = normalise(targets.advantage, of_advantage)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from simul.learner.algorithms.base import Loss, Settings, Trajectories, ValidRows, evaluate, figures, value_loss
+from simul.learner.algorithms.base import Loss, Settings, Trajectories, ValidRows, evaluate_actions, figures, value_loss
 from simul.learner.ranks import ALONE, Ranks
 
 
@@ -32,7 +32,7 @@ def reinforce_loss(
 ) -> Loss:
     """-(G - V) log pi(a), value loss and entropy bonus. No correction for policy lag."""
     rows = ValidRows(trajectories.valid, ranks)
-    evaluated = evaluate(trajectories, logits)
+    evaluated = evaluate_actions(trajectories, logits)
     target = returns(trajectories, value)
     residual, of_target = rows.moments(target - value[:-1], target)
     policy = -rows.part((target - value[:-1].detach()) * evaluated.log_prob)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from simul.learner.algorithms.base import Loss, Settings, Trajectories, ValidRows, evaluate, figures, value_loss
+from simul.learner.algorithms.base import Loss, Settings, Trajectories, ValidRows, evaluate_actions, figures, value_loss
 from simul.learner.ranks import ALONE, Ranks
 
 
@@ -56,7 +56,7 @@ def vtrace_loss(
 ) -> Loss:
     """IMPALA's policy gradient: rho_s grad log pi(a_s) (q_s - V(x_s)), plus value loss and entropy bonus."""
     rows = ValidRows(trajectories.valid, ranks)
-    evaluated = evaluate(trajectories, logits)
+    evaluated = evaluate_actions(trajectories, logits)
     targets = vtrace_targets(trajectories, evaluated.log_ratio, value, settings)
     residual, target = rows.moments(targets.value - value[:-1], targets.value)
     rho = evaluated.log_ratio.detach().exp().clamp(max=settings.rho_clip)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.errors import ConfigError
-from simul.learner.replay.batches import ReceivedSamples, SampleLayout
+from simul.learner.io.samples import ReceivedSamples
+from simul.learner.replay.sample_layout import SampleLayout
 
 INDEX_BYTES = 24  # of one sample: start, size, outcome, policy_version
 

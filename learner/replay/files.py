@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.runtime.private_files import read_regular
-from simul.learner.replay.batches import ReceivedSamples, SampleLayout
+from simul.learner.io.samples import ReceivedSamples
+from simul.learner.replay.sample_layout import SampleLayout
 
 FORMAT = "simul-replay-1"
 HEADER = struct.Struct("<IIQQII")  # MARK, samples, batch, number of the first sample, bytes that follow, CRC-32 of them

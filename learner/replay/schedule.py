@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Window:
+class ReplayWindow:
     """The newest samples that are drawn from: all of the first `first`, then a share that shrinks.
 
     As KataGo's (Wu 2019, arXiv:1902.10565, appendix C), with c = `first`, alpha = `exponent`, beta = `slope`:
@@ -30,11 +30,14 @@ class UseSchedule:
     """When an update is due, so that `uses` samples are drawn for each one that arrives.
 
     Samples that a former life of the learner stored are drawn from, but no update is owed for them.
+
+    Attributes:
+        batch_rows: draws of an update.
     """
 
     def __init__(self, uses: float, batch_rows: int, min_samples: int) -> None:
         self._uses = uses
-        self._batch_rows = batch_rows
+        self.batch_rows = batch_rows
         self._min_samples = min_samples
         self._arrived = self._drawn = 0
 
@@ -48,7 +51,7 @@ class UseSchedule:
 
     def due(self, held: int) -> bool:
         """Whether an update of `batch_rows` draws is due; `held`: samples that can be drawn."""
-        return held >= self._min_samples and self._arrived * self._uses - self._drawn >= self._batch_rows
+        return held >= self._min_samples and self._arrived * self._uses - self._drawn >= self.batch_rows
 
     @property
     def uses(self) -> float:

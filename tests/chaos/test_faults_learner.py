@@ -30,7 +30,7 @@ from simul.common.protocol.messages.serving import SharedMemory
 from simul.common.transport import DealerSocket
 from simul.launch.monitoring.curve_writers import CsvWriter, CurveLog, TensorBoardWriter
 from simul.launch.monitoring.curves import CurveReport
-from simul.learner.checkpoints import CheckpointStore, RunFacts, write_folder
+from simul.learner.checkpoints.checkpoint_store import CheckpointStore, RunFacts, write_folder
 from tests.support.faults import unharmed
 from tests.support.learner_stand import LearnerStand
 from tests.support.waiting import wait_for

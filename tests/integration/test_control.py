@@ -19,7 +19,7 @@ from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.messages import ABORTED
 from simul.inference_server.policies import table
 from simul.launch import cli
-from simul.learner.checkpoints import RunFacts, write_folder
+from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
 from tests.support.stand import Stand, exchange
 from tests.support.waiting import PATIENCE_SEC, wait_for
 

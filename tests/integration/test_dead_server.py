@@ -12,11 +12,12 @@ from simul.common.protocol.codec import encode
 from simul.common.protocol.messages import PROTOCOL, ServerHello
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import DealerSocket, RouterSocket
-from simul.learner.batches import UnrollChecker
-from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
-from simul.learner.weight_publisher import ServerHandshake
+from simul.learner.io.credits import CreditAllocator
+from simul.learner.io.learner_io import LearnerIO
+from simul.learner.io.server_handshake import ServerHandshake
+from simul.learner.io.unrolls import UnrollChecker
 from tests.support.anonymous import anonymous_files
-from tests.support.unroll_receiver_stand import SPEC
+from tests.support.learner_io_stand import SPEC
 from tests.support.waiting import wait_for
 
 
@@ -32,15 +33,15 @@ def test_what_a_dead_server_was_told_of_is_released(tmp_path) -> None:
     with ExitStack() as opened:
         unrolls, weights = (opened.enter_context(RouterSocket(endpoint)) for endpoint in endpoints)
         handshake = ServerHandshake(run_dir.token(), SPEC.fingerprint())
-        receiver = UnrollReceiver(unrolls, weights, UnrollChecker(SPEC, 0, 1), CreditAllocator(64, 1), handshake)
-        opened.enter_context(closing(receiver))
-        receiver.start()
-        receiver.publish("learner", 0, b"first", ("learner",))
+        io = LearnerIO(unrolls, weights, UnrollChecker(SPEC, 0, 1), CreditAllocator(64, 1), handshake)
+        opened.enter_context(closing(io))
+        io.start()
+        io.publish("learner", 0, b"first", ("learner",))
         before = anonymous_files()
         with DealerSocket(endpoints[0]) as its_unrolls, DealerSocket(endpoints[1]) as its_weights:
             for socket in (its_unrolls, its_weights):
                 socket.send(encode(hello))
             wait_for(lambda: its_weights.raw.poll(10))  # told, and it will not answer
-            receiver.publish("learner", 1, b"second", ("learner",))
+            io.publish("learner", 1, b"second", ("learner",))
             wait_for(lambda: anonymous_files() > before)
         wait_for(lambda: anonymous_files() <= before)

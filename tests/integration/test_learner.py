@@ -29,45 +29,44 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     assert process.wait(timeout=240) == 0, process.stderr.read().decode()
 
 
-@pytest.mark.slow  # the next test kills it, tests/integration/test_supervisor.py resumes it, other tests here stop it
-def test_learns_publishes_survives_a_kill_and_stops_cleanly(supervisor):
-    first = supervisor.start()
-    server = FakeServer(supervisor.run_dir, shared_memory=LINUX)
-    server.until(lambda: server.versions and server.versions[-1] >= 12, "twelve versions")
-    assert server.versions[0] == 0
-    assert server.versions == sorted(set(server.versions)), "versions only grow, each is sent once"
-    server.until(lambda: len(server.resident) == 3, "two past selves")
-    server.until(lambda: set(server.resident) <= server.policies.keys(), "the weights of each")
-    assert server.in_memory >= len(server.versions) * LINUX
+def configure(supervisor: LearnerProcess, **learner: float) -> None:
+    config = msgspec.structs.replace(CONFIG, learner=msgspec.structs.replace(CONFIG.learner, **learner))
+    supervisor.run_dir.write_config(config)
 
-    first.kill()
-    first.wait()
+
+def saved(supervisor: LearnerProcess) -> list[str]:
+    return sorted(path.name for path in supervisor.run_dir.checkpoints.iterdir() if path.name.isdigit())
+
+
+@pytest.mark.slow  # the next test kills it, tests/integration/test_supervisor.py resumes it, other tests here stop it
+def test_past_selves_outlive_a_kill_and_the_last_checkpoint_holds_what_was_learned(supervisor):
+    supervisor.start()
+    server = FakeServer(supervisor.run_dir, shared_memory=LINUX)
+    server.until(lambda: len(server.resident) == 3 and set(server.resident) <= server.policies.keys(), "past selves")
+    assert server.versions == sorted(set(server.versions)), "versions only grow, each is sent once"
+    assert server.in_memory >= len(server.versions) * LINUX
+    supervisor.lives[0].kill()
     server.close()
     served = server.versions[-1] + 1000
     supervisor.start()
     second = FakeServer(supervisor.run_dir, served_version=served)
-    second.until(lambda: len(second.versions) > 4, "versions of the second life")
+    second.until(lambda: len(second.versions) > 4 and set(second.resident) <= second.policies.keys(), "a second life")
     assert second.versions[0] == served + 1, "a resumed learner goes on above what was served"
-    second.until(lambda: set(second.resident) <= second.policies.keys(), "the weights of each that is named")
     assert any(name.startswith("past/") for name in second.resident), "past selves outlive the learner"
     assert second.in_memory == 0, "it did not ask for memory"
-    supervisor.until_said("Resumed from checkpoint")
-
     stop(supervisor.lives[-1])
     second.close()
     last = supervisor.last_report()
     unrolls = last.metrics["unrolls"]
     assert unrolls["received"] == unrolls["learned"] + unrolls["waiting"] + sum(unrolls["dropped"].values())
-    newest = max(path for path in supervisor.run_dir.checkpoints.iterdir() if path.name.isdigit())
-    assert int(newest.name) == last.metrics["policy_version"] == last.metrics["checkpoint_version"]
-    policy = load_policy(newest)
-    assert policy.meta.decisions == last.metrics["decisions_learned"]
-    assert not (supervisor.run_dir.checkpoints / "000000000").exists(), "nothing was learned in version 0"
+    first, *_, newest = saved(supervisor)
+    assert int(newest) == last.metrics["policy_version"] == last.metrics["checkpoint_version"]
+    assert load_policy(supervisor.run_dir.checkpoints / newest).meta.decisions == last.metrics["decisions_learned"]
+    assert int(first) > 0, "nothing was learned in version 0"
 
 
 def test_versions_do_not_repeat_when_learner_and_server_die_before_a_checkpoint(supervisor):
-    rare = msgspec.structs.replace(CONFIG.learner, checkpoint_every_sec=1e6, milestone_every_decisions=10**9)
-    supervisor.run_dir.write_config(msgspec.structs.replace(CONFIG, learner=rare))
+    configure(supervisor, checkpoint_every_sec=1e6, milestone_every_decisions=10**9)
     newest = -1
     for life in (1, 2):
         process = supervisor.start()
@@ -79,22 +78,7 @@ def test_versions_do_not_repeat_when_learner_and_server_die_before_a_checkpoint(
         server.close()
         assert server.versions[0] > newest, f"life {life}"
         newest = server.versions[-1]
-    assert not [path for path in supervisor.run_dir.checkpoints.iterdir() if path.name.isdigit()]
-
-
-def test_what_could_not_be_saved_at_the_end_is_no_clean_end(supervisor):
-    rare = msgspec.structs.replace(CONFIG.learner, checkpoint_every_sec=1e6, milestone_every_decisions=10**9)
-    supervisor.run_dir.write_config(msgspec.structs.replace(CONFIG, learner=rare))
-    process = supervisor.start()
-    server = FakeServer(supervisor.run_dir)
-    server.until(lambda: len(server.versions) >= 3, "some versions")
-    server.close()
-    checkpoints = supervisor.run_dir.checkpoints
-    checkpoints.rename(checkpoints.with_name("moved"))
-    checkpoints.write_text("in the way")
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=240) == 1
-    supervisor.until_said(r"there is none yet\. What was learned since is lost: [1-9]\d* steps\.")
+    assert not saved(supervisor)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
@@ -105,7 +89,7 @@ def test_a_learner_that_starts_on_a_full_disk_learns_and_says_what_it_cannot_wri
     server.close()
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=240) == 1, process.stderr.read().decode()
-    said = supervisor.until_said(r"What was learned since is lost: [1-9]\d* steps\.")
+    said = supervisor.until_said(r"there is none yet\. What was learned since is lost: [1-9]\d* steps\.")
     assert said.count("could not be noted") == 1
     assert not list(supervisor.run_dir.checkpoints.rglob("*.safetensors"))
 
@@ -132,8 +116,7 @@ def test_drops_by_cause_and_learns_on(supervisor):
 
 def test_a_stranger_gets_no_weights_and_a_full_learner_stops_granting_and_saves_nothing(supervisor):
     write_checkpoint(supervisor.run_dir.checkpoints / "000000003", SPEC, 3)
-    config = msgspec.structs.replace(CONFIG, learner=msgspec.structs.replace(CONFIG.learner, batch_steps=100_000))
-    supervisor.run_dir.write_config(config)
+    configure(supervisor, batch_steps=100_000)
     supervisor.start()
     stranger = FakeServer(supervisor.run_dir, spec=GameSpec("another", 4, 2))
     server = FakeServer(supervisor.run_dir, most=2000)  # far less than a batch, however fast the learner reads
@@ -145,8 +128,7 @@ def test_a_stranger_gets_no_weights_and_a_full_learner_stops_granting_and_saves_
     for one in (stranger, server):
         one.close()
     stop(supervisor.lives[-1])
-    saved = [path.name for path in supervisor.run_dir.checkpoints.iterdir() if path.name.isdigit()]
-    assert saved == ["000000003"], "nothing was learned since"
+    assert saved(supervisor) == ["000000003"], "nothing was learned since"
 
 
 def test_another_encoders_checkpoint_is_refused_with_both_fingerprints(supervisor):
@@ -162,8 +144,7 @@ def test_another_encoders_checkpoint_is_refused_with_both_fingerprints(superviso
 
 
 def test_a_run_that_diverges_serves_and_saves_nothing_of_it_and_says_so(supervisor):
-    wild = msgspec.structs.replace(CONFIG.learner, learning_rate=1e39)
-    supervisor.run_dir.write_config(msgspec.structs.replace(CONFIG, learner=wild))
+    configure(supervisor, learning_rate=1e39)
     process = supervisor.start()
     server = FakeServer(supervisor.run_dir)
     while process.poll() is None:
@@ -171,5 +152,5 @@ def test_a_run_that_diverges_serves_and_saves_nothing_of_it_and_says_so(supervis
     assert process.wait() == 1
     supervisor.until_said("Version 1 has diverged")
     assert server.versions == [0]
-    assert list(supervisor.run_dir.checkpoints.glob("0*")) == []
+    assert not saved(supervisor)
     server.close()

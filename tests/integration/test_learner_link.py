@@ -1,156 +1,258 @@
-"""The server's wire to a learner that reads its memory: what is lent comes back, whatever becomes of the learner."""
+"""The server's wire to its learner, over real sockets: unrolls lent in memory come back, ranks share what is sent."""
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 import pytest
 
+from simul.common.errors import ConfigError
 from simul.common.protocol.codec import Codec, encode
-from simul.common.protocol.messages import TO_LEARNER, Credit, Unroll, Weights
+from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout, unroll_at
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import RouterSocket
-from simul.inference_server.unrolls.buffer import UnrollMemory
-from simul.inference_server.unrolls.learner_link import SILENT_AFTER_SEC, LearnerLink
-from tests.support.waiting import PATIENCE_SEC, wait_for
+from simul.inference_server.unrolls import buffer as server_memory
+from simul.inference_server.unrolls.learner_link import RECONNECT_EVERY_SEC, SILENT_AFTER_SEC, LearnerLink
+from tests.support.waiting import wait_for
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 
 SPEC = GameSpec("test", observation_size=5, num_actions=3)
 ROWS = 4  # and as many places to spare
+FACTS = {"first_step": 0, "terminated": False, "truncated": False, "spec_fingerprint": SPEC.fingerprint()}
+
+
+class RankSocket:
+    """The unroll socket of one rank: what it has heard, in order."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.socket = RouterSocket(endpoint)
+        self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)
+        self.hellos: list[ServerHello] = []
+        self.memories: list[UnrollMemory] = []
+        self.unrolls: list[tuple[Unroll, dict[str, Any]]] = []
+        self.peer = b""
+
+    def read(self) -> None:
+        while (received := self.socket.receive()) is not None:
+            self.peer, frames = received
+            message, tensors = self._codec.decode(frames)
+            if isinstance(message, Unroll):
+                self.unrolls.append((message, tensors))
+            else:
+                (self.hellos if isinstance(message, ServerHello) else self.memories).append(message)
 
 
 class Ends:
-    """A link, its memory, and the learner's unroll socket. `now` is what the link is told."""
+    """A link, its memory if it has one, and the ranks of a learner. `now` is what the link is told."""
 
-    def __init__(self, run_dir: RunDir) -> None:
+    def __init__(self, run_dir: RunDir, ranks: int, *, memory: bool) -> None:
         self.now = 100.0
-        self._endpoint = run_dir.endpoint("unrolls")
-        self.memory = UnrollMemory(UnrollLayout(SPEC, 4, 2), ROWS)
-        self.link = LearnerLink(self._endpoint, run_dir.endpoint("weights"), SPEC, run_dir.token())
-        self.link.share(self.memory)
-        self.learner = RouterSocket(self._endpoint)
-        self._codec: Codec[TO_LEARNER] = Codec(TO_LEARNER)
+        endpoints = [run_dir.endpoint("unrolls", rank) for rank in range(ranks)]
+        self.ranks = [RankSocket(endpoint) for endpoint in endpoints]
+        weights = run_dir.endpoint("weights")
+        self.link = LearnerLink(endpoints[0], weights, SPEC, run_dir.token(), other_ranks=endpoints[1:])
+        if memory:
+            self.memory = server_memory.UnrollMemory(UnrollLayout(SPEC, 4, 2), ROWS)
+            self.link.share(self.memory)
 
-    def heard(self, count: int) -> list[tuple[Any, dict[str, Any]]]:
-        """The next messages that the learner gets; `peer` is who said the last one."""
-        found: list[tuple[Any, dict[str, Any]]] = []
-        deadline = time.monotonic() + PATIENCE_SEC
-        while len(found) < count:
-            assert time.monotonic() < deadline, found
-            if (received := self.learner.receive()) is not None:
-                self.peer, frames = received
-                found.append(self._codec.decode(frames))
-            time.sleep(0.001)
-        return found
+    def read_until(self, condition: Callable[[], object]) -> None:
+        """The ranks read until `condition()`."""
 
-    def grant(self, **credit: Any) -> None:
-        """The learner says CREDIT, and the link has heard it."""
-        self.learner.send(self.peer, encode(Credit(**credit)))
-        deadline = time.monotonic() + PATIENCE_SEC
-        while not self.link.sockets()[0].raw.poll(10):
-            assert time.monotonic() < deadline
+        def read() -> object:
+            for rank in self.ranks:
+                rank.read()
+            return condition()
+
+        wait_for(read)
+
+    def heard(self, *counts: int) -> list[tuple[Unroll, dict[str, Any]]]:
+        """Each rank has heard as many unrolls: those of the first one."""
+        self.read_until(lambda: [len(rank.unrolls) for rank in self.ranks] == list(counts))
+        return self.ranks[0].unrolls
+
+    def meet(self, hellos: int = 1, **credit: Any) -> None:
+        """The link has said hello so many times to each; where there is `credit`, the first rank grants it."""
+        self.link.poll(self.now, 0)
+        self.read_until(lambda: all(len(rank.hellos) == hellos for rank in self.ranks))
+        if credit:
+            self.read_until(lambda: len(self.ranks[0].memories) == hellos)
+            self.grant(0, **credit)
+
+    def grant(self, rank: int, **credit: Any) -> None:
+        """The rank says CREDIT, and the link has heard it."""
+        self.ranks[rank].socket.send(self.ranks[rank].peer, encode(Credit(**credit)))
+        wait_for(lambda: any(socket.raw.poll(10) for socket in self.link.sockets()))
         self.link.poll(self.now, 0)
 
-    def meet(self, **credit: Any) -> None:
-        """The link says hello and names its memory; the learner grants."""
-        self.link.poll(self.now, 0)
-        types = [type(message).__name__ for message, _ in self.heard(2)]
-        assert types == ["ServerHello", "UnrollMemory"]
-        self.grant(**credit)
+    def offer(self, number: int = 0) -> bool:
+        """An unroll that comes through the socket."""
+        unroll = Unroll(length=1, **FACTS | {"first_step": number})
+        return self.link.offer_unroll(unroll, {"reward": np.zeros(1, np.float32)}, self.now)
 
-    def offer(self, row: int) -> bool:
-        """An unroll of this row, as the recorder does it."""
-        unroll = Unroll(length=2, first_step=0, terminated=False, truncated=False, spec_fingerprint=SPEC.fingerprint())
-        place = int(self.memory.places.of_row[row])
-        if self.link.reads_memory(self.now) and (lent := self.memory.places.lend(row)) is not None:
-            unroll = Unroll(**{name: getattr(unroll, name) for name in FACTS}, place=lent[0], serial=lent[1])
+    def offer_row(self, row: int) -> bool:
+        """An unroll of this row of the memory, as the recorder does it."""
+        unroll, places = Unroll(length=2, **FACTS), self.memory.places
+        place = int(places.of_row[row])
+        if self.link.reads_memory(self.now) and (lent := places.lend(row)) is not None:
+            unroll = Unroll(length=2, **FACTS, place=lent[0], serial=lent[1])
         self.memory.tables["reward"][place] = row
         return self.link.offer_unroll(unroll, unroll_at(self.memory.tables, place, 2), self.now)
 
     def close(self) -> None:
         self.link.close()
-        self.learner.close()
-
-
-FACTS = "length", "first_step", "terminated", "truncated", "spec_fingerprint"
+        for rank in self.ranks:
+            rank.socket.close()
 
 
 @pytest.fixture
-def ends(tmp_path) -> Iterator[Ends]:
-    run_dir = RunDir(tmp_path)
-    run_dir.create()
-    made = Ends(run_dir)
-    yield made
-    made.close()
+def run_dir(tmp_path) -> RunDir:
+    made = RunDir(tmp_path)
+    made.create()
+    return made
 
 
+@pytest.fixture
+def ends(run_dir) -> Iterator[Ends]:
+    with closing(Ends(run_dir, 1, memory=True)) as made:
+        yield made
+
+
+@pytest.fixture
+def two_ranks(run_dir) -> Iterator[Ends]:
+    with closing(Ends(run_dir, 2, memory=False)) as made:
+        yield made
+
+
+@linux
 def test_places_come_back_in_the_order_they_went_and_what_finds_none_goes_through_the_socket(ends) -> None:
     ends.meet(total=100, memory=True)
-    assert all(ends.offer(row) for row in (0, 1, 2, 3, 0))
+    assert all(ends.offer_row(row) for row in (0, 1, 2, 3, 0))
     heard = ends.heard(5)
     assert [message.place for message, _ in heard] == [0, 1, 2, 3, -1]
     assert [bool(tensors) for _, tensors in heard] == [False] * 4 + [True]
     assert ends.memory.places.lent == 4
     for taken, lent in ((0, 4), (1, 3), (3, 1), (2, 1), (5, 0), (99, 0)):
-        ends.grant(total=100, taken=taken, memory=True)
+        ends.grant(0, total=100, taken=taken, memory=True)
         assert ends.memory.places.lent == lent
     assert (ends.link.in_memory, ends.link.taken_back) == (4, 0)
 
 
+@linux
 def test_a_silent_learners_places_are_taken_back_and_its_next_life_gets_new_ones(ends) -> None:
     ends.meet(total=2, memory=True)
-    assert all(ends.offer(row) for row in range(3))  # one more than it has room for
+    assert all(ends.offer_row(row) for row in range(3))  # one more than it has room for
     (first, _), _ = ends.heard(2)
     assert not ends.link.has_room(ends.now)
     ends.now += SILENT_AFTER_SEC
-    assert not ends.offer(3)
+    assert not ends.offer_row(3)
     assert [message.length for message in ends.link.drop_backlog(ends.now)] == [2]
-    ends.meet(total=9, taken=0, memory=True)
+    ends.meet(2, total=9, taken=0, memory=True)
     assert ends.memory.places.lent == 0
     assert ends.memory.tables["serial"][first.place] == 0 != first.serial
     assert ends.link.taken_back == 2
-    assert ends.offer(0)
-    assert ends.heard(1)[0][0].place >= 0
-    ends.grant(total=9, taken=1, memory=True)
+    assert ends.offer_row(0)
+    assert ends.heard(3)[2][0].place >= 0
+    ends.grant(0, total=9, taken=1, memory=True)
     assert ends.memory.places.lent == 0
 
 
+@linux
 def test_what_waited_for_a_learner_goes_to_one_that_cannot_open_the_memory_through_the_socket(ends) -> None:
     ends.meet(total=0, memory=True)
-    assert all(ends.offer(row) for row in range(2))
+    assert all(ends.offer_row(row) for row in range(2))
     assert ends.memory.places.lent == 2
     ends.now += SILENT_AFTER_SEC
-    ends.meet(total=9, memory=False)
+    ends.meet(2, total=9, memory=False)
     heard = ends.heard(2)
     assert [(message.place, message.serial) for message, _ in heard] == [(-1, 0)] * 2
     assert [tensors["reward"].tolist() for _, tensors in heard] == [[0.0, 0.0], [1.0, 1.0]]
     assert ends.memory.places.lent == 0
-    assert ends.offer(2)
-    assert np.array_equal(ends.heard(1)[0][1]["reward"], [2.0, 2.0])
+    assert ends.offer_row(2)
+    assert np.array_equal(ends.heard(3)[2][1]["reward"], [2.0, 2.0])
     assert (ends.link.in_memory, ends.link.taken_back) == (0, 0)
 
 
-def test_weights_alone_do_not_keep_a_lost_connection_for_unrolls(ends, tmp_path) -> None:
+@linux
+def test_weights_alone_do_not_keep_a_lost_connection_for_unrolls(ends, run_dir) -> None:
     """The learner no longer knows the server there, and sends weights on the other connection."""
-    weights = RouterSocket(RunDir(tmp_path).endpoint("weights"))
-    with closing(weights):
+    with closing(RouterSocket(run_dir.endpoint("weights"))) as weights:
         ends.meet(total=2, memory=True)
         wait_for(lambda: weights.raw.poll(0))
         peer, _ = weights.receive()
         ends.now += SILENT_AFTER_SEC
-        data = np.zeros(1, np.uint8)
         message = Weights(policy="learner", policy_version=1, fingerprint="", resident=("learner",))
-        weights.send(peer, encode(message, {"safetensors": data}))
+        weights.send(peer, encode(message, {"safetensors": np.zeros(1, np.uint8)}))
         wait_for(lambda: ends.link.sockets()[1].raw.poll(0))
         assert [each.policy_version for each, _ in ends.link.poll(ends.now, 0)] == [1]
-        assert not ends.offer(0)
-        ends.meet(total=2, memory=True)
-        assert ends.offer(0)
+        assert not ends.offer_row(0)
+        ends.meet(2, total=2, memory=True)
+        assert ends.offer_row(0)
+
+
+def test_each_unroll_goes_where_most_credit_is_left_and_what_no_rank_takes_waits(two_ranks) -> None:
+    ends = two_ranks
+    ends.meet()
+    first, second = ends.ranks
+    assert first.hellos[0].token == second.hellos[0].token
+    ends.grant(0, total=2)
+    ends.grant(1, total=4)
+    assert all(ends.offer(number) for number in range(6))
+    ends.heard(2, 4)
+    assert sorted(message.first_step for message, _ in first.unrolls + second.unrolls) == list(range(6))
+    assert [message.first_step for message, _ in second.unrolls[:2]] == [0, 1], "it had granted two more"
+    assert ends.offer()
+    assert ends.link.backlog() == (1, 1)
+    assert not ends.link.has_room(ends.now)
+    ends.grant(0, total=3, taken=2)
+    wait_for(lambda: ends.link.poll(ends.now, 0) == [] and ends.link.backlog() == (0, 0))
+    ends.heard(3, 4)
+
+
+def test_a_rank_that_is_silent_is_asked_again_and_the_other_takes_what_comes(two_ranks) -> None:
+    ends = two_ranks
+    ends.meet()
+    ends.grant(0, total=1)
+    ends.grant(1, total=5)
+    ends.now += SILENT_AFTER_SEC - 0.5
+    ends.grant(1, total=6)
+    ends.now += 0.5 + RECONNECT_EVERY_SEC  # rank 0 is silent for long enough, and rank 1 is not
+    assert ends.link.alive(ends.now)
+    ends.link.poll(ends.now, 7)
+    assert ends.link.credit_left == 6, "the silent rank's credit is void"
+    assert all(ends.offer() for _ in range(6))
+    ends.heard(0, 6)
+    ends.read_until(lambda: [hello.served_version for hello in ends.ranks[0].hellos] == [0, 7])
+    assert len(ends.ranks[1].hellos) == 1
+    ends.now += SILENT_AFTER_SEC
+    assert not ends.link.alive(ends.now)
+    assert not ends.offer(), "all are silent: the learner is dead"
+
+
+def test_a_rank_that_starts_elsewhere_is_looked_up_and_tried_where_it_was_while_it_is_not_known(
+    two_ranks, run_dir
+) -> None:
+    ends, elsewhere = two_ranks, f"ipc://{run_dir.root}/moved.ipc"
+    known: list[str] = []
+
+    def look_up(rank: int) -> tuple[str, str]:
+        if not known:
+            raise ConfigError("the address book cannot be read")
+        return (known[0], "") if rank else (run_dir.endpoint("unrolls"), run_dir.endpoint("weights"))
+
+    ends.link._look_up = look_up
+    moved = RankSocket(elsewhere)
+    with closing(moved.socket):
+        ends.meet()
+        known.append(elsewhere)
+        ends.now += SILENT_AFTER_SEC + RECONNECT_EVERY_SEC
+        ends.link.poll(ends.now, 3)
+        ends.read_until(lambda: moved.read() or (moved.hellos and len(ends.ranks[0].hellos) == 2))
+        assert moved.hellos[0].served_version == 3
+        assert len(ends.ranks[1].hellos) == 1

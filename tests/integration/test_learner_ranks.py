@@ -105,19 +105,6 @@ def test_a_rank_that_hangs_is_killed_when_an_exchange_has_waited_for_it_and_both
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_one_rank_that_is_asked_to_stop_ends_both_after_a_save(start) -> None:
-    run = start("cartpole", "learner.batch_steps=256", "learner.epochs=1", "learner.checkpoint_every_sec=600")
-    run.wait_for(lambda s: min(_learned(s, rank) for rank in RANKS) > 500, "both ranks learn")
-    os.kill(_processes(run.status())["simul-learner-1"]["pid"], signal.SIGTERM)
-    run.wait_for(lambda s: all(_processes(s)[rank]["restarts"] for rank in RANKS), "both start again")
-    run.wait_for(lambda s: any("Resumed from checkpoint" in event for event in s["events"]), "it has saved")
-    code, output = run.finish()
-    assert code == 0, output
-    assert imbalances(run.summary()) == []
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_alphazero_learns_at_both_ranks_from_samples_that_the_first_one_has(start) -> None:
     run = start(
         "blokus", "blokus.variant=duo", "workers.envs=4", "search.simulations=4", "replay.min_samples=64",

@@ -13,27 +13,28 @@ from simul.common.role.run_directory import RunDir
 from simul.common.transport import RouterSocket
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.inference_server.unrolls.learner_link import LearnerLink
-from simul.learner.batches import UnrollChecker
-from simul.learner.unroll_receiver import CreditAllocator, UnrollReceiver
-from simul.learner.weight_publisher import ServerHandshake
+from simul.learner.io.credits import CreditAllocator
+from simul.learner.io.learner_io import LearnerIO
+from simul.learner.io.server_handshake import ServerHandshake
+from simul.learner.io.unrolls import UnrollChecker
 from tests.support.cut_tcp import CutTcp
-from tests.support.unroll_receiver_stand import SPEC, one_step
+from tests.support.learner_io_stand import SPEC, one_step
 from tests.support.waiting import wait_for
 
 
 class Ends:
-    """A learner's receiver and a server's link, each of whose connections can be cut."""
+    """A learner's sockets and a server's link, each of whose connections can be cut."""
 
     def __init__(self, run_dir: RunDir, opened: ExitStack) -> None:
         ports = [free_port(), free_port()]
         unrolls, weights = (opened.enter_context(closing(RouterSocket(f"tcp://127.0.0.1:{port}"))) for port in ports)
         handshake = ServerHandshake(run_dir.token(), SPEC.fingerprint())
-        self.receiver = UnrollReceiver(
+        self.io = LearnerIO(
             unrolls, weights, UnrollChecker(SPEC, 0, 1), CreditAllocator(64, 1), handshake
         )  # fmt: skip
-        opened.callback(self.receiver.close)
-        self.receiver.publish("learner", 0, b"weights", ("learner",))
-        self.receiver.start()
+        opened.callback(self.io.close)
+        self.io.publish("learner", 0, b"weights", ("learner",))
+        self.io.start()
         self.unrolls, self.weights = (opened.enter_context(CutTcp(port)) for port in ports)
         self.link = LearnerLink(self.unrolls.endpoint, self.weights.endpoint, SPEC, run_dir.token())
         opened.callback(self.link.close)
@@ -67,20 +68,20 @@ def test_weights_come_again_after_their_connection_alone_was_lost(ends) -> None:
     for version in (1, 2):
         ends.weights.cut()
         wait_for(lambda: ends.weights.accepted == version + 1)  # noqa: B023 - called at once
-        ends.receiver.publish("learner", version, b"weights", ("learner",))
+        ends.io.publish("learner", version, b"weights", ("learner",))
         wait_for(lambda: ends.serves(version))  # noqa: B023
     assert ends.unrolls.accepted == 1, "the other connection stays"
     assert ends.link.offer_unroll(*one_step(), time.monotonic())
-    wait_for(lambda: ends.receiver.waiting_steps == 1)
+    wait_for(lambda: ends.io.unrolls.waiting_rows == 1)
 
 
 def test_weights_whose_acknowledgement_was_lost_hold_up_none_that_follow(ends) -> None:
-    ends.receiver.publish("learner", 1, b"weights", ("learner",))
+    ends.io.publish("learner", 1, b"weights", ("learner",))
     wait_for(lambda: ends.poll(acknowledge=False))
     ends.weights.cut()
-    ends.receiver.publish("learner", 2, b"weights", ("learner",))
+    ends.io.publish("learner", 2, b"weights", ("learner",))
     wait_for(lambda: ends.serves(2))
-    assert len(ends.receiver.publisher._servers) == 1, "the lost connection holds no memory"
+    assert len(ends.io.publisher._servers) == 1, "the lost connection holds no memory"
 
 
 def test_unrolls_go_again_after_their_connection_was_lost(ends) -> None:
@@ -89,9 +90,9 @@ def test_unrolls_go_again_after_their_connection_was_lost(ends) -> None:
     def arrived() -> bool:
         ends.poll()
         ends.link.offer_unroll(*one_step(), time.monotonic())
-        return ends.receiver.waiting_steps > 0
+        return ends.io.unrolls.waiting_rows > 0
 
     wait_for(lambda: ends.unrolls.accepted >= 2)
     wait_for(arrived)
-    ends.receiver.publish("learner", 1, b"weights", ("learner",))
+    ends.io.publish("learner", 1, b"weights", ("learner",))
     wait_for(lambda: ends.serves(1))

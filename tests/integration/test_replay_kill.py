@@ -13,8 +13,9 @@ import pytest
 
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
-from simul.learner.replay.batches import ReceivedSamples, SampleLayout
+from simul.learner.io.samples import ReceivedSamples
 from simul.learner.replay.files import ReplayFiles
+from simul.learner.replay.sample_layout import SampleLayout
 from tests.support.samples import SampleDraw
 from tests.support.waiting import PATIENCE_SEC
 

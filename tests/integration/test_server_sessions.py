@@ -22,7 +22,7 @@ from simul.common.errors import (
 )
 from simul.common.protocol.decisions import Action
 from simul.common.protocol.messages import PROTOCOL, Actions, Hello, Welcome
-from simul.learner.checkpoints import RunFacts, write_folder
+from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
 from tests.support.stand import Stand, exchange, gather

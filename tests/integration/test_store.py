@@ -19,7 +19,7 @@ from simul.common.role.run_lock import read_json
 from simul.common.store.fetch import prepare_store
 from simul.common.store.remote import Store
 from simul.learner import learner as learner_module
-from simul.learner.checkpoints import CheckpointStore
+from simul.learner.checkpoints.checkpoint_store import CheckpointStore
 from tests.support.command import Simul
 from tests.support.learner_process import CONFIG, SPEC, FakeServer, LearnerProcess
 from tests.support.learner_stand import LearnerStand

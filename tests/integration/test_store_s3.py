@@ -12,7 +12,7 @@ from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE
 from simul.common.errors import StoreError
 from simul.common.store.fetch import fetch_newest, newest_local, prepare_store
 from simul.common.store.remote import Store
-from simul.learner.store_mirror import OK, STORING, UNREACHABLE
+from simul.learner.checkpoints.store_mirror import OK, STORING, UNREACHABLE
 from tests.support.s3 import BUCKET, S3Server, rclone
 from tests.support.stores import EVERY, SPEC, make_mirror, new_run, save_checkpoint, stored
 from tests.support.waiting import wait_for

@@ -1,4 +1,4 @@
-"""A real server and the learner's own receiver: through memory comes what comes through the socket, bit for bit."""
+"""A real server and the learner's own I/O thread: through memory comes what comes through the socket, bit for bit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 
 from simul.common.protocol.messages import TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
-from simul.learner.batches import Minibatch, make_minibatch
+from simul.learner.training.minibatches import Minibatch, make_minibatch
+from tests.support.learner_io_stand import LearnerIOStand
 from tests.support.stand import Stand, exchange
-from tests.support.unroll_receiver_stand import UnrollReceiverStand
 from tests.support.waiting import PATIENCE_SEC, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
@@ -26,7 +26,7 @@ def _reads_memory(stand: Stand) -> bool:
 
 
 def _minibatch(*, shared_memory: bool) -> Minibatch:
-    with UnrollReceiverStand(SPEC, deterministic=True, shared_memory=shared_memory) as stand:
+    with LearnerIOStand(SPEC, deterministic=True, shared_memory=shared_memory) as stand:
         client = stand.client("a")
         wait_for(lambda: _reads_memory(stand) == shared_memory)
         for step in range(9):
@@ -37,7 +37,7 @@ def _minibatch(*, shared_memory: bool) -> Minibatch:
             *(stand.decision(env, 9, kind=TERMINATED, reward=2.5, observation=None, mask=None) for env in (1, 2)),
         ]
         exchange(client, ends)
-        unrolls = stand.learner.receiver.take_batch(STEPS, PATIENCE_SEC, 0, 10)
+        unrolls = stand.learner.io.unrolls.take_batch(STEPS, PATIENCE_SEC, 0, 10)
         assert sorted(unroll.length for unroll in unrolls) == [1] * 3 + [4] * 6
         wait_for(lambda: stand.server.metrics()["unrolls"]["sent"] == 9)  # counted behind the message
         counts = stand.server.metrics()["unrolls"]

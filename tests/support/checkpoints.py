@@ -12,7 +12,7 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.specs import GameSpec
-from simul.learner.checkpoints import RunFacts, write_folder
+from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
 
 SMALL = NetworkConfig(options={"hidden": 16})
 

@@ -24,7 +24,7 @@ from simul.common.protocol.messages import (
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import Poller, RouterSocket
-from simul.learner.unroll_receiver import UnrollMemories
+from simul.learner.io.unroll_memory import UnrollMemories
 
 
 class FakeLearner:

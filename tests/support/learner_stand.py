@@ -12,7 +12,7 @@ from simul.common.config.checkpoint_meta import CheckpointMeta
 from simul.common.config.schema import LearnerConfig
 from simul.common.protocol.messages import TERMINATED
 from simul.common.role.lifecycle import RoleArguments, StopFlag
-from simul.learner.__main__ import _run
+from simul.learner.build import open_learner
 from tests.support.stand import Stand, exchange
 from tests.support.waiting import PATIENCE_SEC, wait_for
 
@@ -60,7 +60,9 @@ class RunningLearner:
 
     def _live(self) -> None:
         try:
-            _run(RoleArguments(self._stand.run_dir, 0, 1, 0), "", self, self._stop)  # type: ignore[arg-type]
+            arguments = RoleArguments(self._stand.run_dir, 0, 1, 0)
+            with open_learner(arguments, "", self, self._stop) as learner:  # type: ignore[arg-type]
+                learner.run()
         except BaseException as error:  # noqa: BLE001  (the test looks at it)
             self.failure = error
 

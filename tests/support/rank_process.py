@@ -22,11 +22,12 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.common.protocol.specs import GameSpec
 from simul.learner import distributed_ranks
 from simul.learner.algorithms import ALGORITHMS, Settings
-from simul.learner.batches import ReceivedUnroll, empty_unroll
 from simul.learner.distributed_ranks import DistributedRanks
+from simul.learner.io.unrolls import ReceivedUnroll
 from simul.learner.ranks import ALONE, RankLostError, Ranks
-from simul.learner.sample_trainer import SampleUpdater, split_columns
-from simul.learner.update import Updater
+from simul.learner.training.minibatches import empty_unroll
+from simul.learner.training.sample_trainer import SampleUpdater, split_columns
+from simul.learner.training.update import Updater
 
 SPEC = GameSpec("numbers", 3, 4)
 RANKS, UPDATES, STATE = 2, 5, 6

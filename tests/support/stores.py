@@ -15,8 +15,8 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.store.layout import Owner, whole
 from simul.common.store.remote import Store
-from simul.learner.checkpoints import RunFacts, write_folder
-from simul.learner.store_mirror import StoreMirror
+from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
+from simul.learner.checkpoints.store_mirror import StoreMirror
 from tests.support.checkpoints import SMALL
 
 SPEC = GameSpec("cartpole", 4, 2)

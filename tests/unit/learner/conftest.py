@@ -7,8 +7,8 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.protocol.messages import Unroll
 from simul.common.protocol.specs import GameSpec
-from simul.learner.batches import UnrollChecker
-from simul.learner.checkpoints import RunFacts
+from simul.learner.checkpoints.checkpoint_store import RunFacts
+from simul.learner.io.unrolls import UnrollChecker
 
 SPEC = GameSpec("cartpole", 4, 2)
 NETWORK = NetworkConfig("mlp_lstm", {"hidden": 8})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import create_autospec
 
 import numpy as np
 import pytest
@@ -20,15 +21,16 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.lifecycle import StopFlag
 from simul.learner.algorithms import Settings
-from simul.learner.checkpoint_schedule import CheckpointSchedule
-from simul.learner.checkpoints import CheckpointStore, RunFacts
-from simul.learner.league import League
-from simul.learner.learner import LearningSchedule, Progress
+from simul.learner.checkpoints.checkpoint_schedule import CheckpointSchedule
+from simul.learner.checkpoints.checkpoint_store import CheckpointStore, RunFacts
+from simul.learner.checkpoints.league import League
+from simul.learner.io.last_version import LastVersionFile
+from simul.learner.io.learner_io import LearnerIO
+from simul.learner.learner import LearnerParts, LearningSchedule, TrainingProgress
 from simul.learner.ranked_learner import RankedLearner, RankFollower
 from simul.learner.ranks import RankLostError
-from simul.learner.trainer import Trained
-from simul.learner.update import UpdateResult
-from simul.learner.weight_publisher import LastVersionFile
+from simul.learner.training.trainer import Trained
+from simul.learner.training.update import UpdateResult
 
 SPEC = GameSpec("numbers", 3, 4)
 COLLECTIVE_SEC = 1.0  # see `distributed_ranks.TIMEOUT_SEC`
@@ -44,37 +46,37 @@ class ThreadGroup:
         self.saved = threading.Semaphore(0)
         self.numbers: list[list[int]] = [[], []]
 
-
-class ThreadRanks:
-    """See `Ranks`: of them what the loop itself calls."""
-
-    count = 2
-
-    def __init__(self, rank: int, group: ThreadGroup) -> None:
-        self.rank, self._group = rank, group
-
-    def wait_for_save(self) -> None:
-        if self.rank == 0:
-            self._group.saved.release()
-        elif not self._group.saved.acquire(timeout=PATIENCE_SEC):
-            raise RankLostError("silent")
-
-    def gather_numbers(self, numbers: Sequence[int]) -> list[list[int]]:
-        self._group.numbers[self.rank] = list(numbers)
-        self.meet()
-        found = [list(each) for each in self._group.numbers]
-        self.meet()
-        return found
-
     def meet(self) -> None:
         try:
-            self._group.meeting.wait(COLLECTIVE_SEC)
+            self.meeting.wait(COLLECTIVE_SEC)
         except threading.BrokenBarrierError as error:
             raise RankLostError("A rank is gone or silent.") from error
 
     def leave(self) -> None:
-        self._group.meeting.abort()
-        self._group.saved.release()
+        self.meeting.abort()
+        self.saved.release()
+
+
+@dataclass
+class ThreadRanks:
+    """See `Ranks`: of them what the loop itself calls."""
+
+    rank: int
+    group: ThreadGroup
+    count: int = 2
+
+    def wait_for_save(self) -> None:
+        if self.rank == 0:
+            self.group.saved.release()
+        elif not self.group.saved.acquire(timeout=PATIENCE_SEC):
+            raise RankLostError("silent")
+
+    def gather_numbers(self, numbers: Sequence[int]) -> list[list[int]]:
+        self.group.numbers[self.rank] = list(numbers)
+        self.group.meet()
+        found = [list(each) for each in self.group.numbers]
+        self.group.meet()
+        return found
 
 
 class Trainer:
@@ -101,13 +103,13 @@ class Trainer:
         return offers
 
     def train(self, batch: object, version: int, learning_rate: float, settings: Settings) -> Trained:
-        self._ranks.meet()
+        self._ranks.group.meet()
         self._updates += 1
         with torch.no_grad():
             self.updater.network.weight += 1
         if self._updates == self._lost_in:
             self.in_update()
-            self._ranks.leave()
+            self._ranks.group.leave()
             raise RankLostError("A rank is gone in the update.")
         result = UpdateResult({}, np.zeros(0, np.float32), np.ones(1, bool), steps=1, skipped=0)
         return Trained(result, STEPS, 2 * STEPS, 1, np.zeros(0, np.int64), 0.0, 1.0)
@@ -122,28 +124,13 @@ class Trainer:
         self.finished = True
 
 
-class Receiver:
-    what, arrived, version_lag, met_server = "unrolls", 0, 0, True
-
-    def __init__(self) -> None:
-        self.publisher = SimpleNamespace(foreign_version=-1, has_policy=lambda name: True)
-        self.counts, self.untrusted = SimpleNamespace(dropped_steps=0), Counter[str]()
-
-    def start(self) -> None:
-        pass
-
-    finish = start
-
-    def publish(self, *weights: object) -> None:
-        pass
-
-    def account(self) -> dict[str, Any]:
-        return {}
-
-    sample_account = account
-
-    def drain_events(self) -> list[str]:
-        return []
+def make_io() -> Any:
+    """See `LearnerIO`: nothing arrives."""
+    io = create_autospec(LearnerIO, instance=True, what="unrolls", arrived=0, version_lag=0, met_server=True)
+    io.unrolls = io.samples = SimpleNamespace(account=dict, counts=SimpleNamespace(dropped_rows=0))
+    io.publisher = SimpleNamespace(foreign_version=-1)
+    io.drain_events.return_value = []
+    return io
 
 
 class Reporter:
@@ -188,10 +175,10 @@ class Rank:
         schedule = LearningSchedule(3, 20, lambda decisions: 0.1, lambda decisions: Settings())
         published = LastVersionFile(folder)
         kind = RankFollower if rank else RankedLearner
-        self._learner = kind(
-            self.ranks, self.trainer, Receiver(), self.checkpoints, published, self.reporter, self.stop, schedule,
-            Progress(),
-        )  # fmt: skip
+        parts = LearnerParts(
+            self.trainer, make_io(), self.checkpoints, published, self.reporter, self.stop, schedule, TrainingProgress()
+        )
+        self._learner = kind(self.ranks, parts)
         self.thread = threading.Thread(target=self._live, daemon=True)
         self.outcome: bool | RankLostError | None = None
 
@@ -273,7 +260,7 @@ def test_where_a_rank_is_lost_between_two_updates_what_all_have_learned_is_saved
         if updates < 3:
             return
         if rank.ranks.rank == 1:
-            rank.ranks.leave()
+            rank.ranks.group.leave()
             raise RankLostError("dies")
         if stops:
             rank.stop.set()

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from simul.common.runtime.installation import ROOT
 from simul.learner.algorithms import ALGORITHMS
 from simul.learner.ranks import ALONE, split_steps
-from simul.learner.sample_trainer import split_columns
+from simul.learner.training.sample_trainer import split_columns
 from tests.support.rank_process import RANKS, SAMPLES, learn, learn_samples
 
 LIMIT_SEC = 280.0
@@ -71,14 +71,6 @@ def test_a_batch_is_divided_as_equally_as_what_waits_allows(waiting, steps):
     others = [part for part, has in zip(taken, waiting) if part < has]
     assert max(others, default=0) - min(others, default=0) <= 1
     assert all(part <= min(others, default=part) + 1 for part in limited)
-
-
-def test_examples_of_a_divided_batch():
-    assert split_steps([500, 500], 256) == [128, 128]
-    assert split_steps([10, 500], 256) == [10, 246]
-    assert split_steps([0, 300], 256) == [0, 256]
-    assert split_steps([600], 256) == [256]
-    assert split_steps([400, 5, 400], 255) == [125, 5, 125]
 
 
 def test_samples_are_divided_with_their_targets():

@@ -15,7 +15,9 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.inference_server.sessions.row_checks import unpack_step
 from simul.inference_server.unrolls.buffer import UnrollBuffer
-from simul.learner.batches import RejectedUnroll, UnrollChecker, make_minibatch
+from simul.learner.io.rejected import RejectedError
+from simul.learner.io.unrolls import UnrollChecker
+from simul.learner.training.minibatches import make_minibatch
 
 SMALL = GameSpec("small", 2, 13)
 LARGE = GameSpec("large", 3200, 30_433, observation_dtype="uint8")
@@ -104,7 +106,7 @@ def test_recorded_masks_reach_the_loss_as_they_were(spec, kind):
     last = np.ones(spec.num_actions) if kind else masks[8]
     assert (batch.mask[steps, 0].numpy() == last).all()
     found.tensors["mask"][:] = 0
-    with pytest.raises(RejectedUnroll, match="not legal by its own mask"):
+    with pytest.raises(RejectedError, match="not legal by its own mask"):
         checker.check(found.message, found.tensors)
 
 

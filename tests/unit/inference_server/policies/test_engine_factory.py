@@ -26,7 +26,7 @@ from simul.inference_server.policies import engine_factory
 from simul.inference_server.policies.engine_factory import EngineFactory
 from simul.inference_server.policies.table import LATECOMERS_SEC, PolicyTable
 from simul.inference_server.policies.weight_updates import WeightUpdates
-from simul.learner.checkpoints import RunFacts, write_folder
+from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=3)
 NETWORK = NetworkConfig(options={"hidden": 8})

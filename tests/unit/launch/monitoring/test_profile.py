@@ -16,7 +16,7 @@ from simul.launch.monitoring.profile import STAGES, make_profile
 from simul.launch.monitoring.profile_text import profile_text
 from simul.launch.monitoring.snapshot import ProcessFigures, Snapshot
 from simul.launch.processes.processor_time import CpuSample, ProcessCpu
-from simul.learner.update import STAGES as LEARNER_STAGES
+from simul.learner.training.update import STAGES as LEARNER_STAGES
 
 WORKER, SERVER, LEARNER = "simul-worker-0", "simul-inference-0", "simul-learner-0"
 # Shares of each loop's time.

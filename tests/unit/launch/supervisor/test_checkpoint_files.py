@@ -14,7 +14,7 @@ from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint, config_of, find_fault, newest_checkpoint
-from simul.learner.checkpoints import CheckpointStore
+from simul.learner.checkpoints.checkpoint_store import CheckpointStore
 from tests.support.checkpoints import SMALL, write_checkpoint, write_small_checkpoint
 
 

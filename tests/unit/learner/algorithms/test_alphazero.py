@@ -48,8 +48,13 @@ def reference(columns, logits: np.ndarray, value: np.ndarray, coefficient: float
                 share = sum(target.values()) * chance[action] - target.get(action, 0.0)
                 by_logits[row, action] = share / targeted
         by_value[row] = coefficient * (value[row] - columns["outcome"][row]) / ROWS
-    squared = float(np.mean((value - columns["outcome"]) ** 2)) / 2
-    named = {"policy_loss": policy, "value_loss": squared, "kl": divergence, "entropy": entropy}
+    error = value - columns["outcome"]
+    squared = float(np.mean(error**2)) / 2
+    explained = 1 - error.var() / columns["outcome"].var()
+    named = {
+        "policy_loss": policy, "value_loss": squared, "kl": divergence, "entropy": entropy,
+        "explained_variance": explained,
+    }  # fmt: skip
     return policy + coefficient * squared, by_logits, by_value, named
 
 
@@ -74,19 +79,6 @@ def test_loss_gradients_and_figures_are_those_of_the_reference(seed: int) -> Non
     assert not any(figure.requires_grad for figure in loss.figures.values())
 
 
-def test_what_is_illegal_has_no_gradient_and_no_influence() -> None:
-    columns = drawn()
-    positions = make_positions(columns, SPEC.num_actions, CPU)
-    logits = torch.zeros(ROWS, SPEC.num_actions, requires_grad=True)
-    alphazero_loss(positions, logits, torch.zeros(ROWS), Settings()).total.backward()
-    assert (logits.grad[~positions.mask] == 0).all()
-    assert (logits.grad[~positions.has_target] == 0).all()
-    assert (logits.grad[positions.has_target] != 0).any(dim=1).sum() >= 4
-    huge = torch.where(positions.mask, 0.0, 1e30)
-    for name, figure in alphazero_loss(positions, huge, torch.zeros(ROWS), Settings()).figures.items():
-        assert figure == alphazero_loss(positions, 0 * huge, torch.zeros(ROWS), Settings()).figures[name]
-
-
 def test_a_batch_without_any_target_teaches_the_value_alone() -> None:
     columns = drawn()
     columns |= {"target_count": np.zeros(ROWS, np.int32)}
@@ -97,18 +89,6 @@ def test_a_batch_without_any_target_teaches_the_value_alone() -> None:
     assert loss.figures["policy_loss"] == 0
     assert not logits.grad.any()
     assert value.grad.all()
-
-
-def test_a_perfect_answer_leaves_the_targets_entropy_and_explains_the_outcome() -> None:
-    columns = drawn()
-    positions = make_positions(columns, SPEC.num_actions, CPU)
-    logits = torch.full((ROWS, SPEC.num_actions), -40.0)
-    logits[positions.target_row, positions.target_action] = positions.target_probability.log()
-    loss = alphazero_loss(positions, logits, positions.outcome, Settings())
-    assert loss.figures["kl"].item() == pytest.approx(0.0, abs=1e-5)
-    assert loss.figures["policy_loss"].item() > 0.1
-    assert loss.figures["value_loss"].item() == 0
-    assert loss.figures["explained_variance"].item() == 1
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from simul.learner.algorithms import ALGORITHMS, Settings, Trajectories
-from simul.learner.algorithms.base import evaluate
-from simul.learner.algorithms.reinforce import returns
+from simul.learner.algorithms.base import evaluate_actions
 from simul.learner.algorithms.vtrace import vtrace_targets
 
 T, B, A = 6, 7, 5
@@ -111,17 +110,6 @@ def slow_total(name, trajectories, logits, value):
     return total / len(rows)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_vtrace_targets(seed):
-    trajectories, logits, value = example(seed)
-    targets, advantages = slow_targets(trajectories, logits, value, SETTINGS)
-    got = vtrace_targets(trajectories, evaluate(trajectories, logits).log_ratio, value, SETTINGS)
-    for (t, b), target in targets.items():
-        assert float(got.value[t, b]) == pytest.approx(target, abs=1e-5)
-        assert float(got.advantage[t, b]) == pytest.approx(advantages[t, b], abs=1e-5)
-    assert not got.advantage[~trajectories.valid].any()
-
-
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_losses(name, seed):
@@ -154,34 +142,6 @@ def test_padding_does_not_matter(name):
     torch.testing.assert_close(results[1], results[0])
 
 
-def test_terminated_bootstraps_with_nothing_truncated_with_the_last_value():
-    trajectories, _, value = example()
-    raised = value.detach() + 0.0
-    raised[LENGTHS, range(B)] += 1.0
-    for targets in (
-        lambda v: vtrace_targets(trajectories, torch.zeros(T, B), v, SETTINGS).value,
-        lambda v: returns(trajectories, v),
-    ):
-        change = targets(raised) - targets(value.detach())
-        last = change[[n - 1 for n in LENGTHS], range(B)]
-        expected = torch.where(torch.tensor(TERMINATED), 0.0, GAMMA)
-        torch.testing.assert_close(last, expected, atol=1e-5, rtol=0)
-
-
-def test_on_policy_the_advantage_is_gae():
-    trajectories, _, value = example()
-    value = value.detach()
-    settings = Settings(gae_lambda=0.8)
-    got = vtrace_targets(trajectories, torch.zeros(T, B), value, settings)
-    for b, length in enumerate(LENGTHS):
-        advantage = 0.0
-        for t in reversed(range(length)):
-            behind = 0.0 if t == length - 1 and TERMINATED[b] else float(value[t + 1, b])
-            delta = float(trajectories.reward[t, b]) + GAMMA * behind - float(value[t, b])
-            advantage = delta + GAMMA * 0.8 * advantage
-            assert float(got.advantage[t, b]) == pytest.approx(advantage, abs=1e-5)
-
-
 def test_no_gradient_reaches_illegal_actions_and_ppo_stops_beyond_the_clip():
     trajectories, logits, value = example()
     far = dataclasses.replace(trajectories, behaviour_log_prob=torch.full((T, B), -30.0))  # ratios all far above 1
@@ -189,7 +149,7 @@ def test_no_gradient_reaches_illegal_actions_and_ppo_stops_beyond_the_clip():
     loss = ALGORITHMS["ppo"](far, logits, value, settings)
     (grad,) = torch.autograd.grad(loss.total, logits)
     assert not grad[~trajectories.mask].any()
-    targets = vtrace_targets(far, evaluate(far, logits).log_ratio, value, settings)
+    targets = vtrace_targets(far, evaluate_actions(far, logits).log_ratio, value, settings)
     above = targets.advantage > targets.advantage[trajectories.valid].mean()
     assert not grad[above & trajectories.valid].any()
     assert float(loss.figures["clip_fraction"]) == 1.0

@@ -9,8 +9,9 @@ import pytest
 
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.learner.replay.batches import ReceivedSamples, SampleLayout
+from simul.learner.io.samples import ReceivedSamples
 from simul.learner.replay.buffer import INDEX_BYTES, ReplayBuffer
+from simul.learner.replay.sample_layout import SampleLayout
 from tests.support.samples import SampleDraw
 
 SPECS = [

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simul.learner.replay.schedule import UseSchedule, Window
+from simul.learner.replay.schedule import ReplayWindow, UseSchedule
 
 
 def test_the_window_holds_everything_first_and_then_a_share_that_shrinks() -> None:
-    window = Window(first=1000, exponent=0.75, slope=0.4)
+    window = ReplayWindow(first=1000, exponent=0.75, slope=0.4)
     assert [window.size(total) for total in (0, 1, 999, 1000)] == [0, 1, 999, 1000]
     sizes = [window.size(total) for total in range(1000, 200_000, 1000)]
     steps = np.diff(sizes)
@@ -18,7 +18,7 @@ def test_the_window_holds_everything_first_and_then_a_share_that_shrinks() -> No
     assert steps[0] == pytest.approx(0.4 * 1000, rel=0.15)  # the slope at the start
     # n / c = 81: 81^0.75 = 27, so 1 + 0.4 * 26 / 0.75 times c
     assert window.size(81_000) == int(1000 * (1 + 0.4 * 26 / 0.75))
-    assert Window(first=10, exponent=1.0, slope=1.0).size(1234) == 1234
+    assert ReplayWindow(first=10, exponent=1.0, slope=1.0).size(1234) == 1234
 
 
 @pytest.mark.parametrize(("uses", "batch", "arrivals"), [(4.0, 64, 7), (1.0, 32, 100), (0.5, 10, 3), (6.5, 256, 31)])

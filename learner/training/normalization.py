@@ -1,0 +1,145 @@
+"""Running statistics of what was learned from: of observations, for the network, and of returns, to scale rewards.
+
+All unrolls of an update are counted before it, each once; every rank counts those of all ranks. The statistics are
+saved with the optimizer's moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from simul.common.nets.normalization import CLIP, EPSILON, NormalizedNetwork
+from simul.learner.io.unrolls import ReceivedUnroll
+from simul.learner.ranks import ALONE, Ranks
+
+MOST_SESSIONS = 100_000  # whose returns are carried from one unroll to the next; ends that never came are forgotten
+
+
+class RunningMoments:
+    """Mean and variance of a stream, merged batch by batch (Chan, Golub and LeVeque 1979), in float64.
+
+    Attributes:
+        count: how many were counted. mean, variance: float64, of the shape of one; 0 and 1 while `count` is 0.
+    """
+
+    def __init__(self, shape: tuple[int, ...] = ()) -> None:
+        self.count = 0
+        self.mean: NDArray[np.float64] = np.zeros(shape)
+        self.variance: NDArray[np.float64] = np.ones(shape)
+
+    def add(self, batch: NDArray[np.float64]) -> None:
+        """Count a batch, float64 [N, ...]."""
+        if len(batch):
+            self.merge(len(batch), batch.mean(axis=0), batch.var(axis=0))
+
+    def merge(self, count: int, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> None:
+        """Count what another one has counted, `count` at least 1."""
+        total = self.count + count
+        delta = mean - self.mean
+        squares = self.variance * self.count + variance * count
+        squares += np.square(delta) * (self.count * count / total)
+        self.mean = self.mean + delta * (count / total)
+        self.variance = squares / total
+        self.count = total
+
+    def state(self) -> dict[str, Tensor]:
+        """Tensors for `load`."""
+        arrays = {"count": np.array(self.count), "mean": self.mean, "variance": self.variance}
+        return {name: torch.tensor(array) for name, array in arrays.items()}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from `state()` of another life."""
+        self.count = int(state["count"])
+        self.mean, self.variance = state["mean"].double().numpy(), state["variance"].double().numpy()
+
+
+class RunningStatistics(Protocol):
+    """One kind of statistics. `name`: of its tensors in a checkpoint."""
+
+    name: str
+    moments: RunningMoments
+
+    def count(self, unrolls: Sequence[ReceivedUnroll], ranks: Ranks = ALONE) -> None:
+        """Count the unrolls of one update, those of all ranks."""
+
+
+class ObservationStatistics:
+    """Counts the observations that actions were chosen for, and writes the buffers of the network."""
+
+    name = "observations"
+
+    def __init__(self, network: NormalizedNetwork) -> None:
+        self._network = network
+        self.moments = RunningMoments(tuple(network.observation_mean.shape))
+
+    def count(self, unrolls: Sequence[ReceivedUnroll], ranks: Ranks = ALONE) -> None:
+        """See `RunningStatistics`. The last row of an unroll only bootstraps, or begins the next one."""
+        rows = [unroll.arrays["observation"][: unroll.length] for unroll in unrolls]
+        own = RunningMoments(self.moments.mean.shape)
+        if rows:
+            own.add(np.concatenate(rows).astype(np.float64))
+        figures = {"count": np.array([own.count]), "mean": own.mean, "variance": own.variance}
+        for each in ranks.gather_arrays(figures):
+            if count := int(each["count"][0]):
+                self.moments.merge(count, each["mean"], each["variance"])
+        self._network.observation_mean.copy_(torch.from_numpy(self.moments.mean.astype(np.float32)))
+        self._network.observation_variance.copy_(torch.from_numpy(self.moments.variance.astype(np.float32)))
+
+
+class RewardScale:
+    """Scales rewards by the standard deviation of the discounted return so far (as VecNormalize of Stable-Baselines3).
+
+    The discounted return of a session is R_t = discount R_{t-1} + r_t, from 0 at its first step, or where an unroll of
+    it is missing.
+    """
+
+    name = "returns"
+
+    def __init__(self, discount: float) -> None:
+        self._discount = discount
+        self._open: dict[int, tuple[int, float]] = {}  # by session: the step that comes next, the return before it
+        self.moments = RunningMoments()
+
+    def count(self, unrolls: Sequence[ReceivedUnroll], ranks: Ranks = ALONE) -> None:
+        """See `RunningStatistics`. Unrolls of a session come in order; to several ranks in one update, in any."""
+        own = [(unroll.session, unroll.first_step, unroll.length, unroll.over) for unroll in unrolls]
+        pieces = [(*facts, unroll.arrays["reward"]) for facts, unroll in zip(own, unrolls)]
+        if ranks.count > 1:
+            rewards = np.concatenate([np.zeros(0, np.float32), *(unroll.arrays["reward"] for unroll in unrolls)])
+            pieces = _in_order(
+                ranks.gather_arrays({"facts": np.array(own, np.int64).reshape(-1, 4), "reward": rewards})
+            )
+        returns: list[float] = []
+        for session, first_step, length, over, earned in pieces:
+            step, value = self._open.pop(session, (0, 0.0))
+            if step != first_step:
+                value = 0.0
+            for reward in earned.tolist():
+                value = self._discount * value + reward
+                returns.append(value)
+            if not over:
+                self._open[session] = first_step + length, value
+        while len(self._open) > MOST_SESSIONS:
+            del self._open[next(iter(self._open))]
+        self.moments.add(np.array(returns))
+
+    def scaled(self, reward: Tensor) -> Tensor:
+        """`reward` over the standard deviation of the returns, clipped at CLIP."""
+        deviation = float(np.sqrt(self.moments.variance + EPSILON))
+        return (reward / deviation).clamp(-CLIP, CLIP)
+
+
+def _in_order(gathered: Sequence[Mapping[str, NDArray[Any]]]) -> list[tuple[int, int, int, bool, NDArray[np.float32]]]:
+    """(session, first step, length, over, rewards) of the unrolls of all ranks, those of a session in order."""
+    pieces = []
+    for each in gathered:
+        ends = np.cumsum(each["facts"][:, 2])
+        for (session, first_step, length, over), end in zip(each["facts"].tolist(), ends.tolist()):
+            pieces.append((session, first_step, length, bool(over), each["reward"][end - length : end]))
+    return sorted(pieces, key=lambda piece: piece[1])

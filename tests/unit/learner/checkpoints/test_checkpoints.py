@@ -1,0 +1,287 @@
+import dataclasses
+import errno
+import importlib.metadata
+import os
+
+import pytest
+import torch
+
+from simul.common.config import checkpoint_folder
+from simul.common.config.checkpoint_meta import META_FILE, OPTIMIZER_FILE, WEIGHTS_FILE
+from simul.common.config.schema import NetworkConfig
+from simul.common.errors import CheckpointError
+from simul.common.nets.build import build_network
+from simul.common.nets.io import load_policy, weights_to_bytes
+from simul.learner.checkpoints import checkpoint_store
+from simul.learner.checkpoints.checkpoint_schedule import EVALUATION_SAVE_SEC, CheckpointSchedule
+from simul.learner.checkpoints.checkpoint_store import CheckpointStore
+from simul.learner.checkpoints.league import League
+from simul.learner.checkpoints.optimizer_state import optimizer_to_bytes, restore
+
+
+def trained(network):
+    optimizer = torch.optim.Adam(network.parameters(), fused=True)
+    for parameter in network.parameters():
+        parameter.grad = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0))
+    optimizer.step()
+    return optimizer
+
+
+@pytest.fixture
+def store(tmp_path) -> CheckpointStore:
+    return CheckpointStore(tmp_path)
+
+
+@pytest.fixture
+def optimizer(network):
+    return trained(network)
+
+
+@pytest.fixture
+def files(network, optimizer):
+    return {WEIGHTS_FILE: weights_to_bytes(network), OPTIMIZER_FILE: optimizer_to_bytes(network, optimizer)}
+
+
+@pytest.fixture
+def save(facts, files, store):
+    def write(version, milestone=False, store=store, facts=facts):
+        return store.save(facts.meta(version, 10 * version, version, files, milestone), files)
+
+    return write
+
+
+def _damage(path, how):
+    data = path.read_bytes()
+    if how == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(data[: len(data) // 2] if how == "torn" else data[:-1] + bytes([data[-1] ^ 1]))
+
+
+def test_what_is_restored_goes_on_bit_for_bit(store, facts, network, optimizer, save):
+    save(7)
+    again = build_network(facts.network, facts.spec, seed=99)
+    its_optimizer = torch.optim.Adam(again.parameters(), fused=True)
+    restore(store.latest(facts.spec), again, its_optimizer)
+    for one, theirs in ((network, optimizer), (again, its_optimizer)):
+        for parameter in one.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        theirs.step()
+    torch.testing.assert_close(again.state_dict(), network.state_dict(), rtol=0, atol=0)
+
+
+def test_keeps_the_newest_two_and_milestones(store, save):
+    for version in range(6):
+        save(version, milestone=version in (0, 2))
+    assert store.versions() == [0, 2, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [(OPTIMIZER_FILE, "torn"), (OPTIMIZER_FILE, "flipped"), (OPTIMIZER_FILE, "missing"), (META_FILE, "torn")],
+)
+def test_a_damaged_checkpoint_falls_back_to_the_one_before_and_says_so(store, facts, save, file, damage):
+    save(1)
+    newest = save(2)
+    _damage(newest / file, damage)
+    checkpoint = store.latest(facts.spec)
+    assert checkpoint.meta.version == 1
+    (note,) = store.drain_notes()
+    assert newest.name in note
+    assert "Falling back to the one before. It is now damaged-000000002" in note
+    assert store.versions() == [1]
+    assert store.latest(facts.spec).meta.version == 1
+    assert not store.drain_notes()
+
+
+@pytest.mark.parametrize("damage", ["torn", "flipped"])
+def test_a_damaged_checkpoint_never_pushes_out_a_whole_one(store, facts, save, damage):
+    for version in (1, 2):
+        save(version)
+    _damage(store.path(2) / OPTIMIZER_FILE, damage)
+    save(3)
+    assert store.versions() == [1, 3]
+    (note,) = store.drain_notes()
+    assert "000000002 is damaged: optimizer.safetensors does not have the hash" in note
+    assert "It does not count among the newest 2, which are kept. It is now damaged-000000002." in note
+    save(4)
+    assert store.versions() == [3, 4]
+    assert not store.drain_notes()
+    again = CheckpointStore(store.path(0).parent)  # another life, which has written none of them
+    _damage(store.path(4) / WEIGHTS_FILE, damage)
+    assert again.latest(facts.spec).meta.version == 3
+    save(5, store=again)
+    assert again.versions() == [3, 5]
+
+
+def test_whole_checkpoints_are_not_read_again_at_every_save(store, save, monkeypatch):
+    save(1)
+    read = []
+    monkeypatch.setattr(checkpoint_store, "read_verified", lambda path, *_: read.append(path.name))
+    for version in (2, 3, 4):
+        save(version)
+    assert not read
+    os.utime(store.path(4) / WEIGHTS_FILE, ns=(1, 1))
+    save(5)
+    assert set(read) == {"000000004"}
+
+
+class Killed(BaseException):
+    """Stands for kill -9: nothing that tidies up is run."""
+
+
+@pytest.mark.parametrize("call", ["fsync", "rename"])
+def test_a_kill_at_any_moment_of_a_save_leaves_the_newest_whole_one(tmp_path, facts, save, monkeypatch, call):
+    calls, owner = [0, 0], checkpoint_folder.os if call == "fsync" else checkpoint_folder.Path
+    real = getattr(owner, call)
+
+    def killed(*arguments):
+        calls[0] += 1
+        if calls[0] == calls[1]:
+            raise Killed
+        return real(*arguments)
+
+    monkeypatch.setattr(owner, call, killed)
+    for moment in range(1, 10):
+        folder = tmp_path / str(moment)
+        store = CheckpointStore(folder)
+        save(1, store=store)
+        calls[:] = [0, moment]
+        try:
+            save(2, store=store)
+        except Killed:
+            again = CheckpointStore(folder)
+            calls[1] = 0
+            newest = again.latest(facts.spec).meta.version
+            assert newest in (1, 2)
+            assert not again.drain_notes(), "what was not finished is no damaged checkpoint"
+            save(3, store=again)
+            assert again.versions() == [newest, 3]
+            assert not list(folder.glob(".writing-*"))
+        else:
+            assert moment > 1
+            return
+    pytest.fail("a save makes fewer calls")
+
+
+def test_versions_of_more_than_nine_digits_are_not_used_and_said(store, facts, save):
+    save(7)
+    (store.path(0).parent / "9223372036854775801").mkdir()
+    assert store.latest(facts.spec).meta.version == 7
+    assert "9223372036854775801 is not used" in store.drain_notes()[0]
+
+
+def test_nothing_at_all_is_a_fresh_start_but_nothing_whole_is_refused(store, facts, save):
+    assert store.latest(facts.spec) is None
+    (save(1) / WEIGHTS_FILE).write_bytes(b"")
+    with pytest.raises(CheckpointError, match="No checkpoint"):
+        store.latest(facts.spec)
+
+
+def test_another_encoder_and_another_network_are_refused(store, facts, save):
+    save(1)
+    other = facts.spec.__class__("cartpole", 4, 2, encoder_version=2)
+    with pytest.raises(CheckpointError) as caught:
+        store.latest(other)
+    assert facts.spec.fingerprint() in str(caught.value)
+    assert other.fingerprint() in str(caught.value)
+    wider = build_network(NetworkConfig("mlp_lstm", {"hidden": 12}), facts.spec)
+    own = r"does not fit the configured network.* Its own is network\.name: mlp_lstm, network\.options: {'hidden': 8}"
+    with pytest.raises(CheckpointError, match=own):
+        restore(store.latest(facts.spec), wider, trained(wider))
+
+
+def full_disk(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def make_schedule(tmp_path, facts, **options):
+    league = League(tmp_path / "past", every_decisions=100, resident=2)
+    return CheckpointSchedule(
+        CheckpointStore(tmp_path), league, facts, begin=0.0, every_sec=10.0, milestone_every_decisions=50, **options
+    )
+
+
+def test_a_full_disk_leaves_the_last_good_one_and_training_goes_on(tmp_path, facts, files, monkeypatch):
+    keep = make_schedule(tmp_path, facts)
+    assert not keep.save(0, 0, 0, *files.values(), 0.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint_folder.os, "fsync", full_disk)
+        failure = keep.save(1, 10, 1, *files.values(), 20.0)
+        assert "No space left" in failure
+        assert "version 0 stays" in failure
+        assert "No space left" in keep.add_past_self(1, 100, files[WEIGHTS_FILE])
+    assert keep.league.resident == ()
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()].count("000000000") == 1
+    assert not list(tmp_path.rglob(".writing-*")), "nothing is left aside"
+    assert CheckpointStore(tmp_path).latest(facts.spec).meta.version == 0
+    assert not keep.due(11, 21.0), "no new try before its time"
+    assert keep.due(11, 30.0)
+
+
+def test_milestones_come_by_decisions(tmp_path, facts, files):
+    keep = make_schedule(tmp_path, facts)
+    for version, decisions in enumerate((0, 20, 40, 60, 80, 120, 130, 140)):
+        keep.save(version, decisions, version, *files.values(), 0.0)
+    assert CheckpointStore(tmp_path).versions() == [3, 5, 6, 7]
+
+
+def test_the_first_checkpoint_comes_after_its_time(tmp_path, facts):
+    keep = make_schedule(tmp_path, facts)
+    assert not keep.due(0, 0.0)
+    assert keep.saved_updates == 0, "what was never updated counts as saved"
+    assert not keep.due(49, 9.9)
+    assert keep.due(49, 10.0)
+    assert keep.due(50, 9.9)
+
+
+def test_evaluations_get_checkpoints_long_before_the_clock_asks_for_one(tmp_path, facts, files):
+    keep = make_schedule(tmp_path, facts, evaluation_every_decisions=20)
+    assert not keep.due(19, 6.0)
+    assert not keep.due(20, EVALUATION_SAVE_SEC - 0.1), "not more often than evaluations end"
+    assert keep.due(20, 6.0)
+    assert not keep.save(1, 25, 1, *files.values(), 6.0)
+    assert not keep.due(39, 12.0)
+    assert keep.due(40, 12.0)
+
+
+def test_load_policy_gives_the_module_and_masks(facts, network, save):
+    policy = load_policy(save(3))
+    observation, mask = torch.randn(2, 4), torch.tensor([[True, False], [True, True]])
+    logits, value, state = policy(observation, mask, policy.initial_state(2))
+    wanted, wanted_value, wanted_state = network(observation, mask, network.initial_state(2))
+    torch.testing.assert_close(logits[1], wanted[1].detach())
+    torch.testing.assert_close((value, state), (wanted_value.detach(), wanted_state.detach()))
+    assert logits[0, 1] == -torch.inf
+    assert policy.spec == facts.spec
+
+
+def test_load_policy_takes_the_newest_whole_one_of_a_run(tmp_path, save):
+    store = CheckpointStore(tmp_path / "checkpoints")
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        load_policy(tmp_path)
+    older, newer = (save(version, store=store) for version in (3, 4))
+    assert load_policy(tmp_path).meta.version == 4
+    (newer / WEIGHTS_FILE).write_bytes(b"x")
+    assert load_policy(tmp_path).meta.version == 3
+    (older / WEIGHTS_FILE).write_bytes(b"x")
+    with pytest.raises(CheckpointError, match="000000004 is damaged"):
+        load_policy(tmp_path)
+
+
+def test_a_checkpoint_says_where_it_comes_from(facts, save):
+    meta = load_policy(save(3, facts=dataclasses.replace(facts, seed=5))).meta
+    assert (meta.version, meta.decisions, meta.seed) == (3, 30, 5)
+    assert meta.files.keys() == {WEIGHTS_FILE, OPTIMIZER_FILE}
+    assert meta.packages["torch"] == importlib.metadata.version("torch")
+
+
+@pytest.mark.parametrize("where", ["weights", "moments"])
+def test_what_is_not_finite_is_not_learned_from(store, facts, network, optimizer, request, where):
+    first = next(iter(network.parameters()))
+    with torch.no_grad():
+        (first if where == "weights" else optimizer.state[first]["exp_avg"]).view(-1)[0] = torch.nan
+    request.getfixturevalue("save")(4)
+    fresh = build_network(facts.network, facts.spec)
+    with pytest.raises(CheckpointError, match=r"version 4 cannot be learned from: .* is not finite"):
+        restore(store.latest(facts.spec), fresh, trained(fresh))

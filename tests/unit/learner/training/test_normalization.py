@@ -1,0 +1,178 @@
+"""Running statistics against numpy over the whole stream, over a save, and in what they do to an update."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from simul.common.config.schema import NetworkConfig
+from simul.common.errors import CheckpointError, ConfigError
+from simul.common.nets.build import build_network
+from simul.common.nets.io import bytes_to_state, weights_to_bytes
+from simul.common.nets.normalization import NormalizedNetwork
+from simul.common.nets.traced import trace_network
+from simul.common.protocol.specs import GameSpec, Slice
+from simul.learner.algorithms import Settings
+from simul.learner.checkpoints.checkpoint_store import Checkpoint
+from simul.learner.checkpoints.optimizer_state import check_reward_scale, optimizer_to_bytes, restore
+from simul.learner.io.unrolls import ReceivedUnroll
+from simul.learner.training import normalization
+from simul.learner.training.normalization import RewardScale, RunningMoments
+from tests.unit.learner.training.test_update import updater
+
+NORMALIZED = NetworkConfig("mlp_lstm", {"hidden": 8}, normalize_observations=True)
+
+
+@pytest.fixture
+def network(draw) -> NormalizedNetwork:
+    return build_network(NORMALIZED, draw.spec, seed=1)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_moments_are_those_of_the_whole_stream(offset):
+    """Far from 0, sums of squares would have lost every digit."""
+    stream = offset + np.random.default_rng(1).normal(size=(5000, 3)) * [1e-3, 1, 50]
+    moments = RunningMoments((3,))
+    for batch in np.split(stream, [0, 1, 2, 700, 4999]):
+        moments.add(batch)
+    assert moments.count == 5000
+    np.testing.assert_allclose(moments.mean, stream.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(moments.variance, stream.var(axis=0), rtol=1e-6)
+
+
+def test_the_network_sees_observations_at_mean_0_and_variance_1(draw, network):
+    plain = build_network(NetworkConfig("mlp_lstm", {"hidden": 8}), draw.spec, seed=1)
+    observation, mask = 1000 * torch.randn(64, 4) + 300, torch.ones(64, 2, dtype=torch.bool)
+    state = network.initial_state(64)
+    before = network(observation / 1000, mask, state)
+    torch.testing.assert_close(before, plain(observation / 1000, mask, state))  # statistics of nothing: mean 0, 1
+    network.observation_mean.copy_(observation.mean(0))
+    network.observation_variance.copy_(observation.var(0, correction=0))
+    seen = (observation - observation.mean(0)) / observation.std(0, correction=0)
+    torch.testing.assert_close(network(observation, mask, state), plain(seen, mask, state), atol=1e-5, rtol=1e-4)
+    far = network(observation + 1e9, mask, state)
+    torch.testing.assert_close(far, plain(torch.full((64, 4), 10.0), mask, state))
+    lengths = torch.full((64,), 1)
+    logits, value = network.unroll(observation[None], mask[None], state, lengths)
+    torch.testing.assert_close((logits[0], value[0]), network(observation, mask, state)[:2], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_it_is_traced_and_lowered_with_its_statistics(draw, network, precision):
+    network.observation_mean.fill_(500.0)
+    served = network.lowered(precision)
+    assert served.observation_mean.dtype == torch.float32
+    assert next(served.network.body.parameters()).dtype == precision
+    with torch.inference_mode():
+        traced = trace_network(served.eval().requires_grad_(False), draw.spec)
+        assert traced.traced is not None
+        row = torch.full((1, 4), 501.0), torch.ones(1, 2, dtype=torch.bool), network.initial_state(1)
+        before = traced.forward(*row)[1]
+        network.observation_mean.fill_(400.0)
+        traced.load(network.state_dict())
+        assert traced.forward(*row)[1] != before
+        torch.testing.assert_close(traced.clone().forward(*row), traced.forward(*row))
+
+
+def test_every_update_counts_what_it_learns_from_once(draw, network):
+    learner = updater(network, epochs=3, normalize_rewards=True)
+    unrolls = [draw.unroll(n) for n in (5, 3, 8, 1, 4)]
+    for part in (unrolls[:3], unrolls[3:]):
+        learner.update(part, 0, 1e-3, Settings())
+    seen = np.concatenate([unroll.arrays["observation"][:-1] for unroll in unrolls])
+    np.testing.assert_allclose(network.observation_mean, seen.mean(axis=0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(network.observation_variance, seen.var(axis=0), rtol=1e-5)
+    assert int(learner.statistics()["returns.count"]) == 21
+
+
+def unroll(reward, session=1, first_step=0, over=False):
+    reward = np.array(reward, np.float32)
+    return ReceivedUnroll(len(reward), over, {"reward": reward}, session, first_step, over)
+
+
+def test_returns_run_through_the_unrolls_of_a_session():
+    scale = RewardScale(0.5)
+    scale.count([unroll([1, 2]), unroll([8], session=2), unroll([4], first_step=2, over=True), unroll([1])])
+    returns = [1, 2.5, 8, 5.25, 1]  # the last session's number is used again: it begins at 0
+    assert scale.moments.mean == pytest.approx(np.mean(returns))
+    assert scale.moments.variance == pytest.approx(np.var(returns))
+    scale.count([unroll([3], session=2, first_step=9)])  # steps 1 to 8 were lost
+    assert scale.moments.mean == pytest.approx(np.mean([*returns, 3]))
+    expected = 2.0 / np.std([*returns, 3])
+    scaled = scale.scaled(torch.tensor([2.0, 1e6, -1e6]))
+    torch.testing.assert_close(scaled, torch.tensor([expected, 10.0, -10.0]).float())
+
+
+def test_an_update_learns_from_scaled_rewards(draw, network):
+    unrolls, scale, alike = [draw.unroll(8) for _ in range(4)], RewardScale(0.9), copy.deepcopy(network)
+    updater(network, normalize_rewards=True).update(unrolls, 0, 1e-3, Settings())
+    scale.count(unrolls)
+    for each in unrolls:
+        each.arrays["reward"][:] = scale.scaled(torch.from_numpy(each.arrays["reward"]))
+    updater(alike).update(unrolls, 0, 1e-3, Settings())
+    torch.testing.assert_close(network.state_dict(), alike.state_dict())
+
+
+def test_sessions_without_an_end_are_forgotten(monkeypatch):
+    monkeypatch.setattr(normalization, "MOST_SESSIONS", 10)
+    scale = RewardScale(0.5)
+    scale.count([unroll([1.0], session=number) for number in range(15)])
+    assert list(scale._open) == list(range(5, 15))
+
+
+def test_a_resumed_learner_goes_on_from_the_saved_statistics(draw, network, facts):
+    unrolls = [draw.unroll(8) for _ in range(6)]
+    first = updater(network, normalize_rewards=True)
+    first.update(unrolls[:4], 0, 1e-3, Settings())
+    weights = weights_to_bytes(network)
+    saved = Checkpoint(
+        facts.meta(1, 32, 1, {}, False), weights, optimizer_to_bytes(network, first.optimizer, first.statistics())
+    )
+    again = build_network(NORMALIZED, draw.spec, seed=9)
+    second = updater(again, normalize_rewards=True)
+    second.load_statistics(restore(saved, again, second.optimizer))
+    torch.testing.assert_close(again.state_dict(), bytes_to_state(weights), rtol=0, atol=0)
+    for learner in (first, second):
+        learner.update(unrolls[4:], 1, 1e-3, Settings())
+    torch.testing.assert_close(second.statistics(), first.statistics(), rtol=0, atol=0)
+    torch.testing.assert_close(again.observation_mean, network.observation_mean, rtol=0, atol=0)
+
+
+def test_a_checkpoint_without_statistics_is_resumed(draw, network, facts):
+    saved = Checkpoint(
+        facts.meta(1, 32, 1, {}, False),
+        weights_to_bytes(network),
+        optimizer_to_bytes(network, updater(network).optimizer),
+    )
+    learner = updater(network, normalize_rewards=True)
+    learner.load_statistics(restore(saved, network, learner.optimizer))
+    assert int(learner.statistics()["returns.count"]) == 0
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_resume_on_another_scale_of_rewards_is_refused(network, facts, before):
+    statistics = updater(network, normalize_rewards=before).statistics()
+    saved = Checkpoint(facts.meta(7, 32, 1, {}, False), b"", b"")
+    check_reward_scale(saved, statistics, before)
+    with pytest.raises(
+        CheckpointError, match=f"version 7 was trained with learner.normalize_rewards: {str(before).lower()}"
+    ):
+        check_reward_scale(saved, statistics, not before)
+    copied = Checkpoint(facts.meta(7, 0, 0, {}, False), b"", b"")
+    check_reward_scale(copied, statistics, not before)
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        (GameSpec("game", 4, 2, "uint8", observation_shape=(2, 2), observation_axes="HW"), "game observes images"),
+        (GameSpec("game", 1, 2, layout=(Slice("who", 0, 1, "id", vocabulary=3, table="t"),)), "hold ids such as who"),
+    ],
+)
+def test_what_must_not_be_normalized_is_refused(spec, says):
+    name = "conv_lstm" if spec.observation_shape else "mlp_lstm"
+    with pytest.raises(ConfigError, match=says):
+        build_network(NetworkConfig(name, normalize_observations=True), spec)
