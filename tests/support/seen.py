@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request
-from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import Choices, legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.tables import layout
 from tests.support.pokemon.recorded import RecordedSeat, replay
 
 SLICES = {part.name: part for part in layout.slices()}

@@ -15,11 +15,11 @@ from poke_env.data import to_id_str
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, meaning, slot_choices
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.formats.spec import is_doubles
-from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimRow
+from simul.env_worker.games.pokemon.host.backend import BattleStart
+from simul.env_worker.games.pokemon.host.host_messages import HostTick, SeatRow
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
+from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
 from tests.support.pokemon.recorded import RecordedSeat, preview_of, replay
 from tests.support.pokemon.recorded_doubles import decisions
 
@@ -37,7 +37,7 @@ class World(NamedTuple):
     """How a battle went: what both seats were told, what the host encoded for seat 0, what was chosen."""
 
     told: tuple[RecordedSeat, RecordedSeat]
-    rows: list[SimRow]
+    rows: list[SeatRow]
     choices: Choices
 
     @property
@@ -54,7 +54,7 @@ class World(NamedTuple):
         return shown | {f"hiddenpower{kind.name.lower()}" for kind in PokemonType if "hiddenpower" in shown}
 
 
-def play(host: SimHost, battle_format: str, start: BattleStart, choose: Choose) -> World:
+def play(host: NodeHost, battle_format: str, start: BattleStart, choose: Choose) -> World:
     """A battle, and once more by the same choices, encoded for seat 0 (where the host knows how)."""
     choices: Choices = {}
 
@@ -65,24 +65,24 @@ def play(host: SimHost, battle_format: str, start: BattleStart, choose: Choose) 
         return words
 
     told, _ = _run(host, battle_format, start, noted)
-    rows: list[SimRow] = []
+    rows: list[SeatRow] = []
     if not is_doubles(battle_format):
         encoded = start._replace(encode=(True, False))
         rows = _run(host, battle_format, encoded, lambda seat, number, _: choices.get((seat, number)))[1]
     return World(told, rows, choices)
 
 
-def again(host: SimHost, battle_format: str, start: BattleStart, world: World, but: Choices | None = None) -> World:
+def again(host: NodeHost, battle_format: str, start: BattleStart, world: World, but: Choices | None = None) -> World:
     """Another world, by the choices of this one, `but` for some."""
     choices = world.choices | (but or {})
     return play(host, battle_format, start, lambda seat, number, _: choices.get((seat, number)))
 
 
 def _run(
-    host: SimHost, battle_format: str, start: BattleStart, choose: Choose
-) -> tuple[tuple[RecordedSeat, RecordedSeat], list[SimRow]]:
+    host: NodeHost, battle_format: str, start: BattleStart, choose: Choose
+) -> tuple[tuple[RecordedSeat, RecordedSeat], list[SeatRow]]:
     told = (RecordedSeat(battle_format, 0, 0, []), RecordedSeat(battle_format, 0, 1, []))
-    rows: list[SimRow] = []
+    rows: list[SeatRow] = []
     host.start_battle(BATTLE, battle_format, start)
     tick = HostTick()
     while not tick.ended:

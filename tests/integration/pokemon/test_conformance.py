@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from simul.env_worker.games.pokemon.encoding.layout import PLAIN, TEAM_SIZE, Extras
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
+from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.tables.layout import PLAIN, TEAM_SIZE, Extras
 from tests.support.doubles import Doubles
 from tests.support.twins import Twins
 
@@ -21,22 +21,22 @@ CHAMPIONS = "gen9championsvgc2026regmb"
 DOUBLES = [("gen9randomdoublesbattle", ""), ("gen9vgc2025regi", "gen9bssregi.txt"), (CHAMPIONS, f"{CHAMPIONS}.txt")]
 
 
-HostFor = Callable[[Extras], SimHost]
+HostFor = Callable[[Extras], NodeHost]
 
 
 @pytest.fixture(scope="module")
 def host_for() -> Iterator[HostFor]:
     """The host of the test before where that had the same layout, else a new one: all rows of a host have one size."""
-    running: list[tuple[Extras, SimHost]] = []
+    running: list[tuple[Extras, NodeHost]] = []
 
     def close() -> None:
         while running:
             running.pop()[1].close()
 
-    def start(extras: Extras) -> SimHost:
+    def start(extras: Extras) -> NodeHost:
         if not running or running[0][0] != extras:
             close()
-            running.append((extras, SimHost(find_node().path)))
+            running.append((extras, NodeHost(find_node().path)))
             running[0][1].start()
         return running[0][1]
 

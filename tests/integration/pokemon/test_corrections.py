@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.profiles import item_row, move_row, type_row
-from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
+from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows
 from tests.support.pokemon.audit.compare import Audit
 from tests.support.pokemon.audit.slices import protect_count

@@ -12,7 +12,7 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.matchups import Contestant, Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.runtime.installation import ROOT
-from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.source import matchmaking as battle_module
 from simul.env_worker.games.pokemon.source.source import PokemonSource
 
@@ -26,7 +26,7 @@ class Diary:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.teams: list[dict[str, tuple[str, Any]]] = []  # of a battle: bot -> seat, team
         self.seeds: list[tuple[Any, ...]] = []
-        make, start = battle_module.scripted_player, SimHost.start_battle
+        make, start = battle_module.scripted_player, NodeHost.start_battle
 
         def make_player(kind: str, gen: int, doubles: bool):
             player = make(kind, gen, doubles)
@@ -39,7 +39,7 @@ class Diary:
             start(host, number, battle_format, how)
 
         monkeypatch.setattr(battle_module, "scripted_player", make_player)
-        monkeypatch.setattr(SimHost, "start_battle", start_battle)
+        monkeypatch.setattr(NodeHost, "start_battle", start_battle)
 
     def _witnessed(self, kind: str, choose):
         def witness(battle, request, seed):

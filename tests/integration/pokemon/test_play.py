@@ -14,10 +14,10 @@ from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
 from simul.common.role.lifecycle import StopFlag
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
-from simul.env_worker.games.pokemon.showdown import agent as agent_module
-from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer, PackedTeams
-from simul.env_worker.games.pokemon.showdown.challenges import PlayEnded
-from simul.env_worker.games.pokemon.showdown.play import report
+from simul.env_worker.games.pokemon.play import agent as agent_module
+from simul.env_worker.games.pokemon.play.agent import AgentPlayer, PackedTeams
+from simul.env_worker.games.pokemon.play.challenges import PlayEnded
+from simul.env_worker.games.pokemon.play.play import report
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop

@@ -12,8 +12,8 @@ from poke_env.player import RandomPlayer
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
 from simul.common.role.lifecycle import StopFlag
+from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer
-from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.replays import log_of

@@ -13,7 +13,7 @@ import pytest
 from simul.common.config.games.pokemon import PokemonConfig, RewardsConfig
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.messages import ABORTED, GREEDY, RECORD, START, TERMINATED, TRUNCATED
-from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
+from simul.env_worker.games.pokemon.tables.layout import OBSERVATION_SIZE
 from tests.support.battles import Table, check_accounts, make_source, played, seated
 from tests.support.waiting import PATIENCE_SEC
 
@@ -173,7 +173,7 @@ source.close()
 """
 
 
-@pytest.mark.slow  # test_sim_host.py has 64 battles at once, and the memory of their host
+@pytest.mark.slow  # test_host.py has 64 battles at once, and the memory of their host
 @pytest.mark.timeout(2000)
 @pytest.mark.parametrize("battles", [80, 20_000])
 def test_memory_with_64_battles_at_once(battles):

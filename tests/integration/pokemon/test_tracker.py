@@ -16,9 +16,9 @@ from poke_env.battle.weather import Weather
 
 from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, legal_choices
 from simul.env_worker.games.pokemon.encoding.host_tables import tracker_tables
-from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
-from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.host.backend import BattleStart
+from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
+from simul.env_worker.games.pokemon.install.node import find_node
 from tests.support.pokemon.garbled import garbled
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
 from tests.support.pokemon.tracker_reference import Seat, compare, compare_generations, write_tables
@@ -119,7 +119,7 @@ def test_names_are_read_as_poke_env_reads_them():
     texts = [text for kind in enums.values() for text in spellings(kind.__members__)] + ["fallenundefined"]
     script = f"""
         import {{ readFileSync }} from 'node:fs';
-        import {{ dexOf }} from {json.dumps((HOST_SCRIPT.parent / "tracker" / "dex.mjs").as_uri())};
+        import {{ dexOf }} from {json.dumps((HOST_FOLDER / "tracker" / "dex.mjs").as_uri())};
         const [tables, texts] = JSON.parse(readFileSync(0, 'utf8'));
         const dex = dexOf(tables);
         const read = kind => texts.map(text => dex[kind](text));

@@ -10,8 +10,8 @@ import pytest
 
 from simul.env_worker.games.pokemon.battle_view.corrections import CORRECTED, LAST_GEN_THAT_PASSES_TRAPS, passed_effects
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.simulator.folder import SIM_HOST
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
+from simul.env_worker.games.pokemon.install.node import find_node
 
 DOCS = Path(__file__).parents[6] / "docs" / "pokemon.md"
 STARTS = "|switch|p1a: Absol|Absol, L80, M|100/100\n|switch|p2a: Snorlax|Snorlax, L80, M|100/100\n|turn|1"
@@ -47,7 +47,7 @@ def test_baton_pass_hands_over_what_the_simulator_copies():
         const copies = gen => ids.filter(id => !Dex.forGen(gen).conditions.getByID(id).noCopy);
         console.log(JSON.stringify([1, 2, 3, 4, 5, 6, 7, 8, 9].map(copies)));
     """
-    package = SIM_HOST / "node_modules" / "pokemon-showdown"
+    package = HOST_FOLDER / "node_modules" / "pokemon-showdown"
     done = subprocess.run(
         [find_node().path, "--eval", script, package, json.dumps(ids)], capture_output=True, check=True
     )

@@ -7,9 +7,9 @@ import orjson
 import pytest
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.tables import layout
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats, replay
 
 FULL = layout.Extras(sets=True)

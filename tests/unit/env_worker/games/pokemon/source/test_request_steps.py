@@ -7,11 +7,11 @@ import orjson
 import pytest
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices, picks_wanted
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
+from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.recorded import RecordedSeat, preview_of, recorded_seats, replay
 from tests.unit.env_worker.games.pokemon.encoding.test_encoder import read
 

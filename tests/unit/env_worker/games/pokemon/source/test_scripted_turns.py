@@ -6,7 +6,7 @@ import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
-from simul.env_worker.games.pokemon.simulator.host import HostTick, SimRecord
+from simul.env_worker.games.pokemon.host.host_messages import HostTick, SeatRecord
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import TURN_SEC, ScriptedTurns
 from simul.env_worker.games.pokemon.source.source import PokemonSource
@@ -34,14 +34,14 @@ class Watched(FakeHost):
 
 
 class Keeper:
-    """Hands out its host, which never dies."""
+    """Hands out its backend, which never dies."""
 
     def __init__(self, host) -> None:
-        self.host = host
+        self.backend = host
         self.pids, self.restarts = [], 0
 
     def poll(self):
-        return self.host.poll()
+        return self.backend.poll()
 
     def close(self):
         pass
@@ -68,10 +68,10 @@ def battle_source(envs: int, step: float = 0.0) -> tuple[PokemonSource, Watched]
     return source, host
 
 
-def asked(battle: int) -> SimRecord:
+def asked(battle: int) -> SeatRecord:
     """The scripted seat of a battle is asked."""
     seat = 1 - battle % 2
-    return SimRecord(battle, seat, 1, *FIRST[seat])
+    return SeatRecord(battle, seat, 1, *FIRST[seat])
 
 
 def test_the_policys_decision_is_out_before_the_scripted_player_thinks():
