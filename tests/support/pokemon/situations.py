@@ -41,12 +41,12 @@ class Recipe(NamedTuple):
         return self.words.get((seat, number), "default") if seat or number < self.requests else None
 
 
-def team(*members: str, level: int = 80) -> str:
+def team(*members: str, level: int = 80, spread: str = "serious|85,85,85,85,85,85") -> str:
     """Of "species/ability/move,move" or "species/ability/move,move/item"."""
     packed = []
     for member in members:
         species, ability, moves, item = (*member.split("/"), "")[:4]
-        packed.append(f"|{species}|{item}|{ability}|{moves}|serious|85,85,85,85,85,85|M|||{level}|")
+        packed.append(f"|{species}|{item}|{ability}|{moves}|{spread}|M|||{level}|")
     return "]".join(packed)
 
 
