@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import select
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +16,7 @@ from simul.env_worker.games.pokemon.host.host_messages import HostTick, SeatReco
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
+from tests.support.hosts import wait
 from tests.support.twins import AT_ONCE, TEAMS, announced, stop_battles
 
 
@@ -48,9 +48,7 @@ class Doubles:
                     self._start(started)
                     started += 1
                 self._host.flush()
-                ready, _, _ = select.select([self._host.fileno()], [], [], 20)
-                assert ready, "the host says nothing"
-                self._step(self._host.poll())
+                self._step(wait(self._host))
         finally:
             stop_battles(self._host, self._alive)
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
+from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
 from simul.env_worker.games.pokemon.host.host_messages import CommandError, HostTick, SeatRecord, SeatRow
 from simul.env_worker.games.pokemon.host.tally import RewardFacts
+from simul.env_worker.games.pokemon.source.source import PokemonSource
 from simul.env_worker.games.pokemon.tables.layout import OBSERVATION_SIZE
 from tests.support.pokemon.recorded import recorded_seats
 
@@ -19,6 +25,16 @@ def row(number: int, without: set[int] = frozenset()) -> SeatRow:
     mask = np.array([allowed and action not in without for action, allowed in enumerate(MASK)], np.uint8)
     facts = RewardFacts((6.0, 6.0, 6.0, 6.0), 1)
     return SeatRow(0, 0, number, 1, facts, np.zeros(OBSERVATION_SIZE, np.float16), mask)
+
+
+def source_at(host: FakeHost, opponents: OpponentsConfig | None = None, envs: int = 1) -> PokemonSource:
+    """A source that plays on `host`, its battles begun."""
+    config = PokemonConfig(encoder="host" if host.encodes else "python")
+    source = PokemonSource(config, opponents or OpponentsConfig(), envs=envs, seed=0, index=0)
+    source._keeper = keeper = HostKeeper(Path("node"), accelerate=True, index=0)
+    keeper.backend = host  # type: ignore[assignment]
+    source.poll()
+    return source
 
 
 class FakeHost:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import select
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.host_messages import HostTick, SeatRow
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
+from tests.support.hosts import wait
 from tests.support.pokemon.recorded import RecordedSeat, preview_of, replay
 from tests.support.pokemon.recorded_doubles import decisions
 
@@ -87,10 +87,7 @@ def _run(
     tick = HostTick()
     while not tick.ended:
         host.flush()
-        writable = [host.write_fileno()] if host.wants_write else []
-        ready, sent, _ = select.select([host.fileno()], writable, [], 20)
-        assert ready or sent, "the host says nothing"
-        tick = host.poll()
+        tick = wait(host)
         rows += tick.rows
         asked: list[tuple[int, int, dict[str, Any] | None]] = [(r.seat, r.request_number, None) for r in tick.rows]
         for record in tick.records:

@@ -38,16 +38,8 @@ def play(battle_format: str, foe: str, battles: int, teams: str = "") -> dict:
 
 
 def test_it_clearly_beats_the_greatest_base_power_and_eval_shows_it_without_a_checkpoint():
-    line = [
-        sys.executable,
-        "-m",
-        "simul.launch.cli",
-        "eval",
-        "--opponent=damage",
-        "--opponent=max",
-        "--battles=20",
-        "--json",
-    ]
+    arguments = ("eval", "--opponent=damage", "--opponent=max", "--battles=20", "--json")
+    line = [sys.executable, "-m", "simul.launch.cli", *arguments]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     matrix = msgspec.json.decode(done.stdout)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import psutil
@@ -15,7 +13,6 @@ from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.node_host import HostDied, NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
 from tests.support.hosts import GEN9, wait
-from tests.support.processes import alive
 from tests.support.waiting import PATIENCE_SEC
 
 
@@ -127,20 +124,6 @@ def test_close_leaves_no_process():
     host.close()
     assert not psutil.pid_exists(pid)
     host.close()  # twice is fine
-
-
-def test_the_host_ends_with_its_owner():
-    program = (
-        "import os; from simul.env_worker.games.pokemon.host.node_host import NodeHost; "
-        "from simul.env_worker.games.pokemon.install.node import find_node; "
-        "h = NodeHost(find_node().path); h.start(); print(h.pid, flush=True); os._exit(1)"
-    )
-    owner = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    pid = int(owner.stdout)
-    deadline = time.monotonic() + PATIENCE_SEC
-    while alive(pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_acceleration_can_be_turned_off():

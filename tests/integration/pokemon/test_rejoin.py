@@ -98,27 +98,6 @@ def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(
         assert log_of(replay.read_text()).count("|turn|2\n") == 1, "the log is there once"
 
 
-def test_a_battle_that_is_not_as_we_knew_it_begins_anew_and_is_counted(server, stand):
-    foe = server.player(RandomPlayer, "Random Other")
-    with playing(server, stand, "Agent Other") as (agent, bridge, table):
-        accepted = on_loop(accept_the_second(foe, agent))
-
-        def mishap() -> None:
-            (battle,) = agent.running()
-            battle._log[0] = "|another|line"
-            cut(agent)
-
-        table.serve(agent.challenge("Random Other", 1), Mishap(bridge, mishap, 8))
-        accepted.result(PATIENCE_SEC)
-    assert sum(agent.tally.values()) == 1
-    assert (agent.rejoins.rejoined, agent.rejoins.started_over) == (1, 1)
-    found = sessions(bridge.asked)
-    assert sorted(found) == [(0, 0), (0, 1)]
-    assert [found[0, 0][-1].kind, found[0, 1][-1].kind] == [ABORTED, TERMINATED]
-    first = found[0, 1][0]
-    assert (first.step, bool(first.flags)) == (0, True)
-
-
 @pytest.mark.slow
 def test_battles_that_a_server_forgot_are_counted_and_play_goes_on(stand):
     with showdown() as running:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import select
 import subprocess
 from collections import defaultdict
 
@@ -19,6 +18,7 @@ from simul.env_worker.games.pokemon.encoding.host_tables import tracker_tables
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
 from simul.env_worker.games.pokemon.install.node import find_node
+from tests.support.hosts import wait
 from tests.support.pokemon.garbled import garbled
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
 from tests.support.pokemon.tracker_reference import Seat, compare, compare_generations, write_tables
@@ -72,9 +72,7 @@ def play(host, battle_format, numbers, live=16, teams=None):
             )  # fmt: skip
             host.start_battle(number, battle_format, start)
         host.flush()
-        ready, _, _ = select.select([host.fileno()], [host.write_fileno()] if host.wants_write else [], [], 100.0)
-        assert ready or host.wants_write, "the host says nothing"
-        tick = host.poll()
+        tick = wait(host)
         for battle, seat, request_number, lines, request in tick.records:
             seats[battle, seat].records.append((lines, request))
             if request is not None:

@@ -3,14 +3,13 @@
 from copy import deepcopy
 
 import numpy as np
-import orjson
 import pytest
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.tables import layout
-from tests.support.pokemon.recorded import RecordedSeat, recorded_seats, replay
+from tests.support.pokemon.recorded import recorded_seats, replay
 
 FULL = layout.Extras(sets=True)
 SLICES = {part.name: part for part in layout.slices()}
@@ -96,59 +95,6 @@ def test_facts_are_where_the_layout_says(seat):
                 assert usable == [not move.get("disabled") for move in offered]
         else:
             assert not row[layout.MOVE_START : layout.MASK_START].any()
-
-
-def whole_battles() -> list[tuple[RecordedSeat, RecordedSeat]]:
-    by_battle: dict[int, list[RecordedSeat]] = {}
-    for seat in recorded_seats("gen9*"):
-        by_battle.setdefault(seat.battle, []).append(seat)
-    return [(seats[0], seats[1]) for seats in by_battle.values() if len(seats) == 2]
-
-
-def test_a_seat_is_told_nothing_the_other_has_not_shown():
-    assert whole_battles()
-    for pair in whole_battles():
-        for seat, other in (pair, pair[::-1]):
-            check_told(seat, other)
-
-
-def check_told(seat: RecordedSeat, other: RecordedSeat) -> None:
-    own = {name_of(entry) for entry in first_team(seat)}
-    hidden = {name_of(entry) for entry in first_team(other)} - own
-    for lines, request in seat.records:
-        for line in lines.split("\n"):
-            part = line.split("|")
-            assert part[1:2] not in (["split"], ["request"])
-            if part[1:2] in (["switch"], ["drag"], ["replace"]) and part[2].startswith(other.role):
-                hidden.discard(part[2].split(": ")[1])
-                assert part[1] == "replace" or part[4].split()[0].endswith("/100"), "exact hp of the other side"
-        told = lines + orjson.dumps(request).decode()
-        assert [name for name in hidden if name in told] == []
-        assert f'"{other.role}: ' not in orjson.dumps(request).decode()
-
-
-def first_team(seat: RecordedSeat) -> list[dict]:
-    return next(request for _, request in seat.records if request)["side"]["pokemon"]
-
-
-def name_of(entry: dict) -> str:
-    return entry["ident"].split(": ")[1]
-
-
-def test_other_seats_of_the_process_change_nothing():
-    """The other seat's records, replayed in the same process and in between, leave a seat's rows as they are."""
-    for seat, other in whole_battles():
-        before = encode_all(seat)
-        encode_all(other)
-        np.testing.assert_array_equal(before, encode_all(seat))
-
-
-def encode_all(seat: RecordedSeat) -> np.ndarray:
-    encoder, rows = None, []
-    for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, seat.gen, FULL)
-        rows.append(encoder.encode(request, legal_choices(request, battle.position)))
-    return np.stack(rows)
 
 
 def test_an_unseen_side_is_blank():

@@ -78,13 +78,3 @@ def test_counts_of_recorded_battles_match_the_lines_themselves():
         forced = sum(_must_switch(request) for _, request in seat.records if request is not None)
         out = text.count(f"|switch|{seat.role}") - 1  # the lead
         assert tally.switches == out - forced, (seat.format, seat.battle)
-
-
-def test_both_seats_of_a_battle_count_the_same_faints():
-    by_battle: dict[tuple[str, int], list[Tally]] = {}
-    for seat in recorded_seats():
-        by_battle.setdefault((seat.format, seat.battle), []).append(recount(seat))
-    pairs = [pair for pair in by_battle.values() if len(pair) == 2]
-    assert pairs
-    for one, two in pairs:
-        assert (one.own_fainted, one.foe_fainted) == (two.foe_fainted, two.own_fainted)

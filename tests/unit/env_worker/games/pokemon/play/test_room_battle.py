@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, GREEDY, START
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.play.room_battle import RoomBattle
+from simul.env_worker.games.pokemon.play.room_battle import Rejoins, RoomBattle
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats, replay
 
 CHAT = "|c:|1795231630|☆Foe|hi|there\n|inactive|Time left: 300 sec this turn\nplain words"
@@ -22,14 +22,20 @@ def rooms(seat: RecordedSeat) -> Iterator[RoomBattle]:
         "battle-gen9randombattle-1", "Us", seat.gen, env=4, policy="learner", greedy=True, replays=""
     )  # fmt: skip
     for number, (lines, request) in enumerate(seat.records, 1):
-        for line in f"{lines}\n{CHAT}".split("\n"):
-            split = line.split("|")
-            if len(split) > 1:
-                room.parse_message(split)
+        tell(room, [(lines, request)])
         if request is not None:
             side = {**request["side"], "id": seat.role}
             room.parse_request({**request, "side": side, "rqid": number})
             yield room
+
+
+def tell(room: RoomBattle, records: Sequence[tuple[str, object]]) -> None:
+    """Their lines, with chat between them."""
+    for lines, _ in records:
+        for line in f"{lines}\n{CHAT}".split("\n"):
+            split = line.split("|")
+            if len(split) > 1:
+                room.parse_message(split)
 
 
 def first_room() -> RoomBattle:
@@ -106,17 +112,6 @@ def test_a_session_that_was_forgotten_begins_anew_with_the_open_request():
     assert again.observation.tobytes() == second.observation.tobytes()
 
 
-def told_again(room: RoomBattle, seat: RecordedSeat, requests: int) -> Decision | None:
-    """The server sends the log again as far as the seat's first `requests` requests."""
-    room.join_again()
-    for lines, _ in seat.records[:requests]:
-        for line in f"{lines}\n{CHAT}".split("\n"):
-            split = line.split("|")
-            if len(split) > 1:
-                room.parse_message(split)
-    return room.joined()
-
-
 def test_after_joining_again_the_seat_hears_only_what_is_new():
     seat = recorded_seats("gen9randombattle")[0]
     plain, cut = rooms(seat), rooms(seat)
@@ -125,7 +120,9 @@ def test_after_joining_again_the_seat_hears_only_what_is_new():
     assert found.observation.tobytes() == wanted.observation.tobytes()
     room = next(cut)  # the lines of the fifth have come, and the connection is lost
     wanted = decide(next(plain))
-    assert told_again(room, seat, 5) is None
+    room.join_again()
+    tell(room, seat.records[:5])
+    assert room.joined() is None
     found = decide(room)
     assert (found.step, found.episode) == (wanted.step, 0)
     assert found.observation.tobytes() == wanted.observation.tobytes()
@@ -154,8 +151,14 @@ def test_another_battle_under_the_same_name_is_read_from_its_beginning():
         room = next(played)
         decide(room)
     room._log[0] = "|another|line"
-    end = told_again(room, seat, 3)
+    told: list[Decision] = []
+    rejoins = Rejoins(told.append)
+    rejoins.begin(room, {"init"})
+    tell(room, seat.records[:3])
+    rejoins.end(room)
+    (end,) = told
     assert (end.kind, end.episode) == (ABORTED, 0)
+    assert (rejoins.rejoined, rejoins.started_over) == (1, 1)
     again = decide(room)
     assert (again.step, again.episode, again.flags) == (0, 1, START | GREEDY)
 

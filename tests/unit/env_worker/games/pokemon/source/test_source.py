@@ -2,35 +2,20 @@
 
 import pytest
 
-from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action
-from simul.common.protocol.messages import ABORTED, DECISION, START
-from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
+from simul.common.protocol.messages import ABORTED, START
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick
-from simul.env_worker.games.pokemon.source.source import PokemonSource
-from tests.support.fake_host import FakeHost
+from tests.support.fake_host import FakeHost, source_at
 
 
 @pytest.fixture(params=["host", "python"])
-def encoder(request):
-    return request.param
+def host(request):
+    return FakeHost(request.param)
 
 
 @pytest.fixture
-def host(encoder):
-    return FakeHost(encoder)
-
-
-@pytest.fixture
-def source(host, encoder):
-    made = PokemonSource(PokemonConfig(encoder=encoder), OpponentsConfig(), envs=1, seed=0, index=0)
-    keeper = HostKeeper(None, accelerate=True, index=0)
-    keeper.backend = host
-    made._keeper = keeper
-    made.poll()
-    assert host.started == [0]
-    return made
+def source(host):
+    return source_at(host)
 
 
 def answer(decision, action: int) -> Action:
@@ -147,10 +132,3 @@ def test_draining_starts_nothing_new(source, host):
     source.poll()
     assert source.idle()
     assert host.started == [0]
-
-
-def test_the_decision_kind_is_a_decision(source, host):
-    host.ask(1)
-    (decision,) = source.poll()
-    assert decision.kind == DECISION
-    assert decision.observation.shape == (source.spec.observation_size,)
