@@ -13,14 +13,13 @@ from poke_env.data import to_id_str
 
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, meaning, slot_choices
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
-from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.formats.spec import is_doubles
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.host_messages import HostTick, SeatRow
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
 from tests.support.hosts import wait
-from tests.support.pokemon.recorded import RecordedSeat, preview_of, replay
+from tests.support.pokemon.recorded import RecordedSeat, encoded, preview_of
 from tests.support.pokemon.recorded_doubles import decisions
 
 # Of doubles: the first two moves, not at an ally.
@@ -145,11 +144,8 @@ def sights(seat: RecordedSeat, requests: int, extras: Extras = PLAIN) -> Iterato
         while not preview.complete:
             yield preview.encode()[0].tobytes(), bytes(preview.choices.mask)
             preview.pick(preview.choices.mask.index(1))
-    encoder = None
-    for battle, request in replay(heard):
-        encoder = encoder or SeatEncoder(battle, seat.gen, extras)
-        choices = legal_choices(request, battle.position)
-        yield encoder.encode(request, choices).tobytes(), bytes(choices.mask)
+    for one in encoded(heard, extras):
+        yield one.row.tobytes(), bytes(one.choices.mask)
 
 
 class Chooser:

@@ -18,6 +18,9 @@ from tests.support.battles import Table, check_accounts, make_source, played, se
 from tests.support.waiting import PATIENCE_SEC
 
 
+KINDS = ("self_play", "random", "max_base_power", "simple_heuristics")
+
+
 def test_self_play_to_the_end():
     source = make_source(episodes=12)
     table, metrics = seated(source)
@@ -49,9 +52,8 @@ def test_scripted_opponents_play_one_seat_and_the_learner_alternates(kind):
 
 
 def test_doubles_are_played_and_encoded_in_python():
-    """Against random and max_base_power: test_doubles_run.py."""
     config = PokemonConfig(format="gen9randomdoublesbattle", max_turns=60)
-    source = make_source(config, OpponentsConfig(self_play=0.5, simple_heuristics=0.5), envs=6, episodes=6)
+    source = make_source(config, OpponentsConfig(**dict.fromkeys(KINDS, 0.25)), envs=6, episodes=6)
     _, metrics = played(source)
     check_accounts(metrics)
     assert metrics["episodes"]["finished"] == 6

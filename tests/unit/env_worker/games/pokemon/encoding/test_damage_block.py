@@ -3,19 +3,12 @@
 import pytest
 
 from simul.env_worker.games.pokemon.encoding import damage_block as writer
-from simul.env_worker.games.pokemon.encoding.actions import legal_choices
-from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.tables.layout import Extras
-from tests.support.pokemon.recorded import RecordedSeat, recorded_seats, replay
+from tests.support.pokemon.recorded import RecordedSeat, encoded, recorded_seats
 
 
 def observations(seat: RecordedSeat, attackers: int) -> list[bytes]:
-    found = []
-    encoder = None
-    for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, seat.gen, Extras(attackers))
-        found.append(encoder.encode(request, legal_choices(request, battle.position)).tobytes())
-    return found
+    return [one.row.tobytes() for one in encoded(seat, Extras(attackers))]
 
 
 @pytest.mark.parametrize("attackers", [3, 6])

@@ -9,7 +9,7 @@ from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.tables import layout
-from tests.support.pokemon.recorded import recorded_seats, replay
+from tests.support.pokemon.recorded import encoded, recorded_seats
 
 FULL = layout.Extras(sets=True)
 SLICES = {part.name: part for part in layout.slices()}
@@ -26,11 +26,7 @@ def read(row: np.ndarray, name: str) -> list[float]:
     ids=lambda seat: f"{seat.format}-{seat.battle}-{seat.role}",
 )
 def test_what_was_kept_equals_what_is_written_anew(seat):
-    encoder = None
-    for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, seat.gen, FULL)
-        choices = legal_choices(request, battle.position)
-        kept = encoder.encode(request, choices)
+    for battle, request, choices, kept in encoded(seat, FULL):
         np.testing.assert_array_equal(kept, SeatEncoder(battle, seat.gen, FULL).encode(request, choices))
 
 
@@ -60,41 +56,13 @@ def drag(entry: dict) -> str:
 
 
 def test_an_observation_is_the_callers_own():
-    seat = recorded_seats("gen9*")[0]
-    encoder, rows, copies = None, [], []
-    for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, 9)
-        rows.append(encoder.encode(request, legal_choices(request, battle.position)))
-        copies.append(rows[-1].copy())
+    rows, copies = [], []
+    for one in encoded(recorded_seats("gen9*")[0]):
+        rows.append(one.row)
+        copies.append(one.row.copy())
     assert rows[0].dtype == np.float16
     assert rows[0].shape == (layout.OBSERVATION_SIZE,)
     np.testing.assert_array_equal(np.stack(rows), np.stack(copies))
-
-
-@pytest.mark.parametrize("seat", recorded_seats("gen9*")[:8], ids=lambda seat: f"{seat.battle}-{seat.role}")
-def test_facts_are_where_the_layout_says(seat):
-    encoder = None
-    for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, 9)
-        choices = legal_choices(request, battle.position)
-        row = encoder.encode(request, choices)
-        assert read(row, "mask") == list(choices.mask)
-        for entry in request["side"]["pokemon"]:
-            i = battle.position(entry["ident"])
-            hp, _, rest = entry["condition"].partition("/")
-            fraction = int(hp) / int(rest.split()[0]) if rest else 0.0
-            assert read(row, f"own.{i}.hp")[0] == pytest.approx(fraction, abs=1e-3)
-            assert read(row, f"own.{i}.active") == [entry["active"]]
-            assert read(row, f"own.{i}.fainted") == [entry["condition"].endswith("fnt")]
-        seen = len(battle.opponent_team)
-        assert [read(row, f"foe.{i}.present")[0] for i in range(6)] == [1.0] * seen + [0.0] * (6 - seen)
-        if "active" in request:
-            offered = request["active"][0]["moves"]
-            if len(offered) == 4:
-                usable = [read(row, f"move.{k}.usable")[0] for k in range(4)]
-                assert usable == [not move.get("disabled") for move in offered]
-        else:
-            assert not row[layout.MOVE_START : layout.MASK_START].any()
 
 
 def test_an_unseen_side_is_blank():

@@ -94,13 +94,10 @@ def test_a_pause_of_the_worker_is_not_held_against_the_host():
 def test_every_host_it_starts_has_the_configured_settings(monkeypatch):
     started = []
 
-    class Host(SilentHost):
+    class Host(Revivable):
         def __init__(self, node, **settings):
-            super().__init__()
+            super().__init__(node)
             started.append(settings)
-
-        def start(self):
-            pass
 
     monkeypatch.setattr(host_keeper, "NodeHost", Host)
     HostKeeper(None, accelerate=False, index=2, replies_per_write=8).start()

@@ -8,10 +8,8 @@ import numpy as np
 
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, GREEDY, START
-from simul.env_worker.games.pokemon.encoding.actions import legal_choices
-from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.play.room_battle import Rejoins, RoomBattle
-from tests.support.pokemon.recorded import RecordedSeat, recorded_seats, replay
+from tests.support.pokemon.recorded import RecordedSeat, encoded, recorded_seats
 
 CHAT = "|c:|1795231630|☆Foe|hi|there\n|inactive|Time left: 300 sec this turn\nplain words"
 
@@ -50,16 +48,12 @@ def decide(room: RoomBattle) -> Decision:
 
 def test_it_sees_what_is_seen_in_training():
     for seat in recorded_seats("gen[19]randombattle"):
-        encoder = None
-        for room, (battle, request) in zip(rooms(seat), replay(seat), strict=True):
-            encoder = encoder or SeatEncoder(battle, seat.gen)
-            choices = legal_choices(request, battle.position)
-            wanted = encoder.encode(request, choices)
+        for room, wanted in zip(rooms(seat), encoded(seat), strict=True):
             decision = decide(room)
-            assert decision.observation.tobytes() == wanted.tobytes()
-            assert decision.mask.tobytes() == bytes(choices.mask)
+            assert decision.observation.tobytes() == wanted.row.tobytes()
+            assert decision.mask.tobytes() == bytes(wanted.choices.mask)
             action = int(np.flatnonzero(decision.mask)[-1])
-            assert room.order(action).startswith(f"/choose {choices.command(action)}|")
+            assert room.order(action).startswith(f"/choose {wanted.choices.command(action)}|")
         assert room.seat.battle.parse_errors == {}
 
 

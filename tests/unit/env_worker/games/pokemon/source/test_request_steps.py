@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.encoding.actions import legal_choices, picks_wanted
-from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.encoding.actions import picks_wanted
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
-from tests.support.pokemon.recorded import RecordedSeat, preview_of, recorded_seats, replay
+from tests.support.pokemon.recorded import RecordedSeat, encoded, preview_of, recorded_seats, replay
 from tests.unit.env_worker.games.pokemon.encoding.test_encoder import read
 
 SEATS = recorded_seats("with_teams/gen9bssregi")
@@ -88,10 +87,7 @@ def test_foes_are_seen_by_species_alone():
 
 @pytest.mark.parametrize("seat", SEATS, ids=lambda seat: f"{seat.battle}-{seat.role}")
 def test_the_battle_goes_on_showing_whom_preview_showed(seat):
-    encoder = None
-    for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, 9)
-        row = encoder.encode(request, legal_choices(request, battle.position))
+    for battle, request, _, row in encoded(seat):
         assert read(row, "global.preview") == [0.0]
         assert len(battle.team) == 3, "those left behind are gone"
         for entry in request["side"]["pokemon"]:  # also where a Zoroark leads in another's shape

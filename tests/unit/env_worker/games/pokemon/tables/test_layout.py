@@ -5,14 +5,12 @@ import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.specs import Slice
-from simul.env_worker.games.pokemon.encoding.actions import legal_choices
-from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
-from tests.support.layouts import check_ranges
-from tests.support.pokemon.recorded import preview_of, recorded_seats, replay
+from tests.support.layouts import check_cover, check_ranges
+from tests.support.pokemon.recorded import encoded, preview_of, recorded_seats
 
 FULL = Extras(sets=True)
 FULL_SIZE = layout.observation_size(FULL)
@@ -28,22 +26,13 @@ def observations() -> np.ndarray:
             rows.append(np.concatenate((preview.encode()[0], [0.0] * (FULL_SIZE - layout.OBSERVATION_SIZE))))
             preview.pick(action)
     for seat in (*recorded_seats(), *recorded_seats("with_teams/*"), *recorded_seats("situations/*.charging")):
-        encoder = None
-        for battle, request in replay(seat):
-            encoder = encoder or SeatEncoder(battle, seat.gen, FULL)
-            rows.append(encoder.encode(request, legal_choices(request, battle.position)))
+        rows += [one.row for one in encoded(seat, FULL)]
     return np.stack(rows)
 
 
 @pytest.mark.parametrize("extras", [Extras(0), PLAIN, Extras(6), Extras(0, sets=True), Extras(6, sets=True)])
 def test_slices_cover_the_observation_without_gap_or_overlap(extras):
-    start = 0
-    parts = layout.slices(extras)
-    for part in parts:
-        assert part.start == start, part.name
-        start += part.size
-    assert start == layout.observation_size(extras)
-    assert len({part.name for part in parts}) == len(parts)
+    check_cover(layout.slices(extras), layout.observation_size(extras))
 
 
 def test_blocks_of_a_kind_hold_the_same_things_at_the_same_offsets():
@@ -95,12 +84,7 @@ def test_at_least_1100_columns_vary(observations):
 
 
 def test_the_damage_of_a_whole_team_varies():
-    rows = []
-    for seat in recorded_seats("gen9*")[::2]:
-        encoder = None
-        for battle, request in replay(seat):
-            encoder = encoder or SeatEncoder(battle, seat.gen, Extras(6))
-            rows.append(encoder.encode(request, legal_choices(request, battle.position)))
+    rows = [one.row for seat in recorded_seats("gen9*")[::2] for one in encoded(seat, Extras(6))]
     counts = varying(np.stack(rows), layout.slices(Extras(6)))
     assert sum(counts.values()) >= 1100
     assert sum(count for block, count in counts.items() if block.startswith("damage.")) > 0.95 * 576, counts
