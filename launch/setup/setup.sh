@@ -95,7 +95,7 @@ fi
 [ -w . ] || fail "The folder $(pwd) cannot be written. Clone Simul into a folder of yours."
 make_venv
 install_packages
-rm -rf env_worker/games/pokemon/sim_host/node_modules # where older checkouts have the simulator's packages
+rm -rf env_worker/games/pokemon/sim_host # where older checkouts have the simulator's packages
 step 3 simulator "installing the simulator" .venv/bin/python -m simul.env_worker.games.pokemon.install.setup_node || exit 2
 cat .venv/setup-simulator.log
 fingerprint >"$STAMP"
