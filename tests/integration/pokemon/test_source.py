@@ -17,7 +17,6 @@ from simul.env_worker.games.pokemon.tables.layout import OBSERVATION_SIZE
 from tests.support.battles import Table, check_accounts, make_source, played, seated
 from tests.support.waiting import PATIENCE_SEC
 
-
 KINDS = ("self_play", "random", "max_base_power", "simple_heuristics")
 
 
