@@ -119,6 +119,6 @@ test test-long test-races test-faults: export PYTHONDONTWRITEBYTECODE :=
 test test-long test-races test-chaos learn-check bench-pokemon bench-serving bench-sb3 bench-ofc bench-search bench-scale: export SIMUL_NOTIFY :=
 
 clean: ## remove .venv, the simulator's packages and caches; runs/ stays
-	rm -rf .venv .venv-peers .venv-sb3 .venv-docs site env_worker/games/pokemon/sim_host/node_modules *.egg-info
+	rm -rf .venv .venv-peers .venv-sb3 .venv-docs site env_worker/games/pokemon/node/node_modules *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

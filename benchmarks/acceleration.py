@@ -17,10 +17,10 @@ from typing import NamedTuple
 import orjson
 
 from benchmarks.harness.report import conditions, in_one_line, markdown_table
-from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
+from simul.env_worker.games.pokemon.install.node import find_node
 
-SCRIPT = HOST_SCRIPT.with_name("sim_bench.mjs")
+SCRIPT = HOST_FOLDER / "measure" / "sim_bench.mjs"
 GENERATIONS = range(1, 10)
 PROMISED = {**dict.fromkeys(range(1, 9), 1.5), 9: 1.8}  # stock / accelerated
 LONGEST_SEC = 300.0

@@ -121,7 +121,7 @@ def _loadtest(options: argparse.Namespace) -> int:
 def _setup_pokemon(options: argparse.Namespace) -> int:
     from simul.launch.processes.role_process import run_in_foreground
 
-    return run_in_foreground("simul.env_worker.games.pokemon.simulator.setup_node", [])
+    return run_in_foreground("simul.env_worker.games.pokemon.install.setup_node", [])
 
 
 def _doctor(options: argparse.Namespace) -> int:

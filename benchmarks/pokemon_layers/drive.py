@@ -22,9 +22,9 @@ from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.messages import DECISION
 from simul.env_worker.__main__ import COLLECTOR_THRESHOLDS
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.simulator.battle_host import drawn_start
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.host.backend import drawn_start
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
+from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.source.source import PokemonSource, generation
 
 SELF_PLAY = OpponentsConfig(self_play=1.0)
@@ -78,7 +78,7 @@ class HostedBattles:
         self._rng = random.Random(seed)
         self._seats: dict[int, tuple[SeatBattle, SeatBattle]] = {}
         self._started = 0
-        self._host = SimHost(node, accelerate=config.accelerate)
+        self._host = NodeHost(node, accelerate=config.accelerate)
         self._host.start()
         for _ in range(envs):
             self._start_battle()

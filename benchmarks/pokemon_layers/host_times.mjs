@@ -3,14 +3,14 @@
 
 import { readFileSync } from 'node:fs';
 
-import { Choices } from '../../../env_worker/games/pokemon/sim_host/encoder/actions.mjs';
-import { SeatEncoder } from '../../../env_worker/games/pokemon/sim_host/encoder/encoder.mjs';
-import { Tables } from '../../../env_worker/games/pokemon/sim_host/encoder/host_tables.mjs';
-import { SeatTracker } from '../../../env_worker/games/pokemon/sim_host/tracker/battle.mjs';
+import { Choices } from '../../env_worker/games/pokemon/node/encoder/actions.mjs';
+import { SeatEncoder } from '../../env_worker/games/pokemon/node/encoder/encoder.mjs';
+import { EncoderTables } from '../../env_worker/games/pokemon/node/encoder/host_tables.mjs';
+import { SeatTracker } from '../../env_worker/games/pokemon/node/tracker/battle.mjs';
 
 const LAYERS = ['lines', 'request', 'mask', 'encoding'];
 const WARM_UP = 20;
-const tables = new Tables(JSON.parse(readFileSync(process.argv[2], 'utf8')));
+const tables = new EncoderTables(JSON.parse(readFileSync(process.argv[2], 'utf8')));
 const rounds = Number(process.argv[3]);
 const seats = readFileSync(0, 'utf8').trim().split('\n').map(line => JSON.parse(line));
 for (const seat of seats) {

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.install.node import find_node
 from tests.support.pokemon.recorded import recorded_seats
 
 ROUNDS = "40"

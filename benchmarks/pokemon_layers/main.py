@@ -26,7 +26,7 @@ from benchmarks.pokemon_layers.training import Training
 from simul.common.config.loader import load_config
 from simul.common.errors import SimulError
 from simul.common.runtime.installation import ROOT
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.install.node import find_node
 
 NAMES = (
     "simulator", "simulator_accelerated", "ipc", "parsing", "encoding_bare", "encoding", "host_encoding_bare",

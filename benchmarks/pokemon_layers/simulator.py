@@ -11,9 +11,9 @@ from benchmarks.harness import processes
 from benchmarks.harness.cores import busy_seconds
 from benchmarks.harness.processes import MeasurementFailed
 from benchmarks.pokemon_layers.layer import Sample, Setting, one_after_another, together
-from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
+from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
 
-SCRIPT = HOST_SCRIPT.with_name("sim_bench.mjs")
+SCRIPT = HOST_FOLDER / "measure" / "sim_bench.mjs"
 TRIAL_BATTLES = 30
 SHORT = 0.25  # a window shorter by this share, because the machine became faster, is prolonged
 

@@ -31,7 +31,7 @@ from simul.common.config.loader import load_config
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
 from simul.common.runtime.installation import ROOT
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.install.node import find_node
 
 STEPS = ("measure", "validate", "simulate")
 FITTED = (*((clients, rows, False) for clients in (1, 4) for rows in (8, 32, 128, 512)), (1, 128, True))

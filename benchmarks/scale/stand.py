@@ -20,8 +20,8 @@ from benchmarks.serving.policy import served
 from benchmarks.serving.stand import WARM_UP_SEC, ServedRun
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import new_keys
-from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
+from simul.env_worker.games.pokemon.tables.layout import OBSERVATION_SIZE
 from simul.inference_server.frontend.status_reply import STEP_ROW_BYTES
 
 # Rows as large as those of Pokémon singles; the network is `mlp_lstm` of 256 units.

@@ -4,10 +4,10 @@
 set -u
 
 STAMP=.venv/.simul-setup
-LOCK=env_worker/games/pokemon/sim_host/package-lock.json
+LOCK=env_worker/games/pokemon/node/package-lock.json
 FALLBACK=.venv/.simul-node-fallback # present while an older Node is used because the pinned one could not be fetched
 AGAIN_MINUTES=60 # between two tries to fetch it; `make setup` itself always tries
-SIMULATOR=env_worker/games/pokemon/sim_host/node_modules/.simul-stamp
+SIMULATOR=env_worker/games/pokemon/node/node_modules/.simul-stamp
 EVERY_SEC=5 # between two lines of progress where the output is no terminal
 
 say() { printf '[setup] %s\n' "$*"; }
@@ -88,14 +88,15 @@ install_packages() {
 started=$(date +%s)
 if [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(fingerprint)" ] && [ -x .venv/bin/simul ] && [ -f "$SIMULATOR" ]; then
     if [ -f "$FALLBACK" ] && { asked_for || [ -n "$(find "$FALLBACK" -mmin "+$AGAIN_MINUTES")" ]; }; then
-        .venv/bin/python -m simul.env_worker.games.pokemon.simulator.setup_node || exit 2
+        .venv/bin/python -m simul.env_worker.games.pokemon.install.setup_node || exit 2
     fi
     exit 0
 fi
 [ -w . ] || fail "The folder $(pwd) cannot be written. Clone Simul into a folder of yours."
 make_venv
 install_packages
-step 3 simulator "installing the simulator" .venv/bin/python -m simul.env_worker.games.pokemon.simulator.setup_node || exit 2
+rm -rf env_worker/games/pokemon/sim_host # where older checkouts have the simulator's packages
+step 3 simulator "installing the simulator" .venv/bin/python -m simul.env_worker.games.pokemon.install.setup_node || exit 2
 cat .venv/setup-simulator.log
 fingerprint >"$STAMP"
 say "done in $(($(date +%s) - started)) s"

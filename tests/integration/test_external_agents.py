@@ -20,9 +20,9 @@ from simul.common.protocol.messages import TO_SERVER
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import RouterSocket, new_keys, server_keys
 from simul.env_worker.games.loading import game_spec
+from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.install.setup_node import install_packages
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
-from simul.env_worker.games.pokemon.simulator.node import find_node
-from simul.env_worker.games.pokemon.simulator.setup_node import install_packages
 from tests.support.stand import Stand
 from tests.support.waiting import wait_for
 

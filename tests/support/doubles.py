@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import random
-import select
 from collections.abc import Sequence
 
 import numpy as np
 
 from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request
-from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
 from simul.env_worker.games.pokemon.formats.spec import generation
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
-from simul.env_worker.games.pokemon.simulator.battle_host import drawn_start
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimRecord
+from simul.env_worker.games.pokemon.host.backend import drawn_start
+from simul.env_worker.games.pokemon.host.host_messages import HostTick, SeatRecord
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
+from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
+from tests.support.hosts import wait
 from tests.support.twins import AT_ONCE, TEAMS, announced, stop_battles
 
 
@@ -27,7 +27,7 @@ class Doubles:
     parse_errors: events that some seat could not read.
     """
 
-    def __init__(self, host: SimHost, battle_format: str, seed: int) -> None:
+    def __init__(self, host: NodeHost, battle_format: str, seed: int) -> None:
         self.decisions = 0
         self.refused = 0
         self.parse_errors: set[str] = set()
@@ -48,9 +48,7 @@ class Doubles:
                     self._start(started)
                     started += 1
                 self._host.flush()
-                ready, _, _ = select.select([self._host.fileno()], [], [], 20)
-                assert ready, "the host says nothing"
-                self._step(self._host.poll())
+                self._step(wait(self._host))
         finally:
             stop_battles(self._host, self._alive)
 
@@ -79,7 +77,7 @@ class Doubles:
             for seat in (0, 1):
                 self.parse_errors |= set(self._seats.pop((end.battle, seat)).battle.parse_errors)
 
-    def _answer(self, record: SimRecord, request: Request) -> None:
+    def _answer(self, record: SeatRecord, request: Request) -> None:
         seat = self._seats[record.battle, record.seat]
         again, step = seat.redo, seat.step
         self._requests[record.battle, record.seat] = request

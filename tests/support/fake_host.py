@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
-from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
-from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
-from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimError, SimRecord, SimRow
+from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
+from simul.env_worker.games.pokemon.host.host_messages import CommandError, HostTick, SeatRecord, SeatRow
+from simul.env_worker.games.pokemon.host.tally import RewardFacts
+from simul.env_worker.games.pokemon.source.source import PokemonSource
+from simul.env_worker.games.pokemon.tables.layout import OBSERVATION_SIZE
 from tests.support.pokemon.recorded import recorded_seats
 
 SEAT = next(seat for seat in recorded_seats("gen9*") if seat.seat == 0)
@@ -15,10 +21,20 @@ LINES, REQUEST = next(record for record in SEAT.records if record[1] and "active
 MASK = legal_choices(REQUEST, [entry["ident"] for entry in REQUEST["side"]["pokemon"]].index).mask
 
 
-def row(number: int, without: set[int] = frozenset()) -> SimRow:
+def row(number: int, without: set[int] = frozenset()) -> SeatRow:
     mask = np.array([allowed and action not in without for action, allowed in enumerate(MASK)], np.uint8)
     facts = RewardFacts((6.0, 6.0, 6.0, 6.0), 1)
-    return SimRow(0, 0, number, 1, facts, np.zeros(OBSERVATION_SIZE, np.float16), mask)
+    return SeatRow(0, 0, number, 1, facts, np.zeros(OBSERVATION_SIZE, np.float16), mask)
+
+
+def source_at(host: FakeHost, opponents: OpponentsConfig | None = None, envs: int = 1) -> PokemonSource:
+    """A source that plays on `host`, its battles begun."""
+    config = PokemonConfig(encoder="host" if host.encodes else "python")
+    source = PokemonSource(config, opponents or OpponentsConfig(), envs=envs, seed=0, index=0)
+    source._keeper = keeper = HostKeeper(Path("node"), accelerate=True, index=0)
+    keeper.backend = host  # type: ignore[assignment]
+    source.poll()
+    return source
 
 
 class FakeHost:
@@ -45,23 +61,23 @@ class FakeHost:
         assert self.encodes
         self.chosen.append(choice)
 
-    def ask(self, number: int, *errors: SimError) -> None:
+    def ask(self, number: int, *errors: CommandError) -> None:
         """Seat 0 of battle 0 is asked."""
         tick = HostTick(errors=list(errors))
         if self.encodes:
             tick.rows.append(row(number))
         else:
-            tick.records.append(SimRecord(0, 0, number, LINES if number == 1 else "", REQUEST))
+            tick.records.append(SeatRecord(0, 0, number, LINES if number == 1 else "", REQUEST))
         self.ticks.append(tick)
 
     def refuse(self, refused: set[int]) -> None:
         """The choice is called invalid; an encoding host asks again by itself, until nothing is left."""
-        tick = HostTick(errors=[SimError(0, 0, 1, "invalid", "no")])
+        tick = HostTick(errors=[CommandError(0, 0, 1, "invalid", "no")])
         again = row(1, without=refused)
         if self.encodes and again.mask.any():
             tick.rows.append(again)
         elif self.encodes:
-            tick.errors.append(SimError(0, 0, 1, "exhausted", "no"))
+            tick.errors.append(CommandError(0, 0, 1, "exhausted", "no"))
         self.ticks.append(tick)
 
     def stop_battle(self, battle):

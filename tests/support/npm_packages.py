@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simul.env_worker.games.pokemon.simulator.setup_node import install_packages
+from simul.env_worker.games.pokemon.install.setup_node import install_packages
 
 SUPPORT = Path(__file__).resolve().parent
 CALC = SUPPORT / "calc"

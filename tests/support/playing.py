@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from poke_env.concurrency import POKE_LOOP
 
 from simul.common.protocol.decisions import Decision
+from simul.env_worker.games.pokemon.play.agent import AgentPlayer
+from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge
+from simul.env_worker.games.pokemon.play.play import PlayLoop
 from simul.env_worker.games.pokemon.showdown.address import account
-from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer
-from simul.env_worker.games.pokemon.showdown.async_bridge import AsyncBridge
-from simul.env_worker.games.pokemon.showdown.play import PlayLoop
 from tests.support.showdown import Showdown
 from tests.support.stand import Stand
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 
 from simul.common.protocol.decisions import Decision
-from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.host_messages import SimRecord
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.host.backend import BattleStart
+from simul.env_worker.games.pokemon.host.host_messages import SeatRecord
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
+from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
+from tests.support.hosts import wait
 from tests.support.pokemon.recorded_doubles import Listening
-from tests.support.sim_hosts import wait
 
 
 class DoublesReader:
@@ -24,7 +24,7 @@ class DoublesReader:
         self._actions = [chosen[decision.env, decision.step, decision.attempt] for decision in asked]
         self._attempts = [decision.attempt for decision in asked]
 
-    def rows(self, record: SimRecord, at: int) -> list[Decision]:
+    def rows(self, record: SeatRecord, at: int) -> list[Decision]:
         """The decisions that a record asks for, the `at`-th of the battle first."""
         self._seat.read_lines(record.lines, record.request)
         if record.request is None:
@@ -52,7 +52,7 @@ def compare_with_training(
     players = [json.loads(line.split(" ", 2)[2]) for line in log["inputLog"][1:3]]
     seat = next(i for i, player in enumerate(players) if player["name"] == name)
     choices = [line[1:].split(" ", 1) for line in log["inputLog"][3:] if line.startswith((">p1 ", ">p2 "))]
-    host = SimHost(find_node().path)
+    host = NodeHost(find_node().path)
     host.start()
     host.send_tables(encoder_tables(9))
     reader = None if chosen is None else DoublesReader(seat, asked, chosen)

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request
-from simul.env_worker.games.pokemon.encoding import layout
-from simul.env_worker.games.pokemon.encoding.actions import Choices, legal_choices
-from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from tests.support.pokemon.recorded import RecordedSeat, replay
+from simul.env_worker.games.pokemon.encoding.actions import Choices
+from simul.env_worker.games.pokemon.tables import layout
+from tests.support.pokemon.recorded import RecordedSeat, encoded
 
 SLICES = {part.name: part for part in layout.slices()}
 TERA = 22
@@ -45,9 +44,4 @@ class Seen(NamedTuple):
 
 def seen_by(seat: RecordedSeat) -> list[Seen]:
     """One for each request that is no team preview."""
-    encoder, seen = None, []
-    for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, seat.gen)
-        choices = legal_choices(request, battle.position)
-        seen.append(Seen(request, choices, encoder.encode(request, choices)))
-    return seen
+    return [Seen(one.request, one.choices, one.row) for one in encoded(seat)]

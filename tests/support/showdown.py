@@ -14,9 +14,9 @@ from poke_env import AccountConfiguration, ServerConfiguration
 from poke_env.concurrency import POKE_LOOP
 from poke_env.player import Player
 
+from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.showdown.client import SILENT
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, copy_package
-from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.support.waiting import PATIENCE_SEC, wait_for
 
 

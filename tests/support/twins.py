@@ -18,14 +18,14 @@ from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, Seat
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras, slices
 from simul.env_worker.games.pokemon.formats.spec import generation
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
-from simul.env_worker.games.pokemon.simulator.battle_host import drawn_start
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimRecord, SimRow
+from simul.env_worker.games.pokemon.host.backend import drawn_start
+from simul.env_worker.games.pokemon.host.host_messages import HostTick, SeatRecord, SeatRow
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
-from tests.support.sim_hosts import wait
+from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras, slices
+from tests.support.hosts import wait
 
 TEAMS = Path(__file__).parents[1] / "golden" / "pokemon" / "teams"
 AT_ONCE = 8
@@ -37,7 +37,7 @@ def announced(request: Request) -> bool:
     return any(asked.get(key) for asked in request.get("active", ()) if asked for key in MAYBE)
 
 
-def stop_battles(host: SimHost, battles: Iterable[int]) -> None:
+def stop_battles(host: NodeHost, battles: Iterable[int]) -> None:
     """Battles that a failure has left: the next ones on this host have the same numbers."""
     for battle in battles:
         host.stop_battle(battle)
@@ -59,7 +59,7 @@ class _Reader:
         self._choices: Any = None
         self._preview: PreviewSteps | None = None
 
-    def see(self, record: SimRecord) -> None:
+    def see(self, record: SeatRecord) -> None:
         self.battle.feed(record.lines)
         assert record.request is not None
         self.request = record.request
@@ -75,7 +75,7 @@ class _Reader:
         """None = another pick of a team preview comes first."""
         return self._preview.pick(action) if self._preview is not None else str(self._choices.command(action))
 
-    def check(self, row: SimRow) -> None:
+    def check(self, row: SeatRow) -> None:
         if self._preview is not None:
             observation, standing = self._preview.encode()
         else:
@@ -102,7 +102,7 @@ class Twins:
         refused: choices that were refused, and announced to be.
     """
 
-    def __init__(self, host: SimHost, battle_format: str, seed: int, extras: Extras = PLAIN) -> None:
+    def __init__(self, host: NodeHost, battle_format: str, seed: int, extras: Extras = PLAIN) -> None:
         self.compared = 0
         self.refused = 0
         self._format = battle_format

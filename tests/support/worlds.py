@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import select
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -14,13 +13,13 @@ from poke_env.data import to_id_str
 
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, meaning, slot_choices
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
-from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.formats.spec import is_doubles
-from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimRow
-from tests.support.pokemon.recorded import RecordedSeat, preview_of, replay
+from simul.env_worker.games.pokemon.host.backend import BattleStart
+from simul.env_worker.games.pokemon.host.host_messages import HostTick, SeatRow
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
+from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
+from tests.support.hosts import wait
+from tests.support.pokemon.recorded import RecordedSeat, encoded, preview_of
 from tests.support.pokemon.recorded_doubles import decisions
 
 # Of doubles: the first two moves, not at an ally.
@@ -37,7 +36,7 @@ class World(NamedTuple):
     """How a battle went: what both seats were told, what the host encoded for seat 0, what was chosen."""
 
     told: tuple[RecordedSeat, RecordedSeat]
-    rows: list[SimRow]
+    rows: list[SeatRow]
     choices: Choices
 
     @property
@@ -54,7 +53,7 @@ class World(NamedTuple):
         return shown | {f"hiddenpower{kind.name.lower()}" for kind in PokemonType if "hiddenpower" in shown}
 
 
-def play(host: SimHost, battle_format: str, start: BattleStart, choose: Choose) -> World:
+def play(host: NodeHost, battle_format: str, start: BattleStart, choose: Choose) -> World:
     """A battle, and once more by the same choices, encoded for seat 0 (where the host knows how)."""
     choices: Choices = {}
 
@@ -65,32 +64,29 @@ def play(host: SimHost, battle_format: str, start: BattleStart, choose: Choose) 
         return words
 
     told, _ = _run(host, battle_format, start, noted)
-    rows: list[SimRow] = []
+    rows: list[SeatRow] = []
     if not is_doubles(battle_format):
         encoded = start._replace(encode=(True, False))
         rows = _run(host, battle_format, encoded, lambda seat, number, _: choices.get((seat, number)))[1]
     return World(told, rows, choices)
 
 
-def again(host: SimHost, battle_format: str, start: BattleStart, world: World, but: Choices | None = None) -> World:
+def again(host: NodeHost, battle_format: str, start: BattleStart, world: World, but: Choices | None = None) -> World:
     """Another world, by the choices of this one, `but` for some."""
     choices = world.choices | (but or {})
     return play(host, battle_format, start, lambda seat, number, _: choices.get((seat, number)))
 
 
 def _run(
-    host: SimHost, battle_format: str, start: BattleStart, choose: Choose
-) -> tuple[tuple[RecordedSeat, RecordedSeat], list[SimRow]]:
+    host: NodeHost, battle_format: str, start: BattleStart, choose: Choose
+) -> tuple[tuple[RecordedSeat, RecordedSeat], list[SeatRow]]:
     told = (RecordedSeat(battle_format, 0, 0, []), RecordedSeat(battle_format, 0, 1, []))
-    rows: list[SimRow] = []
+    rows: list[SeatRow] = []
     host.start_battle(BATTLE, battle_format, start)
     tick = HostTick()
     while not tick.ended:
         host.flush()
-        writable = [host.write_fileno()] if host.wants_write else []
-        ready, sent, _ = select.select([host.fileno()], writable, [], 20)
-        assert ready or sent, "the host says nothing"
-        tick = host.poll()
+        tick = wait(host)
         rows += tick.rows
         asked: list[tuple[int, int, dict[str, Any] | None]] = [(r.seat, r.request_number, None) for r in tick.rows]
         for record in tick.records:
@@ -148,11 +144,8 @@ def sights(seat: RecordedSeat, requests: int, extras: Extras = PLAIN) -> Iterato
         while not preview.complete:
             yield preview.encode()[0].tobytes(), bytes(preview.choices.mask)
             preview.pick(preview.choices.mask.index(1))
-    encoder = None
-    for battle, request in replay(heard):
-        encoder = encoder or SeatEncoder(battle, seat.gen, extras)
-        choices = legal_choices(request, battle.position)
-        yield encoder.encode(request, choices).tobytes(), bytes(choices.mask)
+    for one in encoded(heard, extras):
+        yield one.row.tobytes(), bytes(one.choices.mask)
 
 
 class Chooser:

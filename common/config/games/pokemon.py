@@ -64,8 +64,8 @@ class PokemonConfig(GameSection, frozen=True):
         variant="format",
         pairings=True,
         replays=True,
-        player="simul.env_worker.games.pokemon.showdown.play",
-        checks="simul.env_worker.games.pokemon.simulator.checks",
+        player="simul.env_worker.games.pokemon.play.play",
+        checks="simul.env_worker.games.pokemon.install.checks",
         packages=("poke-env",),
         in_every_fingerprint=True,
     )

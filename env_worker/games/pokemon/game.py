@@ -10,8 +10,8 @@ from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import check_battles
+from simul.env_worker.games.pokemon.install.folder import check_simulator
 from simul.env_worker.games.pokemon.showdown.shares import share_of
-from simul.env_worker.games.pokemon.simulator.folder import check_simulator
 from simul.env_worker.games.pokemon.source.source import PokemonSource
 from simul.env_worker.source import SourceOptions
 

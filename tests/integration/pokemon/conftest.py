@@ -6,15 +6,15 @@ import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
+from simul.env_worker.games.pokemon.install.node import find_node
 from tests.support.showdown import showdown
 from tests.support.stand import Stand
 
 
 @pytest.fixture(scope="module")
 def host():
-    host = SimHost(find_node().path)
+    host = NodeHost(find_node().path)
     host.start()
     yield host
     host.close()
@@ -22,7 +22,7 @@ def host():
 
 @pytest.fixture
 def own_host():
-    host = SimHost(find_node().path, index=3)
+    host = NodeHost(find_node().path, index=3)
     host.start()
     yield host
     host.close()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from simul.env_worker.games.pokemon.formats.teams import read_teams
-from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
+from simul.env_worker.games.pokemon.install.node import find_node
 from tests.support.pokemon.wild_teams import wild_team
 from tests.support.twins import TEAMS
 
@@ -22,7 +22,7 @@ WILD = [*(f"gen{gen}customgame" for gen in range(1, 10)), "gen9doublescustomgame
 
 
 def differential(*arguments):
-    command = [find_node().path, HOST_SCRIPT.with_name("differential.mjs"), *arguments]
+    command = [find_node().path, HOST_FOLDER / "measure" / "differential.mjs", *arguments]
     return subprocess.run(command, capture_output=True, text=True)
 
 
@@ -47,17 +47,12 @@ def test_same_seeds_and_choices_give_the_same_log_and_requests(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(5400)
-def test_same_seeds_and_choices_give_the_same_log_and_requests_long():
-    done = differential("--battles", "2000", "--first", "10000")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_given_teams_give_the_same_log_and_requests_long(tmp_path):
+@pytest.mark.timeout(9000)
+def test_same_seeds_and_choices_give_the_same_log_and_requests_long(tmp_path):
+    given = ",".join(f"{name}:200" for name in (*FILES, *WILD))
+    formats = ",".join((*RANDOM, given))
     teams = str(write_teams(tmp_path, wild=400))
-    done = differential("--battles", "200", "--formats", ",".join((*FILES, *WILD)), "--teams", teams)
+    done = differential("--battles", "2000", "--first", "10000", "--formats", formats, "--teams", teams)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -68,15 +63,15 @@ def test_the_comparison_notices_a_difference():
 
 
 def test_another_version_runs_plain_and_says_so(tmp_path):
-    folder = HOST_SCRIPT.parent
-    sources = folder / "node_modules" / "pokemon-showdown" / "dist" / "sim"
-    touched = re.search(r"TOUCHED_FILES = \[(.*?)\]", (folder / "accelerate.mjs").read_text(), re.S)
+    accelerate = HOST_FOLDER / "simulate" / "accelerate" / "accelerate.mjs"
+    sources = HOST_FOLDER / "node_modules" / "pokemon-showdown" / "dist" / "sim"
+    touched = re.search(r"TOUCHED_FILES = \[(.*?)\]", accelerate.read_text(), re.S)
     assert touched is not None
     for name in re.findall(r"'([\w.-]+)'", touched[1]):
         shutil.copy(sources / name, tmp_path / name)
     with (tmp_path / "battle.js").open("a") as file:
         file.write("// changed\n")
-    program = f"import {{ accelerate }} from {json.dumps((folder / 'accelerate.mjs').as_uri())};"
+    program = f"import {{ accelerate }} from {json.dumps(accelerate.as_uri())};"
     program += f"console.log(JSON.stringify(accelerate({{}}, {json.dumps(str(tmp_path))})))"
     done = subprocess.run(
         [find_node().path, "--input-type=module", "--eval", program], capture_output=True, text=True, check=True

@@ -5,36 +5,22 @@ Both encoders write every observation, and they must be equal (tests/support/pok
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.profiles import item_row, move_row, type_row
-from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
+from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows
 from tests.support.pokemon.audit.compare import Audit
-from tests.support.pokemon.audit.slices import protect_count
+from tests.support.pokemon.situations import team
 
 SLICES = {part.name: part for part in layout.slices()}
-BOOSTS = ("atk", "def", "spa", "spd", "spe", "accuracy", "evasion")
-VOLATILES = ("substitute", "confusion", "leechseed")
 BOUND, FLASH_FIRE = 9, 11  # of the volatiles
-OWN_KINDS = ("own counters", "own hp", "own pp")
-Mon = dict[str, Any]
-Check = Callable[[str, Mon, list[float]], bool]
+LOCKED = ("mask", "can_gimmick", "move.pp")  # of a move that gen 1 goes on with: the simulator takes any choice
 WALL = "Blissey/naturalcure/splash,softboiled"
-
-
-def team(*members: str, level: int = 80, spread: str = "serious|85,85,85,85,85,85") -> str:
-    """Of "species/ability/move,move" or "species/ability/move,move/item"."""
-    packed = []
-    for member in members:
-        species, ability, moves, item = (*member.split("/"), "")[:4]
-        packed.append(f"|{species}|{item}|{ability}|{moves}|{spread}|M|||{level}|")
-    return "]".join(packed)
 
 
 def words(text: str) -> list[str]:
@@ -47,19 +33,18 @@ def words(text: str) -> list[str]:
 
 
 class Scene(NamedTuple):
-    """A battle, what is checked of it in every observation of both seats, and what must come up at least once.
-
-    checks: kinds of facts; "all" for every slice of the audit.
+    """A battle, and what must come up at least once.
 
     wanted: (seat, slice) -> numbers that some observation has.
+    unjudged: kinds of slices that the audit cannot tell in this battle.
     """
 
     name: str
     gen: int
     teams: tuple[str, str]
     says: tuple[str, str]
-    checks: tuple[str, ...]
-    wanted: dict[tuple[int, str], list[float]]
+    wanted: dict[tuple[int, str], list[float]] = {}
+    unjudged: tuple[str, ...] = ()
 
 
 def species(name: str) -> list[float]:
@@ -86,260 +71,171 @@ FULL = "serious|252,252,252,252,252,252"  # stat experience of gen 1's random ba
 DISGUISED = team("Zoroark/illusion/splash", "Garchomp/roughskin/splash", level=100)
 PRESSING_TEAM = team("Absol/pressure/swordsdance", WALL)
 PRESSING = team("Absol/pressure/swordsdance")
-HITTER = team("Gyarados/intimidate/splash,aquajet,seismictoss")
+HITTER = team("Gyarados/intimidate/splash,surf,seismictoss")
 SCENES = (
     Scene("rain", 9, (team("Pelipper/drizzle/splash,roost"), team(WALL)), ("1 1 1 1 1 1", "1 1 1 1 1 1"),
-          ("weather_turns",), {(0, "global.weather_turns"): eighths(4)}),
+          {(0, "global.weather_turns"): eighths(4)}),
     *(Scene(f"baton pass, gen {gen}", gen, (PASSING, SEEDING), ("1 2 3 s2 1", "1 2 2 2 2"),
-            ("boosts", "volatiles"), PASSED) for gen in (2, 3, 4, 9)),
+            PASSED) for gen in (2, 3, 4, 9)),
     Scene("psych up", 9, (team("Snorlax/thickfat/psychup,splash"), team("Blissey/naturalcure/calmmind,splash")),
-          ("2 1 2", "1 2 2"), ("boosts",), {(0, "global.own_active.boosts"): [0, 0, 1 / 6, 1 / 6, 0, 0, 0]}),
+          ("2 1 2", "1 2 2"), {(0, "global.own_active.boosts"): [0, 0, 1 / 6, 1 / 6, 0, 0, 0]}),
     Scene("shed tail", 9, (team("Cyclizar/regenerator/swordsdance,shedtail", "Snorlax/thickfat/splash"), team(WALL)),
-          ("1 2 s2 1", "1 1 1 1"), ("boosts", "volatiles", "species"), {}),
+          ("1 2 s2 1", "1 1 1 1")),
     Scene("a copy's stats, gen 1", 1, (team(MODEL, level=70, spread=FULL), team("Mew//transform", spread=FULL)),
-          ("1 1 1", "1 1 1"), ("stats", "types"), {}),
+          ("1 1 1", "1 1 1")),
     *(Scene(f"a copy's stats, gen {gen}", gen, (team(MODEL, level=70), team("Mew/synchronize/transform", level=90)),
-            ("1 1 1", "1 1 1"), ("stats", "types"), {}) for gen in (4, 9)),
+            ("1 1 1", "1 1 1")) for gen in (4, 9)),
     Scene("a copy of one's own", 9, (team(MODEL, spread="adamant|0,252,0,0,4,252"), team("Ditto/imposter/transform")),
-          ("1 1 1", "1 1 1"), ("copied stats", "types"), {}),
+          ("1 1 1", "1 1 1"), {}, ("own.stats",)),
     Scene("mega evolution", 7, (team("Charizard/blaze/splash/charizarditex", WALL), team(WALL)),
-          ("1m 1 s2 s2 1", "1 1 1 1 1"), ("species", "types"), {(1, "foe.0.species"): species("charizardmegax")}),
+          ("1m 1 s2 s2 1", "1 1 1 1 1"), {(1, "foe.0.species"): species("charizardmegax")}),
     Scene("stances", 9, (team("Aegislash/stancechange/tackle,kingsshield", WALL), team(WALL)),
-          ("1 2 1 s2 s2 1", "1 1 1 1 1 1"), ("species", "types"), {(1, "foe.0.species"): species("aegislashblade")}),
+          ("1 2 1 s2 s2 1", "1 1 1 1 1 1"), {(1, "foe.0.species"): species("aegislashblade")}),
     Scene("a meteor", 9, (team("Minior/shieldsdown/splash"), team("Golem/sturdy/rockthrow,tackle")),
-          ("1 1 1 1 1 1", "1 1 1 1 1 1"), ("species",), {(1, "foe.0.species"): species("miniormeteor")}),
+          ("1 1 1 1 1 1", "1 1 1 1 1 1"), {(1, "foe.0.species"): species("miniormeteor")}),
     Scene("a broken disguise", 9, (team("Mimikyu/disguise/splash"), team("Gyarados/moxie/waterfall")),
-          ("1 1", "1 1"), ("species",), {(1, "foe.0.species"): species("mimikyubusted")}),
+          ("1 1", "1 1"), {(1, "foe.0.species"): species("mimikyubusted")}),
     Scene("an embodied ogerpon", 9, (team("Ogerpon-Wellspring/waterabsorb/splash/wellspringmask"), team(WALL)),
-          ("1t 1", "1 1"), ("species",), {(1, "foe.0.species"): species("ogerponwellspringtera")}),
+          ("1t 1", "1 1"), {(1, "foe.0.species"): species("ogerponwellspringtera")}),
     Scene("solar beam in the sun", 9, (team("Ninetales/drought/solarbeam"), team(WALL)), ("1 1", "1 1"),
-          ("preparing", "last_move"), {(0, "global.own_active.last_move"): third("solarbeam")}),
+          {(0, "global.own_active.last_move"): third("solarbeam")}),
     Scene("power herb", 9, (team("Venusaur/overgrow/solarbeam/powerherb"), team(WALL)), ("1 1 1 1", "1 1 1 1"),
-          ("preparing", "last_move"), {(1, "global.foe_active.preparing"): [1.0]}),
+          {(1, "global.foe_active.preparing"): [1.0]}),
     Scene("max moves", 8, (team("Snorlax/thickfat/tackle,splash"), team(WALL)), ("1d 2 2", "1 1 1"),
-          ("last_move", "protect_count"),
-          {(1, "global.foe_active.last_move"): third("maxstrike"), (0, "global.own_active.protect_count"): [1 / 3]}),
+          {(seat, f"global.{who}_active.last_move"): third("maxstrike") for seat, who in ((0, "own"), (1, "foe"))}
+          | {(0, "global.own_active.protect_count"): [1 / 3]}),
     Scene("a z-move", 7, (team("Snorlax/thickfat/tackle,splash/normaliumz"), team(WALL)), ("1z 2", "1 1"),
-          ("last_move",), {(1, "global.foe_active.last_move"): third("breakneckblitz")}),
+          {(1, "global.foe_active.last_move"): third("breakneckblitz")}),
     Scene("a status z-move", 7, (team("Snorlax/thickfat/tackle,splash/normaliumz"), team(WALL)), ("2z 2", "1 1"),
-          ("last_move",), {(1, "global.foe_active.last_move"): third("splash")}),
-    Scene("a block that ends", 9, (team("Snorlax/thickfat/block", WALL), team(WALL)), ("1 s2 1", "1 1 1"),
-          ("bound",), {}),
-    Scene("illusion", 9, (DISGUISED, HITTER), ("1 1 1", "1 2 1"), ("boosts", "turns_active", "species"),
+          {(1, "global.foe_active.last_move"): third("splash")}),
+    Scene("a block that ends", 9, (team("Snorlax/thickfat/block", WALL), team(WALL)), ("1 s2 1", "1 1 1")),
+    Scene("illusion", 9, (DISGUISED, HITTER), ("1 1 1", "1 2 1"),
           {(0, "global.own_active.boosts"): [-1 / 6, 0, 0, 0, 0, 0, 0], (1, "foe.1.species"): species("zoroark")}),
-    *(Scene(f"trace, gen {gen}", gen, (team("Porygon2/trace/splash"), HITTER), ("1 1", "1 1"), ("own ability",),
+    *(Scene(f"trace, gen {gen}", gen, (team("Porygon2/trace/splash"), HITTER), ("1 1", "1 1"),
             {(0, "own.0.ability"): ability("intimidate")}) for gen in (3, 4, 5, 6, 9)),
     *(Scene(f"poison heal, gen {gen}", gen, (team("Breloom/poisonheal/splash/toxicorb"), team(WALL)),
-            ("1 1 1 1 1", "1 1 1 1 1"), ("toxic_stage",), {(1, "foe.0.toxic_stage"): [3 / 15]}) for gen in (4, 9)),
+            ("1 1 1 1 1", "1 1 1 1 1"), {(1, "foe.0.toxic_stage"): [3 / 15]}) for gen in (4, 9)),
     Scene("added types", 7, (team("Snorlax/thickfat/splash"), team("Trevenant/frisk/trickortreat,forestscurse")),
-          ("1 1 1", "1 2 1"), ("types",),
-          {(0, "own.0.types"): [float(type_row("normal")), float(type_row("grass"))]}),
+          ("1 1 1", "1 2 1"), {(0, "own.0.types"): [float(type_row("normal")), float(type_row("grass"))]}),
     *(Scene(f"{move}, gen {gen}", gen, (team(f"Clefable//{move}", "Tauros//tackle"), team("Snorlax//splash")),
-            ("1 1 1 1", "1 1 1 1"), ("one move",), {(1, "foe.0.moves"): [third(move)[0], 0, 0, 0]})
+            ("1 1 1 1", "1 1 1 1"), {(1, "foe.0.moves"): [third(move)[0], 0, 0, 0]})
       for gen, move in ((1, "metronome"), (2, "metronome"), (3, "assist"), (3, "naturepower"), (7, "assist"))),
     *(Scene(f"{move}, gen {gen}", gen, (team(f"Dragonite//{move}"), team("Snorlax//splash")),
-            ("1 1 1 1 1 1", "1 1 1 1 1 1"), ("one move", "last_move"), {(1, "foe.0.moves"): [third(move)[0], 0, 0, 0]})
+            ("1 1 1 1 1 1", "1 1 1 1 1 1"), {(1, "foe.0.moves"): [third(move)[0], 0, 0, 0]},
+            LOCKED if move == "bide" else ())
       for gen, move in ((1, "thrash"), (1, "fly"), (1, "bide"), (2, "fly"), (3, "fly"), (2, "thrash"), (2, "outrage"),
                         (2, "petaldance"), (2, "rollout"))),
     Scene("rollout into protect, gen 2", 2, (team("Dragonite//rollout"), team("Snorlax//splash,protect")),
-          ("1 1 1 1 1", "1 2 1 2 1"), ("own pp", "foe pp"), {}),
+          ("1 1 1 1 1", "1 2 1 2 1")),
     Scene("sleep ends recharging", 1, (team("Tauros//hyperbeam"), team("Slowbro//sing")), ("1 1 1 1 1", "1 1 1 1 1"),
-          ("recharging",), {(1, "foe.0.status"): [0, 0, 0, 0, 1, 0]}),
+          {(1, "foe.0.status"): [0, 0, 0, 0, 1, 0]}),
     Scene("a trapping move ends recharging", 1, (team("Tauros//hyperbeam"), team("Slowbro//wrap")),
-          ("1 1 1 1 1", "1 1 1 1 1"),
-          ("recharging",), {(1, "global.foe_active.volatiles"): [*[0] * BOUND, 1]}),
+          ("1 1 1 1 1", "1 1 1 1 1"), {(1, "global.foe_active.volatiles"): [*[0] * BOUND, 1]}, LOCKED),
     Scene("a flinch ends recharging", 1, (team("Tauros//hyperbeam"), team("Golem//headbutt")),
-          ("1 1 1 1 1 1 1 1", "1 1 1 1 1 1 1 1"), ("own recharging",), {}),
+          ("1 1 1 1 1 1 1 1", "1 1 1 1 1 1 1 1")),
     Scene("mimic, gen 1", 1, (team("Mew//mimic", "Tauros//tackle"), team("Snorlax//splash")),
-          ("1 1 1 s2 1", "1 1 1 1 1"), ("boosts",),
-          {(0, "own.0.moves_pp"): [13 / 16], (1, "foe.0.moves_pp"): [13 / 16]}),
+          ("1 1 1 s2 1", "1 1 1 1 1"), {(0, "own.0.moves_pp"): [13 / 16], (1, "foe.0.moves_pp"): [13 / 16]}),
     Scene("a protecting move that fails, gen 2", 2, (team("Snorlax//protect"), team("Tauros//splash")),
-          ("1 1 1 1 1 1", "1 1 1 1 1 1"), ("protect_count",), {(0, "global.own_active.protect_count"): [1 / 3]}),
+          ("1 1 1 1 1 1", "1 1 1 1 1 1"), {(0, "global.own_active.protect_count"): [1 / 3]}),
     Scene("pursuit on the way out", 7,
           (team("Bisharp/defiant/pursuit"), team("Snorlax/thickfat/splash", "Blissey/naturalcure/splash")),
-          ("1 1", "s2 1"), ("one move",), {(1, "foe.0.moves"): [third("pursuit")[0], 0, 0, 0]}),
+          ("1 1", "s2 1"), {(1, "foe.0.moves"): [third("pursuit")[0], 0, 0, 0]}),
     Scene("flash fire", 9, (team("Heatran/flashfire/ember"), team("Blissey/naturalcure/ember,splash")),
-          ("1 1 1", "1 2 2"), ("flash fire",), {(1, "global.foe_active.volatiles"): [*[0] * FLASH_FIRE, 1]}),
+          ("1 1 1", "1 2 2"), {(1, "global.foe_active.volatiles"): [*[0] * FLASH_FIRE, 1]}),
     Scene("bestow", 9, (team("Snorlax/thickfat/bestow/leftovers"), team("Gyarados/moxie/splash")),
-          ("1 1", "1 1"), ("species",), {(0, "foe.0.item"): [float(item_row("leftovers"))]}),
+          ("1 1", "1 1"), {(0, "foe.0.item"): [float(item_row("leftovers"))]}),
     Scene("a sleeper's disguise", 9,
           (team("Snorlax/thickfat/splash", "Zoroark/illusion/splash"),
            team("Amoonguss/regenerator/spore,splash,toxic")),
-          ("1 1 s2 1 1", "1 2 3 2 2"), ("own counters",),
-          {(0, "own.0.sleep_turns"): [1 / 7], (0, "own.1.toxic_stage"): [1 / 15]}),
+          ("1 1 s2 1 1", "1 2 3 2 2"), {(0, "own.0.sleep_turns"): [1 / 7], (0, "own.1.toxic_stage"): [1 / 15]}),
     *(Scene(f"a sleeper in disguise, gen {gen}", gen,
             (team("Zoroark/illusion/splash", "Snorlax/thickfat/splash"), team("Amoonguss/regenerator/spore,splash")),
-            ("1 1 s2 s2 1", "1 2 2 2 2"), ("own counters",), {(0, "own.0.sleep_turns"): [1 / 7]}) for gen in (5, 9)),
+            ("1 1 s2 s2 1", "1 2 2 2 2"), {(0, "own.0.sleep_turns"): [1 / 7]}) for gen in (5, 9)),
     Scene("a healer's disguise", 9,
           (team("Slowbro/regenerator/splash", "Zoroark/illusion/splash"), team("Gyarados/moxie/nightshade,splash")),
-          ("1 1 s2 1", "1 1 2 2"), ("own hp",), {}),
+          ("1 1 s2 1", "1 1 2 2")),
     *(Scene(f"a faint in disguise, gen {gen}", gen,
             (team("Snorlax/thickfat/splash", "Zoroark/illusion/memento"), team(WALL)),
-            ("s2 1 s2 1 1", "1 1 1 1 1"), ("alive",), {(1, "global.foe_side.alive"): [1 / 6]}) for gen in (5, 9)),
+            ("s2 1 s2 1 1", "1 1 1 1 1"), {(1, "global.foe_side.alive"): [1 / 6]}) for gen in (5, 9)),
     Scene("a flight in gen 1", 1, (team("Dragonite//fly"), team("Snorlax//splash")), ("1 1 1", "1 1 1"),
-          ("preparing", "last_move"), {(0, "global.own_active.preparing"): [1.0]}),
-    Scene("a disguise that holds", 9, (DISGUISED, HITTER), ("1 1 1", "1 1 2"), ("revealed",),
-          {(0, "own.0.revealed"): [0.0]}),
+          {(0, "global.own_active.preparing"): [1.0]}),
+    Scene("a disguise that holds", 9, (DISGUISED, HITTER), ("1 1 1", "1 1 2"), {(0, "own.0.revealed"): [0.0]}),
     Scene("role play", 7, (team("Gogoat/grasspelt/roleplay", WALL), team("Cubone/battlearmor/splash")),
-          ("1 s2 1", "1 1 1"), ("species",), {(1, "foe.0.ability"): ability("grasspelt")}),
+          ("1 s2 1", "1 1 1"), {(1, "foe.0.ability"): ability("grasspelt")}),
     Scene("sketch", 7, (team("Smeargle/owntempo/sketch"), team("Electrode/static/tackle")), ("1 1 1", "1 1 1"),
-          ("species",), {(1, "foe.0.moves"): [third("tackle")[0], 0, 0, 0]}),
+          {(1, "foe.0.moves"): [third("tackle")[0], 0, 0, 0]}),
     Scene("metronome calls a move of its user, gen 1", 1,
-          (team("Clefable//metronome,pound"), team("Snorlax//splash")), ("1 1 1 1 1 1", "1 1 1 1 1 1"), ("all",), {}),
+          (team("Clefable//metronome,pound"), team("Snorlax//splash")), ("1 1 1 1 1 1", "1 1 1 1 1 1")),
     Scene("lunar dance", 4,
           (team("Clefable/magicguard/softboiled", "Cresselia/levitate/lunardance"), team("Snorlax/thickfat/tackle")),
-          ("1 s2 1 s2 1", "1 1 1 1"), ("all",), {}),
+          ("1 s2 1 s2 1", "1 1 1 1")),
     *(Scene(f"spite, gen {gen}", gen, (team("Misdreavus/levitate/spite,splash"), team("Snorlax/thickfat/tackle")),
-            ("1 1 2", "1 1 1"), ("all",), {}) for gen in (3, 4, 9)),
+            ("1 1 2", "1 1 1")) for gen in (3, 4, 9)),
     Scene("grudge", 7, (team("Shedinja/wonderguard/grudge", WALL), team("Torkoal/whitesmoke/ember")),
-          ("1 s2 1", "1 1"), ("all",), {}),
+          ("1 s2 1", "1 1")),
     *(Scene(f"eerie spell, gen {gen}", gen, (team("Slowking-Galar/owntempo/eeriespell"), team(WALL)),
-            ("1 1", "1 1"), ("all",), {}) for gen in (8, 9)),
+            ("1 1", "1 1")) for gen in (8, 9)),
     Scene("curse under one's own pressure", 4, (team("Absol/pressure/curse"), team(WALL)), ("1 1", "1 1"),
-          ("all",), {(1, "foe.0.moves_pp"): [15 / 16, 0, 0, 0]}),
+          {(1, "foe.0.moves_pp"): [15 / 16, 0, 0, 0]}),
     Scene("me first under pressure", 4,
-          (team("Alakazam/synchronize/mefirst"), team("Absol/pressure/leer,tackle")), ("1 1 1", "2 1 1"), ("all",),
+          (team("Alakazam/synchronize/mefirst"), team("Absol/pressure/leer,tackle")), ("1 1 1", "2 1 1"),
           {(1, "foe.0.moves_pp"): [29 / 32, 0, 0, 0]}),
     *(Scene(f"{move} under pressure, gen {gen}", gen, (team(f"Alakazam/synchronize/{move}"), PRESSING),
-            ("1 1 1", "1 1 1"), ("all",), {(1, "foe.0.moves_pp"): [left, 0, 0, 0]})
+            ("1 1 1", "1 1 1"), {(1, "foe.0.moves_pp"): [left, 0, 0, 0]})
       for gen, move, left in ((4, "naturepower", 28 / 32), (7, "naturepower", 26 / 32),
                               (4, "assist", 30 / 32), (4, "metronome", 14 / 16), (5, "mirrormove", 30 / 32),
                               (4, "snatch", 12 / 16), (7, "snatch", 12 / 16), (7, "imprison", 12 / 16),
                               (7, "stealthrock", 28 / 32), (7, "helpinghand", 30 / 32))),
     *(Scene(f"pursuit of pressure on the way out, gen {gen}", gen, (team("Houndoom/flashfire/pursuit"), PRESSING_TEAM),
-            ("1 1", "s2 1"), ("all",), {}) for gen in (3, 4, 7)),
+            ("1 1", "s2 1")) for gen in (3, 4, 7)),
     *(Scene(f"sleep talk under pressure, gen {gen}", gen,
             (team("Snorlax/thickfat/rest,sleeptalk,tackle"), team("Absol/pressure/leer")),
-            ("1 2 2", "1 1 1"), ("all",), {}) for gen in (3, 4, 9)),
+            ("1 2 2", "1 1 1")) for gen in (3, 4, 9)),
     Scene("pressure without effect", 9, (team("Alakazam/synchronize/gastroacid,splash"), team("Absol/pressure/splash")),
-          ("1 2 2", "1 1 1"), ("all",), {}),
+          ("1 2 2", "1 1 1")),
     Scene("pressure in neutralizing gas", 9,
-          (team("Weezing/neutralizinggas/tackle"), team("Absol/pressure/tackle")), ("1 1", "1 1"), ("all",), {}),
+          (team("Weezing/neutralizinggas/tackle"), team("Absol/pressure/tackle")), ("1 1", "1 1")),
     *(Scene(f"skill swap, gen {gen}", gen,
             (team("Alakazam/synchronize/skillswap,splash", WALL), team("Ninjask/speedboost/splash", WALL)),
-            ("1 2 s2 1", "1 1 1 s2 1"), ("all",), {(0, "foe.0.ability"): ability("synchronize")}) for gen in (3, 4, 5)),
+            ("1 2 s2 1", "1 1 1 s2 1"), {(0, "foe.0.ability"): ability("synchronize")}) for gen in (3, 4, 5)),
     Scene("skill swap of named abilities", 5,
           (team("Alakazam/synchronize/skillswap", WALL), team("Ninjask/speedboost/splash", WALL)),
-          ("1 s2 1 1", "1 1 s2 1"), ("all",), {(0, "foe.0.ability"): ability("speedboost")}),
+          ("1 s2 1 1", "1 1 s2 1"), {(0, "foe.0.ability"): ability("speedboost")}),
     Scene("a copy's ability shows", 7,
           (team("Bouffalant/sapsipper/transform", WALL), team("Ninjask/speedboost/splash", WALL)),
-          ("1 1 s2 1", "1 1 1"), ("all",), {(1, "foe.0.ability"): ability("speedboost")}),
+          ("1 1 s2 1", "1 1 1"), {(1, "foe.0.ability"): ability("speedboost")}),
     *(Scene(f"imposter at the start, gen {gen}", gen, (team("Ditto/imposter/transform", WALL), team(MODEL)),
-            ("1 1 s2", "1 1 1"), ("all",), {(1, "foe.0.ability"): ability("thickfat")}) for gen in (5, 9)),
+            ("1 1 s2", "1 1 1"), {(1, "foe.0.ability"): ability("thickfat")}) for gen in (5, 9)),
     Scene("a mega evolution traces", 7, (team("Alakazam/magicguard/splash/alakazite", WALL), team(MODEL)),
-          ("1m 1 s2 s2 1", "1 1 1 1 1"), ("all",), {(1, "foe.0.ability"): ability("thickfat")}),
+          ("1m 1 s2 s2 1", "1 1 1 1 1"), {(1, "foe.0.ability"): ability("thickfat")}),
     Scene("entrainment of a mega evolution", 7,
           (team("Charizard/blaze/splash/charizarditex", WALL), team("Volcanion/waterabsorb/entrainment")),
-          ("1m 1 s2 s2 1", "1 1 1 1 1"), ("all",), {(1, "foe.0.ability"): ability("waterabsorb")}),
+          ("1m 1 s2 s2 1", "1 1 1 1 1"), {(1, "foe.0.ability"): ability("waterabsorb")}),
     Scene("gastro acid on a traced ability", 4, (team("Porygon2/trace/splash"), team("Snorlax/thickfat/gastroacid")),
-          ("1 1", "1 1"), ("all",), {(1, "foe.0.ability"): ability("thickfat")}),
+          ("1 1", "1 1"), {(1, "foe.0.ability"): ability("thickfat")}),
     Scene("a meteor transforms", 9, (team("Minior/shieldsdown/transform", WALL), team(MODEL)),
-          ("1 1 s2 1", "1 1 1 1"), ("all",), {(1, "foe.0.species"): species("minior")}),
+          ("1 1 s2 1", "1 1 1 1"), {(1, "foe.0.species"): species("minior")}),
     Scene("a terastallized forme", 9, (team("Morpeko/hungerswitch/leer", WALL), team(WALL)),
-          ("1 1t s2 1", "1 1 1 1"), ("all",), {(1, "foe.0.species"): species("morpekohangry")}),
+          ("1 1t s2 1", "1 1 1 1"), {(1, "foe.0.species"): species("morpekohangry")}),
     Scene("power trick", 7,
           (team("Shuckle/sturdy/powertrick,batonpass", "Snorlax/thickfat/splash"), team(WALL)),
-          ("1 2 s2 1", "1 1 1 1"), ("all",), {}),
-    Scene("power trick twice", 4, (team("Shuckle/sturdy/powertrick"), team(WALL)), ("1 1 1", "1 1 1"), ("all",), {}),
+          ("1 2 s2 1", "1 1 1 1")),
+    Scene("power trick twice", 4, (team("Shuckle/sturdy/powertrick"), team(WALL)), ("1 1 1", "1 1 1")),
     Scene("a copy after power trick", 4, (team("Shuckle/sturdy/powertrick"), team("Mew/synchronize/transform,splash")),
-          ("1 1 1", "2 1 1"), ("all",), {}),
+          ("1 1 1", "2 1 1")),
     *(Scene(f"a forme after conversion, gen {gen}", gen,
-            (team("Castform/forecast/conversion,sunnyday,thunderbolt"), team(WALL)), ("1 2 1", "1 1 1"), ("all",),
+            (team("Castform/forecast/conversion,sunnyday,thunderbolt"), team(WALL)), ("1 2 1", "1 1 1"),
             {(1, "foe.0.types"): [float(type_row("fire")), 0.0]}) for gen in (3, 9)),
     *(Scene(f"sketch, gen {gen}", gen, (team("Smeargle/owntempo/sketch"), team("Electrode/static/tackle")),
-            ("1 1 1", "1 1 1"), ("species", "all"), {(1, "foe.0.moves"): [third("tackle")[0], 0, 0, 0]})
+            ("1 1 1", "1 1 1"), {(1, "foe.0.moves"): [third("tackle")[0], 0, 0, 0]})
       for gen in (3, 4)),
     *(Scene(f"mimic, gen {gen}", gen,
             (team("Pikachu/static/mimic,splash", WALL), team("Golem/sturdy/leer")),
-            ("2 1 1 s2 1", "1 1 1 1 1"), ("all",), {}) for gen in (2, 4, 7)),
+            ("2 1 1 s2 1", "1 1 1 1 1")) for gen in (2, 4, 7)),
     Scene("an eaten berry", 9,
           (team("Snorlax/thickfat/splash/jabocaberry"), team("Gyarados/moxie/waterfall/leftovers")),
-          ("1 1", "1 1"), ("item",), {(1, "foe.0.item"): [float(item_row(""))]}),
+          ("1 1", "1 1"), {(1, "foe.0.item"): [float(item_row(""))]}),
 )  # fmt: skip
-
-
-def expected(kind: str, gen: int, truth: dict[str, Any], seat: int) -> dict[str, list[float]]:
-    """slice -> what it must be, from the simulator's state."""
-    found: dict[str, list[float]] = {}
-    if kind == "weather_turns":
-        state = truth["weather_state"]
-        return {f"global.{kind}": [min((truth["turn"] - state["start"]) / 8, 1.0) if truth["weather"] else 0.0]}
-    for who, side in (("own", truth["sides"][seat]), ("foe", truth["sides"][1 - seat])):
-        order = range(len(side["pokemon"])) if who == "own" else side["appeared"]
-        for block, place in enumerate(order):
-            mon = side["pokemon"][place]
-            if kind == "revealed" and who == "own":
-                found[f"own.{block}.revealed"] = [float(place in side["appeared"])]
-            elif kind in OWN_KINDS and who == "own" and not mon["fainted"]:
-                found |= of_own(kind, f"own.{block}", mon)
-            elif not mon["disguised"]:
-                found |= of_pokemon(kind, f"{who}.{block}", mon)
-        if kind == "alive":
-            found[f"global.{who}_side.alive"] = [sum(not mon["fainted"] for mon in side["pokemon"]) / 6]
-        place = side["slots"][0]
-        if place >= 0 and not side["pokemon"][place]["fainted"]:
-            found |= of_active(kind, gen, f"global.{who}_active", side["pokemon"][place])
-    return found
-
-
-def of_own(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
-    """Own Pokemon, disguised ones included."""
-    if kind == "own hp":
-        return {f"{name}.hp": [mon["hp"] / mon["max_hp"]]}
-    if kind == "own pp":
-        return {f"{name}.moves_pp": [left / most for _, left, most in mon["slots"]]}
-    poisoned = mon["status"] == "tox"
-    return {
-        f"{name}.sleep_turns": [mon["slept"] / 7],
-        f"{name}.toxic_stage": [mon["status_state"].get("stage", 0) / 15 if poisoned else 0.0],
-    }
-
-
-def of_pokemon(kind: str, name: str, mon: Mon) -> dict[str, list[float]]:
-    if kind == "species":
-        return {f"{name}.species": species(mon["base_species" if mon["transformed"] else "species"])}
-    if kind == "types":
-        types = [float(type_row(word)) for word in mon["types"]][:2]
-        return {f"{name}.types": types + [0.0] * (2 - len(types))}
-    if kind == "stats" or (kind == "copied stats" and mon["transformed"] and name.startswith("foe")):
-        return {f"{name}.stats": [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])]}
-    if kind == "one move":
-        row, (_, left, most) = float(move_row(mon["moves"][0])), mon["slots"][0]
-        seen = name.startswith("own") or bool(mon["last_moves"]) or "twoturnmove" in mon["volatiles"]
-        return {f"{name}.moves": [row * seen, 0, 0, 0], f"{name}.moves_pp": [left / most * seen, 0, 0, 0]}
-    if kind == "own ability" and name.startswith("own"):
-        return {f"{name}.ability": ability(mon["ability"])}
-    if kind == "foe pp" and name.startswith("foe") and len(mon["slots"]) == 1 and mon["last_moves"]:
-        return {f"{name}.moves_pp": [left / most for _, left, most in mon["slots"]]}
-    if kind == "item":
-        return {f"{name}.item": [float(item_row(mon["item"]))]} if name.startswith("own") or not mon["item"] else {}
-    if kind == "toxic_stage":
-        return {f"{name}.toxic_stage": [mon["status_state"].get("stage", 0) / 15]}
-    return {}
-
-
-def of_active(kind: str, gen: int, name: str, mon: Mon) -> dict[str, list[float]]:
-    volatiles = mon["volatiles"]
-    if kind == "boosts":
-        return {f"{name}.boosts": [mon["boosts"][stat] / 6 for stat in BOOSTS]}
-    if kind == "volatiles":
-        return {f"{name}.volatiles": [float(kind in volatiles) for kind in VOLATILES]}
-    if kind == "bound":
-        held = "trapped" in volatiles or "partiallytrapped" in volatiles
-        return {f"{name}.volatiles": [float("NaN")] * BOUND + [float(held)]}
-    if kind == "preparing":
-        return {f"{name}.preparing": [float("twoturnmove" in volatiles)]}
-    if kind == "protect_count":
-        return {f"{name}.protect_count": [min(protect_count(gen, volatiles.get("stall")) / 3, 1.0)]}
-    if kind == "recharging" or (kind == "own recharging" and "own" in name):
-        return {f"{name}.recharging": [float("mustrecharge" in volatiles)]}
-    if kind == "flash fire":
-        return {f"{name}.volatiles": [*[float("NaN")] * FLASH_FIRE, float("flashfire" in volatiles)]}
-    if kind == "last_move":
-        return {f"{name}.last_move": [float(move_row(mon["last_moves"][0])) if mon["last_moves"] else 0.0]}
-    if kind == "turns_active":
-        return {f"{name}.turns_active": [min(mon["active_turns"] / 8, 1.0)]}
-    return {}
 
 
 def read(row: AuditedRow, name: str, count: int) -> np.ndarray:
@@ -366,21 +262,24 @@ def played() -> dict[str, list[AuditedRow]]:
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
 def test_the_observation_is_the_simulators_state(played: dict[str, list[AuditedRow]], scene: Scene) -> None:
     rows = played[scene.name]
-    compared = 0
-    if "all" in scene.checks:
-        audit = Audit().read(rows)
-        assert not audit.wrong, "\n".join(found for kind in audit.wrong for found in audit.examples[kind])
-        compared = audit.rows
-    for row in rows:
-        for kind in scene.checks:
-            for name, numbers in expected(kind, scene.gen, row.truth, row.seat).items():
-                known = ~np.isnan(numbers)
-                found = read(row, name, len(numbers))
-                wanted = np.array(numbers, dtype=np.float16)
-                assert (found[known] == wanted[known]).all(), f"{row.place}: {name} is {found}, not {wanted}"
-                compared += 1
-    assert compared > 0
+    audit = Audit().read(rows)
+    wrong = [found for kind in audit.wrong if kind not in scene.unjudged for found in audit.examples[kind]]
+    assert audit.rows > 0
+    assert not wrong, "\n".join(wrong)
     for (seat, name), numbers in scene.wanted.items():
         wanted = np.array(numbers, dtype=np.float16)
         seen = [read(row, name, len(numbers)) for row in rows if row.seat == seat]
         assert any((one == wanted).all() for one in seen), f"seat {seat}: {name} is never {wanted}"
+
+
+@pytest.mark.parametrize("scene", [scene for scene in SCENES if "a copy" in scene.name], ids=lambda scene: scene.name)
+def test_a_copy_has_the_stats_that_it_copies(played: dict[str, list[AuditedRow]], scene: Scene) -> None:
+    """The audit leaves stats of foes out: others are estimates."""
+    copies = 0
+    for row in played[scene.name]:
+        mon = row.truth["sides"][1 - row.seat]["pokemon"][0]
+        if mon["transformed"]:
+            stats = [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])]
+            assert read(row, "foe.0.stats", 6).tolist() == np.array(stats, np.float16).tolist(), row.place
+            copies += 1
+    assert copies > 0

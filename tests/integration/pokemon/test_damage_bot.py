@@ -2,52 +2,31 @@
 
 from __future__ import annotations
 
-import select
 import subprocess
 import sys
-import time
 
 import msgspec
 import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.matchups import Contestant, Pairing
-from simul.common.config.schema import OpponentsConfig
 from simul.common.runtime.installation import ROOT
-from simul.env_worker.games.pokemon.source.source import PokemonSource
+from tests.support.battles import make_source, seated
 
 TEAMS = str(ROOT / "tests" / "golden" / "pokemon" / "teams")
 
 
 def play(battle_format: str, foe: str, battles: int, teams: str = "") -> dict:
     pairing = Pairing(Contestant("damage", bot="damage"), Contestant(foe, bot=foe), battles)
-    source = PokemonSource(
-        PokemonConfig(format=battle_format, teams=teams), OpponentsConfig(), envs=8, seed=7, index=0,
-        episodes=battles, pairings=[pairing],
-    )  # fmt: skip
-    source.start()
-    deadline = time.monotonic() + 250
-    try:
-        while not source.idle():
-            assert source.poll() == []
-            assert time.monotonic() < deadline
-            select.select(source.files(), [], [], 0.05)
-        return source.metrics()
-    finally:
-        source.close()
+    config = PokemonConfig(format=battle_format, teams=teams)
+    table, metrics = seated(make_source(config, seed=7, episodes=battles, pairings=[pairing]))
+    assert table.decisions == 0
+    return metrics
 
 
 def test_it_clearly_beats_the_greatest_base_power_and_eval_shows_it_without_a_checkpoint():
-    line = [
-        sys.executable,
-        "-m",
-        "simul.launch.cli",
-        "eval",
-        "--opponent=damage",
-        "--opponent=max",
-        "--battles=20",
-        "--json",
-    ]
+    arguments = ("eval", "--opponent=damage", "--opponent=max", "--battles=20", "--json")
+    line = [sys.executable, "-m", "simul.launch.cli", *arguments]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     matrix = msgspec.json.decode(done.stdout)

@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 import pytest
 
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.install.node import find_node
 from tests.support.damage.hits import Hit, foreseen, record
 from tests.support.npm_packages import CALC
 

@@ -17,9 +17,9 @@ import pytest
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.messages import ABORTED
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
+from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.source.source import PokemonSource
 from tests.support.battles import Table, check_accounts
 from tests.support.processes import alive
@@ -27,9 +27,9 @@ from tests.support.waiting import PATIENCE_SEC
 
 BUSY_OWNER = """
 import os, sys, time
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.node import find_node
-host = SimHost(find_node().path)
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
+from simul.env_worker.games.pokemon.install.node import find_node
+host = NodeHost(find_node().path)
 host.start()
 for battle in range(int(sys.argv[1])):
     host.start_battle(battle, "gen9randombattle")
@@ -137,7 +137,7 @@ def test_a_hung_host_is_closed_within_its_grace() -> None:
 
 def closed_after(grace_sec: float) -> float:
     """Seconds that it takes to close a host that hangs."""
-    host = SimHost(find_node().path)
+    host = NodeHost(find_node().path)
     host.start()
     pid = host.pid
     os.kill(pid, signal.SIGSTOP)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.host.backend import BattleStart
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
+from simul.env_worker.games.pokemon.install.node import find_node
 from tests.support.pokemon.wild_teams import wild_team
 from tests.support.worlds import FULL, Chooser, World, again, agreed, play, told_apart
 
@@ -38,7 +38,7 @@ INERT = (("runaway", "pokeball"), ("honeygather", "greatball"))
 
 @pytest.fixture(scope="module")
 def host():
-    host = SimHost(find_node().path)
+    host = NodeHost(find_node().path)
     host.start()
     host.send_tables(encoder_tables(9, FULL))
     yield host
@@ -139,7 +139,7 @@ def with_other_secrets(gen: int, number: int, members: list[str], world: World) 
     return "]".join(found)
 
 
-def compare_wild(host: SimHost, battle_format: str, numbers: range) -> tuple[int, int]:
+def compare_wild(host: NodeHost, battle_format: str, numbers: range) -> tuple[int, int]:
     """Requests of seat 0, and how many came before anything told it of the difference."""
     gen = int(battle_format[3])
     host.send_tables(encoder_tables(gen, FULL))

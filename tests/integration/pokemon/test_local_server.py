@@ -17,12 +17,12 @@ import pytest
 
 from simul.common.errors import EnvError
 from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, copy_package, local_server
-from simul.env_worker.games.pokemon.simulator.node import find_node
 
 OWNER = """
 import time
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.showdown.local_server import local_server
 with local_server(find_node().path) as server:
     print(server.pid, flush=True)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import select
-import time
 from typing import Any
 
 import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.matchups import Contestant, Pairing
-from simul.common.config.schema import OpponentsConfig
 from simul.common.runtime.installation import ROOT
-from simul.env_worker.games.pokemon.simulator.host import SimHost
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.source import matchmaking as battle_module
-from simul.env_worker.games.pokemon.source.source import PokemonSource
+from tests.support.battles import make_source, seated
 
 TEAMS = ROOT / "tests" / "golden" / "pokemon" / "teams"
 BOTS = (Contestant("damage", bot="damage"), Contestant("random", bot="random"))
@@ -26,7 +23,7 @@ class Diary:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.teams: list[dict[str, tuple[str, Any]]] = []  # of a battle: bot -> seat, team
         self.seeds: list[tuple[Any, ...]] = []
-        make, start = battle_module.scripted_player, SimHost.start_battle
+        make, start = battle_module.scripted_player, NodeHost.start_battle
 
         def make_player(kind: str, gen: int, doubles: bool):
             player = make(kind, gen, doubles)
@@ -39,7 +36,7 @@ class Diary:
             start(host, number, battle_format, how)
 
         monkeypatch.setattr(battle_module, "scripted_player", make_player)
-        monkeypatch.setattr(SimHost, "start_battle", start_battle)
+        monkeypatch.setattr(NodeHost, "start_battle", start_battle)
 
     def _witnessed(self, kind: str, choose):
         def witness(battle, request, seed):
@@ -52,20 +49,8 @@ class Diary:
 
 def play(battles: int, config: PokemonConfig, *, index: int = 0, start: int = 0, mirrored: bool = True) -> dict:
     pairing = Pairing(*BOTS, battles, start, mirrored)
-    source = PokemonSource(
-        config, OpponentsConfig(), envs=1, seed=3 + index, index=index, episodes=battles, pairings=[pairing],
-        mirror_seed=11,
-    )  # fmt: skip
-    source.start()
-    deadline = time.monotonic() + 250
-    try:
-        while not source.idle():
-            source.poll()
-            assert time.monotonic() < deadline
-            select.select(source.files(), [], [], 0.05)
-        return source.metrics()
-    finally:
-        source.close()
+    options = {"envs": 1, "seed": 3 + index, "index": index, "mirror_seed": 11}
+    return seated(make_source(config, episodes=battles, pairings=[pairing], **options))[1]
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
 from simul.common.role.lifecycle import StopFlag
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
-from simul.env_worker.games.pokemon.showdown import agent as agent_module
-from simul.env_worker.games.pokemon.showdown.agent import AgentPlayer, PackedTeams
-from simul.env_worker.games.pokemon.showdown.challenges import PlayEnded
-from simul.env_worker.games.pokemon.showdown.play import report
+from simul.env_worker.games.pokemon.play import agent as agent_module
+from simul.env_worker.games.pokemon.play.agent import AgentPlayer, PackedTeams
+from simul.env_worker.games.pokemon.play.challenges import PlayEnded
+from simul.env_worker.games.pokemon.play.play import report
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop
@@ -76,22 +76,6 @@ def test_forfeited_battles_are_not_in_the_win_rate(server, stand):
     assert result["win_rate_with_early"] == (result["wins"] + 2) / 4
 
 
-def test_a_team_preview_is_picked_one_by_one(server, stand):
-    team = (ROOT / "tests" / "golden" / "pokemon" / "teams" / "gen9bssregi.txt").read_text().split("===")[-1]
-    packed = [Teambuilder.join_team(Teambuilder.parse_showdown_team(team))]
-    foe = server.player(RandomPlayer, "Random Picks", battle_format="gen9bssregi", team=PackedTeams(packed))
-    with playing(server, stand, "Agent Picks", battle_format="gen9bssregi", teams=packed) as (agent, bridge, table):
-        challenges = on_loop(foe._send_challenges("Agent Picks", 2, agent.ps_client.logged_in))
-        table.serve(agent.accept(2), StopFlag())
-        challenges.result(PATIENCE_SEC)
-    assert sum(agent.tally.values()) == 2
-    assert agent.given_up == agent.defaulted == 0
-    for env in range(2):
-        picks = [d for d in bridge.asked if d.env == env and d.kind == DECISION][:3]
-        assert [int(d.mask[:6].sum()) for d in picks] == [6, 5, 4]
-        assert not any(d.mask[6:].any() for d in picks)
-
-
 @pytest.fixture(scope="module")
 def doubles_stand():
     with Stand(pokemon_spec(PokemonConfig(format=DOUBLES))) as running:
@@ -133,20 +117,6 @@ def _most_at_once(asked: list[Decision]) -> int:
         (running.add if decision.kind == DECISION else running.discard)(decision.env)
         most = max(most, len(running))
     return most
-
-
-def test_what_the_agent_sees_is_what_it_would_see_in_training(server, stand):
-    """The same battle again, on the simulator host that training uses, encoded there: the same numbers, bit by bit."""
-    foe = server.player(RandomPlayer, "Random 2")
-    with playing(server, stand, "Agent 2") as (agent, bridge, table):
-        accepted = on_loop(foe._accept_challenges(None, 3, None))
-        table.serve(agent.challenge("Random 2", 3), StopFlag())
-        accepted.result(PATIENCE_SEC)
-    compared = 0
-    for env, tag in enumerate(agent.battles):
-        asked = [d for d in bridge.asked if d.env == env and d.kind == DECISION]
-        compared += compare_with_training(server.battle_log(tag), "Agent 2", asked, agent.said[tag])
-    assert compared > 60
 
 
 def test_a_forgotten_session_begins_anew_and_the_battle_goes_on(server, stand):

@@ -12,8 +12,8 @@ from poke_env.player import RandomPlayer
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
 from simul.common.role.lifecycle import StopFlag
+from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer
-from simul.env_worker.games.pokemon.simulator.node import find_node
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.replays import log_of
@@ -96,27 +96,6 @@ def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(
         assert compare_with_training(server.battle_log(tag), "Agent Cut", asked, agent.said[tag]) == len(asked)
     for replay in tmp_path.glob("*.html"):
         assert log_of(replay.read_text()).count("|turn|2\n") == 1, "the log is there once"
-
-
-def test_a_battle_that_is_not_as_we_knew_it_begins_anew_and_is_counted(server, stand):
-    foe = server.player(RandomPlayer, "Random Other")
-    with playing(server, stand, "Agent Other") as (agent, bridge, table):
-        accepted = on_loop(accept_the_second(foe, agent))
-
-        def mishap() -> None:
-            (battle,) = agent.running()
-            battle._log[0] = "|another|line"
-            cut(agent)
-
-        table.serve(agent.challenge("Random Other", 1), Mishap(bridge, mishap, 8))
-        accepted.result(PATIENCE_SEC)
-    assert sum(agent.tally.values()) == 1
-    assert (agent.rejoins.rejoined, agent.rejoins.started_over) == (1, 1)
-    found = sessions(bridge.asked)
-    assert sorted(found) == [(0, 0), (0, 1)]
-    assert [found[0, 0][-1].kind, found[0, 1][-1].kind] == [ABORTED, TERMINATED]
-    first = found[0, 1][0]
-    assert (first.step, bool(first.flags)) == (0, True)
 
 
 @pytest.mark.slow

@@ -13,9 +13,11 @@ import pytest
 from simul.common.config.games.pokemon import PokemonConfig, RewardsConfig
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.messages import ABORTED, GREEDY, RECORD, START, TERMINATED, TRUNCATED
-from simul.env_worker.games.pokemon.encoding.layout import OBSERVATION_SIZE
+from simul.env_worker.games.pokemon.tables.layout import OBSERVATION_SIZE
 from tests.support.battles import Table, check_accounts, make_source, played, seated
 from tests.support.waiting import PATIENCE_SEC
+
+KINDS = ("self_play", "random", "max_base_power", "simple_heuristics")
 
 
 def test_self_play_to_the_end():
@@ -33,10 +35,7 @@ def test_self_play_to_the_end():
     assert sum(metrics["results"]["self_play"].values()) == 12
 
 
-@pytest.mark.parametrize(
-    "kind",  # test_teams.py has every kind
-    ["random", pytest.param("max_base_power", marks=pytest.mark.slow), "simple_heuristics"],
-)
+@pytest.mark.parametrize("kind", ["random", "simple_heuristics"])  # test_teams.py has every kind
 def test_scripted_opponents_play_one_seat_and_the_learner_alternates(kind):
     source = make_source(opponents=OpponentsConfig(self_play=0.0, **{kind: 1.0}), episodes=8, greedy=True, record=False)
     table, metrics = seated(source)
@@ -52,9 +51,8 @@ def test_scripted_opponents_play_one_seat_and_the_learner_alternates(kind):
 
 
 def test_doubles_are_played_and_encoded_in_python():
-    """Against random and max_base_power: test_doubles_run.py."""
     config = PokemonConfig(format="gen9randomdoublesbattle", max_turns=60)
-    source = make_source(config, OpponentsConfig(self_play=0.5, simple_heuristics=0.5), envs=6, episodes=6)
+    source = make_source(config, OpponentsConfig(**dict.fromkeys(KINDS, 0.25)), envs=6, episodes=6)
     _, metrics = played(source)
     check_accounts(metrics)
     assert metrics["episodes"]["finished"] == 6
@@ -173,7 +171,7 @@ source.close()
 """
 
 
-@pytest.mark.slow  # test_sim_host.py has 64 battles at once, and the memory of their host
+@pytest.mark.slow  # test_host.py has 64 battles at once, and the memory of their host
 @pytest.mark.timeout(2000)
 @pytest.mark.parametrize("battles", [80, 20_000])
 def test_memory_with_64_battles_at_once(battles):

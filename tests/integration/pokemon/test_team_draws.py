@@ -4,8 +4,8 @@ import subprocess
 
 import orjson
 
-from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
+from simul.env_worker.games.pokemon.install.node import find_node
 
 FORMATS = [*(f"gen{gen}randombattle" for gen in range(1, 10)), "gen9randomdoublesbattle", "gen8battlefactory", "gen9ou"]
 COMPARE = """
@@ -33,7 +33,7 @@ process.stdout.write(JSON.stringify({ found, kept: draws.kept.size }));
 
 def test_the_teams_are_the_simulators_own():
     command = [str(find_node().path), "--input-type=module", "-e", COMPARE, orjson.dumps(FORMATS).decode()]
-    done = subprocess.run(command, capture_output=True, check=True, cwd=HOST_SCRIPT.parent)
+    done = subprocess.run(command, capture_output=True, check=True, cwd=HOST_FOLDER / "simulate")
     answer = orjson.loads(done.stdout)
     drawn = {name for name, same in answer["found"].items() if same}
     assert drawn == {*(f"gen{gen}randombattle" for gen in range(4, 10)), "gen9randomdoublesbattle"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,14 @@ import pytest
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
 from simul.common.errors import ConfigError
-from simul.env_worker.games.pokemon.encoding.layout import PREVIEW_START
 from simul.env_worker.games.pokemon.formats.teams import check_battles
+from simul.env_worker.games.pokemon.tables.layout import PREVIEW_START
 from tests.support.battles import check_accounts, make_source, played
 
 FOLDER = Path(__file__).parents[2] / "golden" / "pokemon" / "teams"
 TEAMS = FOLDER / "gen9ou.txt"
-PICKS = {"gen9ou": 1, "gen9bssregi": 3}  # decisions that a team preview takes
+BSS = partial(PokemonConfig, format="gen9bssregi", teams=str(FOLDER / "gen9bssregi.txt"), max_turns=60)
+PICKS = 3  # decisions that a team preview of gen9bssregi takes
 
 
 @pytest.mark.parametrize(
@@ -35,10 +37,8 @@ def test_what_cannot_be_played_is_one_sentence(settings, words):
         check_battles(PokemonConfig(**settings))
 
 
-def games_with_teams(battle_format: str, encoder: str) -> dict[tuple, bytes]:
-    config = PokemonConfig(
-        format=battle_format, teams=str(FOLDER / f"{battle_format}.txt"), encoder=encoder, max_turns=60
-    )
+def games_with_teams(encoder: str) -> dict[tuple, bytes]:
+    config = BSS(encoder=encoder)
     rows, metrics = played(make_source(config, envs=3, episodes=3))  # as many: numbers do not depend on who ends first
     check_accounts(metrics)
     assert metrics["episodes"]["finished"] == 3
@@ -48,23 +48,18 @@ def games_with_teams(battle_format: str, encoder: str) -> dict[tuple, bytes]:
     return rows
 
 
-@pytest.mark.parametrize(
-    "battle_format",  # test_conformance.py compares the encoders in both formats
-    [pytest.param("gen9ou", marks=pytest.mark.slow), "gen9bssregi"],
-)
-def test_both_encoders_play_equal_games_with_teams(battle_format):
-    rows = games_with_teams(battle_format, "python")
-    assert rows == games_with_teams(battle_format, "host")
+def test_both_encoders_play_equal_games_with_teams():  # test_conformance.py compares them in other formats, too
+    rows = games_with_teams("python")
+    assert rows == games_with_teams("host")
     previews = {key for key, row in rows.items() if np.frombuffer(row, np.float16)[PREVIEW_START]}
     assert previews == {(env, seat, 0, step, 0) for env in range(3) for seat in (0, 1)
-                        for step in range(PICKS[battle_format])}  # fmt: skip
+                        for step in range(PICKS)}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["random", "max_base_power", "simple_heuristics"])
 def test_scripted_opponents_answer_the_preview(kind):
-    config = PokemonConfig(format="gen9bssregi", teams=str(FOLDER / "gen9bssregi.txt"), max_turns=60)
     rows, metrics = played(
-        make_source(config, OpponentsConfig(self_play=0.0, **{kind: 1.0}), envs=3, episodes=3, record=False)
+        make_source(BSS(), OpponentsConfig(self_play=0.0, **{kind: 1.0}), envs=3, episodes=3, record=False)
     )
     assert rows
     assert sum(metrics["results"][kind].values()) == 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import select
 import subprocess
 from collections import defaultdict
 
@@ -16,9 +15,10 @@ from poke_env.battle.weather import Weather
 
 from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, legal_choices
 from simul.env_worker.games.pokemon.encoding.host_tables import tracker_tables
-from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
-from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.host.backend import BattleStart
+from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
+from simul.env_worker.games.pokemon.install.node import find_node
+from tests.support.hosts import wait
 from tests.support.pokemon.garbled import garbled
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
 from tests.support.pokemon.tracker_reference import Seat, compare, compare_generations, write_tables
@@ -72,9 +72,7 @@ def play(host, battle_format, numbers, live=16, teams=None):
             )  # fmt: skip
             host.start_battle(number, battle_format, start)
         host.flush()
-        ready, _, _ = select.select([host.fileno()], [host.write_fileno()] if host.wants_write else [], [], 100.0)
-        assert ready or host.wants_write, "the host says nothing"
-        tick = host.poll()
+        tick = wait(host)
         for battle, seat, request_number, lines, request in tick.records:
             seats[battle, seat].records.append((lines, request))
             if request is not None:
@@ -119,7 +117,7 @@ def test_names_are_read_as_poke_env_reads_them():
     texts = [text for kind in enums.values() for text in spellings(kind.__members__)] + ["fallenundefined"]
     script = f"""
         import {{ readFileSync }} from 'node:fs';
-        import {{ dexOf }} from {json.dumps((HOST_SCRIPT.parent / "tracker" / "dex.mjs").as_uri())};
+        import {{ dexOf }} from {json.dumps((HOST_FOLDER / "tracker" / "dex.mjs").as_uri())};
         const [tables, texts] = JSON.parse(readFileSync(0, 'utf8'));
         const dex = dexOf(tables);
         const read = kind => texts.map(text => dex[kind](text));

@@ -16,10 +16,9 @@ from simul.env_worker.games.pokemon.damage.pairs import Attacker, Defender
 from simul.env_worker.games.pokemon.damage.rules import tables
 from simul.env_worker.games.pokemon.damage.types import FACTS, PREPARING, Fighter, Surroundings
 from simul.env_worker.games.pokemon.encoding.profiles import type_row
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.install.node import find_node
 
 RECORDER = Path(__file__).with_name("record_hits.mjs")
-SIM_HOST = Path("env_worker/games/pokemon/sim_host").resolve()
 WEATHERS = {
     "sunnyday": ("sun", 0),
     "desolateland": ("sun", 1),
@@ -43,7 +42,7 @@ def record(generations: tuple[int, ...], count: int, seed: int) -> list[Hit]:
     One process plays them all, once for all tests that ask for the same: most of the time is Node's to start.
     """
     wanted = ",".join(map(str, generations))
-    command = [find_node().path, str(RECORDER), str(SIM_HOST), wanted, str(count), str(seed)]
+    command = [find_node().path, str(RECORDER), wanted, str(count), str(seed)]
     out = subprocess.run(command, check=True, capture_output=True, timeout=600).stdout
     return [orjson.loads(line) for line in out.splitlines()]
 

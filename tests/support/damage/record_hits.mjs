@@ -1,16 +1,13 @@
 // Plays seeded battles on the pinned simulator by random legal choices and prints every damaging hit with the true sets.
-//   node record_hits.mjs SIM_HOST GEN,GEN... HITS SEED
+//   node record_hits.mjs GEN,GEN... HITS SEED
 // HITS of every generation, one JSON line each: gen, user, foe, move, field, damage, crit. Confusion's blows and
 // Z- and max moves are left out.
 
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { randomChoice, seededRandom } from '../../../env_worker/games/pokemon/node/measure/random_choice.mjs';
+import { loadSimulator } from '../../../env_worker/games/pokemon/node/simulate/simulator.mjs';
 
-const [simHost, generations] = process.argv.slice(2);
-const [wanted, seed] = process.argv.slice(4).map(Number);
-const from = name => import(pathToFileURL(path.join(simHost, name)).href);
-const { loadSimulator } = await from('simulator.mjs');
-const { randomChoice, seededRandom } = await from('random_choice.mjs');
+const [generations] = process.argv.slice(2);
+const [wanted, seed] = process.argv.slice(3).map(Number);
 
 const { sim } = loadSimulator(false);
 const EFFECTS = { flashfire: 'FLASH_FIRE', charge: 'CHARGE', slowstart: 'SLOW_START', glaiverush: 'GLAIVE_RUSH',

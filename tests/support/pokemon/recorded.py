@@ -12,13 +12,18 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 from poke_env.battle.abstract_battle import AbstractBattle
 
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.encoding.actions import Choices, legal_choices
+from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
+from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
 
 FOLDER = ROOT / "tests" / "golden" / "pokemon"
 
@@ -60,6 +65,33 @@ def replay(seat: RecordedSeat) -> Iterator[tuple[SeatBattle, dict[str, Any]]]:
         if "teamPreview" not in request:
             battle.sync(request)
             yield battle, request
+
+
+def battle_of(gen: int, *lines: str) -> SeatBattle:
+    """The first seat's battle of Absol against Snorlax, told these lines."""
+    battle = SeatBattle("p1", gen)
+    starts = ("|switch|p1a: Absol|Absol, L80, M|100/100", "|switch|p2a: Snorlax|Snorlax, L80, M|100/100")
+    battle.feed("\n".join((*starts, *lines)))
+    assert battle.parse_errors == {}
+    return battle
+
+
+class Encoded(NamedTuple):
+    """A request, and what the seat sees at it: float16 [D]."""
+
+    battle: SeatBattle
+    request: dict[str, Any]
+    choices: Choices
+    row: NDArray[np.float16]
+
+
+def encoded(seat: RecordedSeat, extras: Extras = PLAIN) -> Iterator[Encoded]:
+    """The same, written by one encoder."""
+    encoder = None
+    for battle, request in replay(seat):
+        encoder = encoder or SeatEncoder(battle, seat.gen, extras)
+        choices = legal_choices(request, battle.position)
+        yield Encoded(battle, request, choices, encoder.encode(request, choices))
 
 
 def stock_battles(seat: RecordedSeat, kind: type[AbstractBattle]) -> Iterator[tuple[Any, dict[str, Any]]]:

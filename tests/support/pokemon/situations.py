@@ -14,9 +14,9 @@ import orjson
 
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.formats.spec import generation
-from simul.env_worker.games.pokemon.simulator.battle_host import BattleStart
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.node import find_node
+from simul.env_worker.games.pokemon.host.backend import BattleStart
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
+from simul.env_worker.games.pokemon.install.node import find_node
 from tests.support.pokemon.recorded import FOLDER, RecordedSeat, recorded_seats
 from tests.support.worlds import World, play
 
@@ -41,12 +41,12 @@ class Recipe(NamedTuple):
         return self.words.get((seat, number), "default") if seat or number < self.requests else None
 
 
-def team(*members: str, level: int = 80) -> str:
+def team(*members: str, level: int = 80, spread: str = "serious|85,85,85,85,85,85") -> str:
     """Of "species/ability/move,move" or "species/ability/move,move/item"."""
     packed = []
     for member in members:
         species, ability, moves, item = (*member.split("/"), "")[:4]
-        packed.append(f"|{species}|{item}|{ability}|{moves}|serious|85,85,85,85,85,85|M|||{level}|")
+        packed.append(f"|{species}|{item}|{ability}|{moves}|{spread}|M|||{level}|")
     return "]".join(packed)
 
 
@@ -108,7 +108,7 @@ def situation(name: str) -> tuple[RecordedSeat, RecordedSeat]:
     return one, other
 
 
-def play_all(host: SimHost) -> Iterator[tuple[Recipe, World]]:
+def play_all(host: NodeHost) -> Iterator[tuple[Recipe, World]]:
     """Every recipe, anew."""
     sent = 0
     for recipe in RECIPES:
@@ -122,7 +122,7 @@ def play_all(host: SimHost) -> Iterator[tuple[Recipe, World]]:
 def record() -> None:
     """Write them all."""
     (FOLDER / "situations").mkdir(exist_ok=True)
-    host = SimHost(find_node().path)
+    host = NodeHost(find_node().path)
     host.start()
     for recipe, world in play_all(host):
         lines = [orjson.dumps({"battle": 0, "seat": seat.seat, "records": seat.records}) for seat in world.told]

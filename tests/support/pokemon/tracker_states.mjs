@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-import { SeatTracker } from '../../../env_worker/games/pokemon/sim_host/tracker/battle.mjs';
-import { ppLeft } from '../../../env_worker/games/pokemon/sim_host/tracker/counters.mjs';
+import { SeatTracker } from '../../../env_worker/games/pokemon/node/tracker/battle.mjs';
+import { ppLeft } from '../../../env_worker/games/pokemon/node/tracker/counters.mjs';
 
 const tables = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 

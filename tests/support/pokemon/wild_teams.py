@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from poke_env.data import GenData, to_id_str
 
-from simul.env_worker.games.pokemon.encoding import layout
+from simul.env_worker.games.pokemon.tables import layout
 
 ITEMS = (Path(layout.__file__).parent / "items.txt").read_text().split()
 RARE_MOVES_TEXT = """

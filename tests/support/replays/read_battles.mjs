@@ -6,11 +6,11 @@
 import { readFileSync } from 'node:fs';
 
 import { BattleLog } from '../../../env_worker/games/pokemon/replays/battle_log.mjs';
-import { HostedBattle } from '../../../env_worker/games/pokemon/sim_host/hosted_battle.mjs';
-import { Outbox } from '../../../env_worker/games/pokemon/sim_host/outbox.mjs';
-import { randomChoice, seededRandom } from '../../../env_worker/games/pokemon/sim_host/random_choice.mjs';
-import { spectatorLog } from '../../../env_worker/games/pokemon/sim_host/seat_lines.mjs';
-import { loadSimulator } from '../../../env_worker/games/pokemon/sim_host/simulator.mjs';
+import { HostedBattle } from '../../../env_worker/games/pokemon/node/simulate/hosted_battle.mjs';
+import { Outbox } from '../../../env_worker/games/pokemon/node/outbox.mjs';
+import { randomChoice, seededRandom } from '../../../env_worker/games/pokemon/node/measure/random_choice.mjs';
+import { spectatorLog } from '../../../env_worker/games/pokemon/node/follow/seat_lines.mjs';
+import { loadSimulator } from '../../../env_worker/games/pokemon/node/simulate/simulator.mjs';
 
 const MOST_CHOICES = 600; // random choices may never end a battle
 

@@ -1,6 +1,6 @@
 """Counters that poke-env lacks or keeps differently from the game: turns asleep, stage of bad poison, pp.
 
-They read each protocol line after the battle has. The host's side: `sim_host/tracker/counters.mjs`.
+They read each protocol line after the battle has. The host's side: `node/tracker/counters.mjs`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a `move` line costs, from gen 3 on: pp by move.
 
 A move that is chosen costs one pp, and one more for each foe at which it aims that has Pressure. A move that another
-one calls costs nothing; from gen 4 on its caller pays for Pressure. The host's side: `sim_host/tracker/move_event.mjs`.
+one calls costs nothing; from gen 4 on its caller pays for Pressure. The host's side: `node/tracker/move_event.mjs`.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ from simul.env_worker.games.pokemon.damage.queries import (
     takes_type,
     with_simple_stages,
 )
-from simul.env_worker.games.pokemon.damage.rules import ATTACK_FIRST, STAGES, Rule, Tables
+from simul.env_worker.games.pokemon.damage.rules import ATTACK_FIRST, STAGES, DamageTables, Rule
 from simul.env_worker.games.pokemon.damage.types import (
     FACTS,
     MOST_WAITING,
@@ -84,7 +84,7 @@ class AttackerState(NamedTuple):
     after: tuple[Rule, ...]
 
 
-def attacker_state(tables: Tables, user: Fighter, around: Surroundings) -> AttackerState:
+def attacker_state(tables: DamageTables, user: Fighter, around: Surroundings) -> AttackerState:
     """`user` on this field."""
     gen, user = tables.gen, with_simple_stages(tables.gen, user)
     known, item = tables.rules, effective_item(user)
@@ -102,7 +102,7 @@ def attacker_state(tables: Tables, user: Fighter, around: Surroundings) -> Attac
     )
 
 
-def terastallized(tables: Tables, state: AttackerState) -> AttackerState:
+def terastallized(tables: DamageTables, state: AttackerState) -> AttackerState:
     """The same user after terastallizing; a stellar one keeps its types."""
     gen, user, around = tables.gen, state.user, state.around
     types = user.types if user.tera == STELLAR else (user.tera,)
@@ -149,7 +149,7 @@ _SPEEDS = facts("slower faster")
 _UNCHANGED = (ONE,) * STAGES
 
 
-def attacker_move(tables: Tables, state: AttackerState, name: str, move: DamageMove) -> AttackerMove:
+def attacker_move(tables: DamageTables, state: AttackerState, name: str, move: DamageMove) -> AttackerMove:
     """`move`, called `name`, as this user has it."""
     gen, user, around = tables.gen, state.user, state.around
     kind, retyped = move_type(gen, user, name, move, around)

@@ -1,4 +1,4 @@
-"""The damage formula's tables for the simulator host, as JSON: `sim_host/encoder/damage/tables.mjs` reads them."""
+"""The damage formula's tables for the host, as JSON: `node/damage/tables.mjs` reads them."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ from simul.env_worker.games.pokemon.damage.rules import (
     IMMUNE,
     MIDDLE,
     POWER,
-    Tables,
+    DamageTables,
 )
 from simul.env_worker.games.pokemon.damage.types import FACTS, ONE, UNAWARE, AttackerMove, Target
 
@@ -181,7 +181,7 @@ _ON_GROUND = FACTS["target_grounded"]
 _CHANGING = types.WONDER_GUARD | types.TERA_SHELL | types.TAR_SHOT | types.STRONG_WINDS
 
 
-def effectiveness(tables: Tables, move: AttackerMove, target: Target) -> int | None:
+def effectiveness(tables: DamageTables, move: AttackerMove, target: Target) -> int | None:
     """log2 of the type multiplier; None where the target is immune."""
     kind = move.type
     if move.oddity or move.scrappy or target.odd & _CHANGING or kind == STELLAR:
@@ -194,7 +194,7 @@ def effectiveness(tables: Tables, move: AttackerMove, target: Target) -> int | N
     return exponents[first] + exponents[second] + exponents[third]
 
 
-def _special_effectiveness(tables: Tables, move: AttackerMove, target: Target) -> int | None:
+def _special_effectiveness(tables: DamageTables, move: AttackerMove, target: Target) -> int | None:
     """The same, with everything that changes the type chart."""
     kind, oddity, odd, target_types = move.type, move.oddity, target.odd, target.types
     afloat = not target.facts & _ON_GROUND
@@ -214,7 +214,7 @@ def _special_effectiveness(tables: Tables, move: AttackerMove, target: Target) -
     return 0 if oddity == THOUSAND_ARROWS and afloat and FLYING in target_types else effect
 
 
-def _against(tables: Tables, move: AttackerMove, target: Target, kind: int) -> int:
+def _against(tables: DamageTables, move: AttackerMove, target: Target, kind: int) -> int:
     """The exponent against one of the target's types, for moves and winds that change it."""
     value = tables.exponents[move.type][kind]
     if move.oddity == FREEZE_DRY and kind == WATER:
@@ -224,7 +224,7 @@ def _against(tables: Tables, move: AttackerMove, target: Target, kind: int) -> i
     return 0 if target.odd & types.STRONG_WINDS and kind == FLYING and value > 0 else value
 
 
-def _type_immune(tables: Tables, move: AttackerMove, kind: int) -> bool:
+def _type_immune(tables: DamageTables, move: AttackerMove, kind: int) -> bool:
     if move.scrappy and kind == GHOST and move.type in (NORMAL, FIGHTING):
         return False
     return tables.immune[move.type][kind]
@@ -237,7 +237,7 @@ _FASTER, _SLOWER, _TECHNICAL = FACTS["faster"], FACTS["slower"], FACTS["technica
 _RARE = FOE_ATTACK | CRITS | IGNORES_STAGES
 
 
-def hit_before_roll(tables: Tables, move: AttackerMove, target: Target) -> Hit | None:
+def hit_before_roll(tables: DamageTables, move: AttackerMove, target: Target) -> Hit | None:
     """One hit without critical hits, before its roll; None where it does no damage."""
     gen, fixed = tables.gen, move.fixed
     effect = effectiveness(tables, move, target)

@@ -31,10 +31,10 @@ from simul.env_worker.games.pokemon.damage.types import (
     NO_SURROUNDINGS,
     PREPARING,
     SUPPRESSED,
+    Body,
     Fighter,
     Surroundings,
 )
-from simul.env_worker.games.pokemon.encoding.expected_damage import Body
 
 UNKNOWN_ITEM = "unknown_item"
 SIXTHS = 6

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from poke_env.data import GenData
 
 from simul.env_worker.games.pokemon.damage.types import PAIR_FACTS, facts
-from simul.env_worker.games.pokemon.encoding.movedex import type_chart
+from simul.env_worker.games.pokemon.tables.movedex import type_chart
 
 USER_ABILITY = """
 technician | power | 6144 | technical | 4-9
@@ -303,7 +303,7 @@ _EXPONENTS = {0.0: 0, 0.5: -1, 1.0: 0, 2.0: 1}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tables:
+class DamageTables:
     """One generation's.
 
     Attributes:
@@ -323,12 +323,12 @@ class Tables:
 
 
 @cache
-def tables(gen: int) -> Tables:
+def tables(gen: int) -> DamageTables:
     """The tables of one generation; the same object every time."""
     data = GenData.from_gen(gen)
     chart = type_chart(gen)
     known = rules(gen)
-    return Tables(
+    return DamageTables(
         gen=gen,
         rules=known,
         exponents=tuple([tuple([_EXPONENTS[value] for value in row]) for row in chart]),

@@ -15,7 +15,7 @@ from simul.env_worker.games.pokemon.damage.queries import (
     speed,
     with_simple_stages,
 )
-from simul.env_worker.games.pokemon.damage.rules import DEFENCE, SPECIAL_DEFENCE, Rule, Tables
+from simul.env_worker.games.pokemon.damage.rules import DEFENCE, SPECIAL_DEFENCE, DamageTables, Rule
 from simul.env_worker.games.pokemon.damage.types import (
     FACTS,
     MOST_GUARDS,
@@ -30,7 +30,7 @@ from simul.env_worker.games.pokemon.damage.types import (
 UNBREAKABLE = ("shadowshield", "prismarmor", "fullmetalbody")
 
 
-def target(tables: Tables, foe: Fighter, screens: tuple[str, ...], around: Surroundings, mold: bool) -> Target:
+def target(tables: DamageTables, foe: Fighter, screens: tuple[str, ...], around: Surroundings, mold: bool) -> Target:
     """`foe` as it is now behind `screens` (reflect, lightscreen, auroraveil). `mold`: its ability is ignored."""
     gen, foe = tables.gen, with_simple_stages(tables.gen, foe)
     if mold and foe.ability not in UNBREAKABLE:
@@ -84,7 +84,7 @@ def _facts(gen: int, foe: Fighter, around: Surroundings) -> int:
     return facts
 
 
-def _rules(tables: Tables, foe: Fighter, screens: tuple[str, ...]) -> list[Rule]:
+def _rules(tables: DamageTables, foe: Fighter, screens: tuple[str, ...]) -> list[Rule]:
     known = tables.rules
     found = list(known["target_ability"].get(foe.ability, ()))
     for effect in foe.effects:

@@ -48,6 +48,25 @@ PREPARING = "PREPARING"  # the effect of having begun a move that takes two turn
 SUPPRESSED = ""  # an ability or item that is unknown, gone or without effect
 
 
+class Body(NamedTuple):
+    """What a Pokemon's damage, dealt and taken, depends on.
+
+    Attributes:
+        types: ids of its types now; base_types: those it was born with (STAB after terastallizing).
+        stats: hp, atk, def, spa, spd, spe, unboosted.
+        tera: type id it may still turn into, 0 for none.
+    """
+
+    types: tuple[int, ...]
+    base_types: tuple[int, ...]
+    level: int
+    stats: tuple[float, ...]
+    ability: str
+    item: str
+    terastallized: bool = False
+    tera: int = 0
+
+
 class Fighter(NamedTuple):
     """One Pokemon at one moment, as far as it is known.
 

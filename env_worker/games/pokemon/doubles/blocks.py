@@ -10,16 +10,15 @@ from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.counters import Counters
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Entry, Request, SeatView
+from simul.env_worker.games.pokemon.damage.types import Body
 from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, SlotChoices
-from simul.env_worker.games.pokemon.encoding import layout as singles
 from simul.env_worker.games.pokemon.encoding.expected_damage import (
     BestDamage,
-    Body,
+    DamageProfile,
     Defence,
     MoveDamage,
     Offence,
-    Profile,
     best_damage,
     defence_of,
     exchange_numbers,
@@ -36,7 +35,8 @@ from simul.env_worker.games.pokemon.encoding.move_features import (
 )
 from simul.env_worker.games.pokemon.encoding.pokemon_features import foe_pp, own_pp
 from simul.env_worker.games.pokemon.encoding.profiles import foe_profile, item_row, move_row, own_profile, types_of
-from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
+from simul.env_worker.games.pokemon.tables import layout as singles
+from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 
 Pair = tuple[BestDamage, BestDamage]
 
@@ -47,24 +47,24 @@ class MatchupCache:
     def __init__(self, gen: int) -> None:
         self._gen = gen
         self._bodies: dict[Body, Body] = {}
-        self._profiles: dict[Profile, Profile] = {}
+        self._profiles: dict[DamageProfile, DamageProfile] = {}
         self._offences: dict[int, Offence] = {}
         self._defences: dict[int, Defence] = {}
         # A small table for each target: one large table misses the processor's cache.
         self._attacks: dict[int, dict[int, BestDamage]] = {}  # target -> user
         self._move_damages: dict[tuple[int, int], list[MoveDamage]] = {}
 
-    def intern(self, profile: Profile) -> Profile:
+    def intern(self, profile: DamageProfile) -> DamageProfile:
         """The one profile that equals this one; only such profiles may be asked about."""
         body = self._bodies.setdefault(profile.body, profile.body)
         profile = profile._replace(body=body)
         return self._profiles.setdefault(profile, profile)
 
-    def pair(self, own: Profile, other: Profile) -> Pair:
+    def pair(self, own: DamageProfile, other: DamageProfile) -> Pair:
         """Best damage of `own` to `other`, and of `other` to `own`."""
         return self._attack(own, other.body), self._attack(other, own.body)
 
-    def move_damages(self, user: Profile, target: Body) -> list[MoveDamage]:
+    def move_damages(self, user: DamageProfile, target: Body) -> list[MoveDamage]:
         """Each of a user's moves, by slot."""
         key = (id(user), id(target))
         found = self._move_damages.get(key)
@@ -73,7 +73,7 @@ class MatchupCache:
             found = self._move_damages[key] = [move_damage(move, armoured) for move in self._offence_of(user).slots]
         return found
 
-    def _attack(self, user: Profile, target: Body) -> BestDamage:
+    def _attack(self, user: DamageProfile, target: Body) -> BestDamage:
         attacks = self._attacks.get(id(target))
         if attacks is None:
             attacks = self._attacks[id(target)] = {}
@@ -82,7 +82,7 @@ class MatchupCache:
             found = attacks[id(user)] = best_damage(self._offence_of(user).all, self._target(target))
         return found
 
-    def _offence_of(self, profile: Profile) -> Offence:
+    def _offence_of(self, profile: DamageProfile) -> Offence:
         found = self._offences.get(id(profile))
         if found is None:
             found = self._offences[id(profile)] = offence_of(self._gen, profile)
@@ -108,7 +108,7 @@ class TeamMember(NamedTuple):
     """A Pokemon as it stands now; `slot`: 0 left, 1 right, -1 not on the field; `pp`: of its known moves."""
 
     mon: Pokemon
-    profile: Profile
+    profile: DamageProfile
     factors: Factors
     ids: tuple[int, ...]
     slot: int
@@ -168,14 +168,14 @@ def pair_numbers(matchups: MatchupCache, own: TeamMember, other: TeamMember | No
     return [*matchup_numbers(matchups.pair(own.profile, other.profile), own.factors, other.factors, trick_room)]
 
 
-def _factors(gen: int, mon: Pokemon, profile: Profile, slot: int, side: Sequence[float]) -> Factors:
+def _factors(gen: int, mon: Pokemon, profile: DamageProfile, slot: int, side: Sequence[float]) -> Factors:
     speed = base_speed(gen, profile.body, mon._status is Status.PAR)
     if slot >= 0:
         return active_factors(mon, speed, side)
     return Factors(0.5 if mon._status is Status.BRN else 1.0, 1.0, *screens(side), speed)
 
 
-def _ids(mon: Pokemon, profile: Profile, item: str | None, moves: Iterable[str], tera: int) -> tuple[int, ...]:
+def _ids(mon: Pokemon, profile: DamageProfile, item: str | None, moves: Iterable[str], tera: int) -> tuple[int, ...]:
     rows, body = vocabulary(), profile.body
     known = [move_row(name) for name in list(moves)[:MOVES]]
     return (

@@ -11,7 +11,6 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatDoubleBattle
-from simul.env_worker.games.pokemon.battle_view.tally import Standing
 from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import TARGETS, SlotChoices, meaning
 from simul.env_worker.games.pokemon.doubles.blocks import (
@@ -24,11 +23,12 @@ from simul.env_worker.games.pokemon.doubles.blocks import (
     own_member,
     pair_numbers,
 )
-from simul.env_worker.games.pokemon.encoding import layout as singles
 from simul.env_worker.games.pokemon.encoding.actions import GIMMICKS
 from simul.env_worker.games.pokemon.encoding.features import TRICK_ROOM, active_numbers, gimmicks_spent
 from simul.env_worker.games.pokemon.encoding.field_state import FieldState, read_field_state
 from simul.env_worker.games.pokemon.encoding.profiles import move_row
+from simul.env_worker.games.pokemon.host.tally import Standing
+from simul.env_worker.games.pokemon.tables import layout as singles
 
 _NO_PREVIEW = [0.0] * singles.width(singles.PREVIEW)
 

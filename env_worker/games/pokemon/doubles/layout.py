@@ -12,8 +12,8 @@ from functools import cache
 
 from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.doubles.actions import NUM_ACTIONS as NUM_ACTIONS
-from simul.env_worker.games.pokemon.encoding import layout as singles
-from simul.env_worker.games.pokemon.encoding.layout import MOVE_SLOTS, TEAM_SIZE, Field, lay_out, width
+from simul.env_worker.games.pokemon.tables import layout as singles
+from simul.env_worker.games.pokemon.tables.layout import MOVE_SLOTS, TEAM_SIZE, Field, lay_out, width
 
 SIDES = ("left", "right")
 PAIR_NAMES = ("deals", "deals_effectiveness", "takes", "takes_effectiveness", "moves_first")

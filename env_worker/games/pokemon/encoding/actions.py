@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from simul.env_worker.games.pokemon.encoding.layout import NUM_ACTIONS, TEAM_SIZE
+from simul.env_worker.games.pokemon.tables.layout import NUM_ACTIONS, TEAM_SIZE
 
 FIRST_MOVE = 6
 FAINTED = "0 fnt"

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 from poke_env.battle.pokemon import Pokemon
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.expected_damage import (
     BestDamage,
+    DamageProfile,
     MoveDamage,
-    Profile,
     best_damage,
     exchange_numbers,
     move_damage,
@@ -30,7 +29,6 @@ from simul.env_worker.games.pokemon.encoding.field_state import (
     bench_strength,
     screens,
 )
-from simul.env_worker.games.pokemon.encoding.layout import TEAM_SIZE
 from simul.env_worker.games.pokemon.encoding.pokemon_features import HALF, PAIR_WIDTH, PokemonBlock, own_pp
 from simul.env_worker.games.pokemon.encoding.profiles import (
     POWER_TRICK,
@@ -41,6 +39,8 @@ from simul.env_worker.games.pokemon.encoding.profiles import (
     own_body,
     types_of,
 )
+from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables.layout import TEAM_SIZE
 
 OWN, FOE = 0, 1
 ORDERS = {order: struct.pack("<e", order) for order in (-1.0, 0.0, 1.0)}  # `moves_first`
@@ -117,7 +117,7 @@ class ActivePokemon(NamedTuple):
     """The active Pokemon of one side: place in its team, profile, strength and speed now."""
 
     place: int
-    profile: Profile
+    profile: DamageProfile
     strength: Strength
     speed: float
 

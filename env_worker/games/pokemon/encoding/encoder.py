@@ -15,10 +15,9 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.damage.writer import DamageWriter
-from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, Choices
 from simul.env_worker.games.pokemon.encoding.blocks import PokemonBlocks
+from simul.env_worker.games.pokemon.encoding.damage_block import DamageWriter
 from simul.env_worker.games.pokemon.encoding.expected_damage import MoveDamage
 from simul.env_worker.games.pokemon.encoding.field_state import FieldState, read_field_state
 from simul.env_worker.games.pokemon.encoding.global_block import write_global
@@ -34,6 +33,7 @@ from simul.env_worker.games.pokemon.encoding.move_features import (
 )
 from simul.env_worker.games.pokemon.encoding.pokemon_features import HALF
 from simul.env_worker.games.pokemon.encoding.set_knowledge import SetBlocks
+from simul.env_worker.games.pokemon.tables import layout
 
 _PRESENT = struct.Struct(f"<{PRESENT_WIDTH}e")
 _FLOAT16 = np.dtype(np.float16)

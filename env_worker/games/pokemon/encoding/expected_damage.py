@@ -12,8 +12,9 @@ from math import prod
 from typing import NamedTuple
 
 from simul.env_worker.games.pokemon.damage.queries import takes_type
-from simul.env_worker.games.pokemon.encoding.movedex import PHYSICAL, STATUS, MoveInfo, type_chart
-from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
+from simul.env_worker.games.pokemon.damage.types import Body
+from simul.env_worker.games.pokemon.tables.movedex import PHYSICAL, STATUS, MoveInfo, type_chart
+from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 
 AVERAGE_ROLL = 0.925
 ASSUMED_POWER = 75.0  # of a foe's unrevealed STAB moves
@@ -40,26 +41,7 @@ ABILITY_POWER = {"hugepower": (2.0, 1.0), "purepower": (2.0, 1.0), "gorillatacti
 BULK = {"furcoat": (2.0, 1.0), "icescales": (1.0, 2.0)}
 
 
-class Body(NamedTuple):
-    """What a Pokemon's damage, dealt and taken, depends on.
-
-    Attributes:
-        types: ids of its types now; base_types: those it was born with (STAB after terastallizing).
-        stats: hp, atk, def, spa, spd, spe, unboosted.
-        tera: type id it may still turn into, 0 for none.
-    """
-
-    types: tuple[int, ...]
-    base_types: tuple[int, ...]
-    level: int
-    stats: tuple[float, ...]
-    ability: str
-    item: str
-    terastallized: bool = False
-    tera: int = 0
-
-
-class Profile(NamedTuple):
+class DamageProfile(NamedTuple):
     """A body and its known moves (None where a move has no data). guess: True = it may have unseen STAB moves."""
 
     body: Body
@@ -108,7 +90,7 @@ class Defence(NamedTuple):
     per_hp: float
 
 
-def offence_of(gen: int, profile: Profile, made: dict[MoveInfo, MoveOffence] | None = None) -> Offence:
+def offence_of(gen: int, profile: DamageProfile, made: dict[MoveInfo, MoveOffence] | None = None) -> Offence:
     """The offence of a profile. `made`: cache of its body's moves."""
     user = profile.body
     made = {} if made is None else made

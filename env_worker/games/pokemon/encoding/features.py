@@ -14,8 +14,8 @@ from poke_env.battle.status import Status
 from poke_env.battle.weather import Weather
 
 from simul.env_worker.games.pokemon.battle_view.corrections import Corrections
-from simul.env_worker.games.pokemon.encoding.layout import VOLATILES
 from simul.env_worker.games.pokemon.encoding.profiles import move_row
+from simul.env_worker.games.pokemon.tables.layout import VOLATILES
 
 # Enum members hash in Python; everything below is therefore indexed by their integer value.
 SIDE_SLOTS = {

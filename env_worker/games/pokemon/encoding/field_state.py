@@ -9,7 +9,7 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.encoding.expected_damage import Body
+from simul.env_worker.games.pokemon.damage.types import Body
 from simul.env_worker.games.pokemon.encoding.features import (
     AURORA_VEIL,
     LIGHT_SCREEN,

@@ -12,8 +12,6 @@ from poke_env.battle.pokemon import Pokemon
 
 from simul.env_worker.games.pokemon.battle_view.corrections import Corrections
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.battle_view.tally import Standing
-from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import GIMMICKS
 from simul.env_worker.games.pokemon.encoding.features import (
     NO_ACTIVE,
@@ -26,6 +24,8 @@ from simul.env_worker.games.pokemon.encoding.features import (
     plain_active_numbers,
 )
 from simul.env_worker.games.pokemon.encoding.field_state import FieldState
+from simul.env_worker.games.pokemon.host.tally import Standing
+from simul.env_worker.games.pokemon.tables import layout
 
 _HEAD, _TOTALS = struct.Struct("<9e"), struct.Struct("<3e")
 _FIELD = struct.Struct(f"<{len(NO_WEATHER) + len(NO_FIELD)}e")

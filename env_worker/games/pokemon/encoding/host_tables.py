@@ -22,11 +22,12 @@ from simul.env_worker.games.pokemon.battle_view.corrections import passed_effect
 from simul.env_worker.games.pokemon.battle_view.pp_costs import aim
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.damage.export import damage_tables
-from simul.env_worker.games.pokemon.encoding import expected_damage, features, layout
+from simul.env_worker.games.pokemon.encoding import expected_damage, features
 from simul.env_worker.games.pokemon.encoding.move_features import NO_STATIC
-from simul.env_worker.games.pokemon.encoding.movedex import MoveInfo, move_info, type_chart
 from simul.env_worker.games.pokemon.encoding.set_knowledge import known_sets
-from simul.env_worker.games.pokemon.encoding.vocabulary import NO_ITEM, vocabulary
+from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables.movedex import MoveInfo, move_info, type_chart
+from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
 
 STAT_ORDER = ("hp", "atk", "def", "spa", "spd", "spe")
 TYPES = {kind.name: int(kind.value) for kind in PokemonType} | {"???": int(PokemonType.THREE_QUESTION_MARKS.value)}
@@ -93,7 +94,7 @@ def _tracked_move(move_id: str, gen: int) -> list[Any]:
 
 @cache
 def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN) -> dict[str, Any]:
-    """Everything `sim_host/encoder/host_tables.mjs` and `sim_host/tracker` read, for one generation."""
+    """Everything `node/encoder/host_tables.mjs` and `node/tracker` read, for one generation."""
     rows = vocabulary()
     return {
         "gen": gen,

@@ -11,9 +11,9 @@ from poke_env.battle.pokemon import Pokemon
 from simul.env_worker.games.pokemon.encoding.expected_damage import MoveDamage
 from simul.env_worker.games.pokemon.encoding.features import RAIN, STAGES, SUN
 from simul.env_worker.games.pokemon.encoding.field_state import FieldState, Strength
-from simul.env_worker.games.pokemon.encoding.layout import MOVE_WIDTH
-from simul.env_worker.games.pokemon.encoding.movedex import PHYSICAL, MoveInfo, move_info
 from simul.env_worker.games.pokemon.encoding.profiles import move_row
+from simul.env_worker.games.pokemon.tables.layout import MOVE_WIDTH
+from simul.env_worker.games.pokemon.tables.movedex import PHYSICAL, MoveInfo, move_info
 
 FIRE, WATER = 7, 18
 PRESENT_WIDTH = 8

@@ -11,21 +11,21 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.counters import Counters, move_key
-from simul.env_worker.games.pokemon.encoding import layout
+from simul.env_worker.games.pokemon.damage.types import Body
 from simul.env_worker.games.pokemon.encoding.expected_damage import (
-    Body,
+    DamageProfile,
     Defence,
     MoveOffence,
     Offence,
-    Profile,
     defence_of,
     offence_of,
 )
 from simul.env_worker.games.pokemon.encoding.features import status_numbers
 from simul.env_worker.games.pokemon.encoding.field_state import base_speed
-from simul.env_worker.games.pokemon.encoding.movedex import MoveInfo, move_info
 from simul.env_worker.games.pokemon.encoding.profiles import item_row, move_row, moves_of
-from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
+from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables.movedex import MoveInfo, move_info
+from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 
 HALF = 2  # bytes of a float16
 PAIR_WIDTH = 5  # deals, deals_effectiveness, takes, takes_effectiveness, moves_first
@@ -45,7 +45,7 @@ assert _PP_AT + _PP.size == BODY_WIDTH * HALF
 _NO_MOVES = (0,) * layout.MOVE_SLOTS
 _UNUSED = (0.0,) * layout.MOVE_SLOTS
 _NO_AILMENT = (0.0,) * 9  # status (6), sleep_turns, resting, toxic_stage
-_NO_PROFILE = Profile(Body((), (), 0, (), "", ""), ())
+_NO_PROFILE = DamageProfile(Body((), (), 0, (), "", ""), ())
 FNT, PAR = Status.FNT, Status.PAR
 
 
@@ -95,16 +95,16 @@ class PokemonBlock:
         _TYPES.pack_into(self._buffer, at + _TYPES_AT, types[0], types[1] if len(types) > 1 else 0, tera)
         scaled = [stat / 500 if stat < 500 else 1.0 for stat in body.stats]
         _STATS.pack_into(self._buffer, at + _STATS_AT, *scaled)
-        self.profile = Profile(body, ())
+        self.profile = DamageProfile(body, ())
         self.defence = defence_of(gen, body)
         self._made = {}
         self._unslowed, self._slowed = base_speed(gen, body, False), base_speed(gen, body, True)
 
     def set_moves(self, gen: int, names: list[str], guess: bool = False) -> None:
-        """Other moves, at most four: their ids and numbers follow, and what it attacks with. `guess`: see `Profile`."""
+        """Other moves, at most four; their ids and numbers follow, and the damage profile, whose `guess` this is."""
         self.names = names
         moves = tuple([move_info(gen, name) for name in names])
-        self.profile = Profile(self.profile.body, moves, guess)
+        self.profile = DamageProfile(self.profile.body, moves, guess)
         self.offence = offence_of(gen, self.profile, self._made)
         rows = [move_row(name) for name in names]
         _MOVES.pack_into(self._buffer, self._at + _KIND.size, *rows, *_NO_MOVES[len(rows) :])

@@ -1,4 +1,4 @@
-"""Reads poke-env's Pokemon into ids and `Profile`s."""
+"""Reads poke-env's Pokemon into ids and `DamageProfile`s."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.pokemon_type import PokemonType
 
 from simul.env_worker.games.pokemon.battle_view.corrections import Copied
-from simul.env_worker.games.pokemon.encoding.expected_damage import Body, Profile
-from simul.env_worker.games.pokemon.encoding.movedex import move_info
-from simul.env_worker.games.pokemon.encoding.vocabulary import NO_ITEM, vocabulary
+from simul.env_worker.games.pokemon.damage.types import Body
+from simul.env_worker.games.pokemon.encoding.expected_damage import DamageProfile
+from simul.env_worker.games.pokemon.tables.movedex import move_info
+from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
 
 STELLAR = PokemonType.STELLAR.value
 POWER_TRICK = Effect.POWER_TRICK
@@ -65,9 +66,9 @@ def moves_of(mon: Pokemon) -> dict[str, Move]:
 
 def own_profile(
     gen: int, mon: Pokemon, entry: dict[str, Any], types: tuple[int, ...], copied: Copied | None
-) -> Profile:
+) -> DamageProfile:
     """Everything is known of an own Pokemon. `types` as `types_of` gives them."""
-    return Profile(
+    return DamageProfile(
         own_body(gen, mon, entry, types, copied), tuple([move_info(gen, name) for name in entry["moves"][:4]])
     )
 
@@ -96,10 +97,12 @@ def own_ability(mon: Pokemon, entry: dict[str, Any]) -> str:
     return entry.get("ability") or (born if now is None else now)
 
 
-def foe_profile(gen: int, mon: Pokemon, copied: Copied | None) -> Profile:
+def foe_profile(gen: int, mon: Pokemon, copied: Copied | None) -> DamageProfile:
     """What has been seen of a foe."""
     moves = list(moves_of(mon))[:4]
-    return Profile(foe_body(gen, mon, copied), tuple([move_info(gen, name) for name in moves]), guess=len(moves) < 4)
+    return DamageProfile(
+        foe_body(gen, mon, copied), tuple([move_info(gen, name) for name in moves]), guess=len(moves) < 4
+    )
 
 
 def foe_body(gen: int, mon: Pokemon, copied: Copied | None) -> Body:

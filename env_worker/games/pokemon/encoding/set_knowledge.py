@@ -22,14 +22,14 @@ from poke_env.data import GenData, to_id_str
 
 from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.battle_view.counters import move_key
-from simul.env_worker.games.pokemon.encoding import layout
-from simul.env_worker.games.pokemon.encoding.layout import POSSIBLE_ABILITIES, POSSIBLE_MOVES, POSSIBLE_TERAS
 from simul.env_worker.games.pokemon.encoding.pokemon_features import HALF
 from simul.env_worker.games.pokemon.encoding.profiles import move_row, type_row
-from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
-from simul.env_worker.games.pokemon.simulator.folder import SIM_HOST
+from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
+from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables.layout import POSSIBLE_ABILITIES, POSSIBLE_MOVES, POSSIBLE_TERAS
+from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 
-DATA = SIM_HOST / "node_modules" / "pokemon-showdown" / "dist" / "data" / "random-battles"
+DATA = HOST_FOLDER / "node_modules" / "pokemon-showdown" / "dist" / "data" / "random-battles"
 MOVE_SLOTS = 4
 KNOWN_FORMATS = re.compile(r"gen[1-9](unrated)?randombattle(blitz)?")
 HIDDEN_BY_THE_BASE = ("Mega", "Gmax", "Primal")  # formes that come out as their base species

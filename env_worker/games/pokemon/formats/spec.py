@@ -8,8 +8,8 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.pokemon.doubles import layout as doubles_layout
-from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.set_knowledge import check_sets_known
+from simul.env_worker.games.pokemon.tables import layout
 
 DOUBLES_NAMES = ("doubles", "vgc", "2v2")
 

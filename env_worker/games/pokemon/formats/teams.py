@@ -17,9 +17,9 @@ from simul.common.errors import ConfigError
 from simul.common.runtime.private_files import read_regular
 from simul.env_worker.games.pokemon.encoding.host_tables import makes_a_pokemon
 from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles
-from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
-from simul.env_worker.games.pokemon.simulator.host import SimHost
-from simul.env_worker.games.pokemon.simulator.node import node_for
+from simul.env_worker.games.pokemon.host.backend import BattleBackend
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
+from simul.env_worker.games.pokemon.install.node import node_for
 
 WIDTH = 256  # teams that may be drawn at a time; the host keeps four times as many
 
@@ -90,7 +90,7 @@ def read_teams(where: str) -> list[TeamText]:
     return teams
 
 
-def legal_teams(host: BattleHost, battle_format: str, teams: Sequence[TeamText]) -> list[str]:
+def legal_teams(host: BattleBackend, battle_format: str, teams: Sequence[TeamText]) -> list[str]:
     """The teams, packed; none for a format that draws its own.
 
     Raises:
@@ -136,7 +136,7 @@ def _nearest(name: str, formats: Sequence[str]) -> list[str]:
 
 def check_battles(config: PokemonConfig) -> None:
     """Start a simulator and check that the configured battles can be played. Raises ConfigError."""
-    host = SimHost(node_for(encoder_of(config)).path, accelerate=config.accelerate)
+    host = NodeHost(node_for(encoder_of(config)).path, accelerate=config.accelerate)
     host.start()
     try:
         legal_teams(host, config.format, read_teams(config.teams))

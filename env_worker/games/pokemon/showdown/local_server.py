@@ -24,9 +24,9 @@ import psutil
 
 from simul.common.errors import EnvError
 from simul.common.role.temporary import temporary_folder
-from simul.env_worker.games.pokemon.simulator.host import HOST_SCRIPT
+from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
 
-MODULES = HOST_SCRIPT.parent / "node_modules"
+MODULES = HOST_FOLDER / "node_modules"
 PACKAGE = MODULES / "pokemon-showdown"
 CONFIG = Path(__file__).parent / "server_config.cjs"
 MISSING_FOLDERS = (

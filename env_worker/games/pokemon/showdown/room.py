@@ -1,4 +1,4 @@
-"""One battle room: the messages to our two accounts become a simulator host's messages. Pure: time is an argument."""
+"""One battle room: the messages to our two accounts become a host's messages. Pure: time is an argument."""
 
 from __future__ import annotations
 
@@ -6,10 +6,29 @@ from typing import Any
 
 import orjson
 
-from simul.env_worker.games.pokemon.showdown.room_battle import NOTHING_OPEN, ROOM_ONLY, SEATS, early_end
-from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimEnd, SimError, SimRecord
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick, SeatRecord
 
+# What a server adds to the simulator's protocol: chat, clocks, boxes. None of it belongs to the battle.
+ROOM_ONLY = frozenset(
+    ("B", "N", "C", "J", "L", "c", "j", "l", ":", "c:", "b", "battle", "users", "noinit", "unlink", "notify",
+     "tempnotify", "tempnotifyoff", "uhtmlchange", "fieldhtml", "controlshtml", "selectorhtml", "pagehtml", "refresh",
+     "expire", "usercount", "inputlog", "bigerror", "askreg", "warning")
+)  # fmt: skip
+# Answers to a choice that came too late or twice; the request it was about is not open any more.
+NOTHING_OPEN = ("[Invalid choice] Can't do anything", "[Invalid choice] Sorry", "[Invalid choice] There's nothing")
+SEATS = ("p1", "p2")
+# What the server says of an end that was not played out, and what it is called.
+EARLY_ENDS = {
+    " lost due to inactivity": "inactivity",
+    " forfeited": "forfeit",
+    " lost by having an inappropriate name": "forfeit",
+}
 TURN_LIMIT = 1000  # the simulator declares a tie beyond it
+
+
+def early_end(message: str) -> str:
+    """What ended a battle before it was played out, "" for any other `-message` of the server."""
+    return next((cause for words, cause in EARLY_ENDS.items() if words in message), "")
 
 
 class Room:
@@ -76,7 +95,7 @@ class Room:
         """End it without a result."""
         if not self.over:
             self.over = True
-            tick.ended.append(SimEnd(self.battle, None, self._turn, reason))
+            tick.ended.append(BattleEnd(self.battle, None, self._turn, reason))
 
     def _take_request(self, account: int, text: str, tick: HostTick) -> None:
         request: dict[str, Any] | None = orjson.loads(text) if text and text != "null" else None
@@ -89,7 +108,7 @@ class Room:
         self._numbers[seat] = request["rqid"]
         self.asked.add(seat)
         lines = self._take_lines(account)
-        tick.records.append(SimRecord(self.battle, seat, request["rqid"], lines, request))
+        tick.records.append(SeatRecord(self.battle, seat, request["rqid"], lines, request))
 
     def _take_lines(self, account: int) -> str:
         lines = "\n".join(self._lines[account])
@@ -106,7 +125,7 @@ class Room:
         if not unavailable:
             self.asked.add(seat)
         kind = "unavailable" if unavailable else "invalid"
-        tick.errors.append(SimError(self.battle, seat, self._numbers[seat], kind, words))
+        tick.errors.append(CommandError(self.battle, seat, self._numbers[seat], kind, words))
 
     def _take_end(self, account: int, winner: str | None, tick: HostTick) -> None:
         """Each account gets the end; its seat reads its last lines first."""
@@ -114,7 +133,7 @@ class Room:
         self._ended[account] = True
         if self._seats[account] >= 0:
             lines = self._take_lines(account)
-            tick.records.append(SimRecord(self.battle, self._seats[account], 0, lines, None))
+            tick.records.append(SeatRecord(self.battle, self._seats[account], 0, lines, None))
         if not all(self._ended):
             return
         if self._ended_early:
@@ -125,7 +144,7 @@ class Room:
             tick.logs.append((self.battle, "\n".join(self._log)))
         if winner is None or winner not in self._names:
             reason = "turn_limit" if self._turn >= TURN_LIMIT else "tie"
-            tick.ended.append(SimEnd(self.battle, None, self._turn, reason))
+            tick.ended.append(BattleEnd(self.battle, None, self._turn, reason))
         else:
             seat = self._seats[self._names.index(winner)]
-            tick.ended.append(SimEnd(self.battle, seat, self._turn, "win"))
+            tick.ended.append(BattleEnd(self.battle, seat, self._turn, "win"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from simul.common.config.games.pokemon import ShowdownAddress
 from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.host.host_messages import HostTick
 from simul.env_worker.games.pokemon.showdown.address import server_at
 from simul.env_worker.games.pokemon.showdown.server_session import (
     READY,
@@ -16,15 +17,14 @@ from simul.env_worker.games.pokemon.showdown.server_session import (
     ServerMessage,
     ServerSession,
 )
-from simul.env_worker.games.pokemon.showdown.showdown_host import ShowdownHost
+from simul.env_worker.games.pokemon.showdown.showdown_backend import ShowdownBackend
 from simul.env_worker.games.pokemon.showdown.wakeup_queue import WakeupQueue
-from simul.env_worker.games.pokemon.simulator.host_messages import HostTick
 
 LOOK_SEC = 0.05
 
 
 class ShowdownKeeper:
-    """A BattleHostKeeper. A server that fails costs its own battles only.
+    """A BackendKeeper. A server that fails costs its own battles only.
 
     Args:
         servers: those to use; none: `local_servers` local ones are started.
@@ -44,7 +44,7 @@ class ShowdownKeeper:
         self._mail: WakeupQueue[ServerMessage] = WakeupQueue()
         self._say = say
         self._clock = clock
-        self.host = ShowdownHost(node, self._mail, say, stall_sec=stall_sec, clock=clock)
+        self.backend = ShowdownBackend(node, self._mail, say, stall_sec=stall_sec, clock=clock)
         others = [(one, f"{one.host}:{one.port}") for one in servers]
         self._sessions: list[ServerSession] = [
             ServerSession(f"the Showdown server at {where}", server_at(where), self._mail, one.max_connections // 2)
@@ -61,7 +61,7 @@ class ShowdownKeeper:
         """Processes of local servers."""
         return [pid for session in self._sessions for pid in session.pids]
 
-    def start(self) -> ShowdownHost:
+    def start(self) -> ShowdownBackend:
         """Connect to all. Raises ConfigError where one does not answer, EnvError where a local one keeps failing."""
         while not all(session.state == READY for session in self._sessions):
             now = self._clock()
@@ -76,7 +76,7 @@ class ShowdownKeeper:
                     session.fail(now)
             time.sleep(LOOK_SEC)
         self._count_pairs()
-        return self.host
+        return self.backend
 
     def poll(self) -> HostTick:
         """What the servers have said. Raises EnvError where a local server keeps failing."""
@@ -86,17 +86,17 @@ class ShowdownKeeper:
             if message.kind == TROUBLE:
                 troubles.setdefault(message.pair, message.text)
             else:
-                self.host.handle_message(message, tick)
+                self.backend.handle_message(message, tick)
         for session in self._sessions:
             self._look_after(session, troubles, tick)
         self._count_pairs()
-        self.host.give_up_stalled(tick)
-        self.host.flush()
+        self.backend.give_up_stalled(tick)
+        self.backend.flush()
         return tick
 
-    def revive(self) -> ShowdownHost:
+    def revive(self) -> ShowdownBackend:
         """Servers come back one by one in `poll`."""
-        return self.host
+        return self.backend
 
     def close(self) -> None:
         """Disconnect, and stop local servers."""
@@ -107,11 +107,11 @@ class ShowdownKeeper:
         now, before = self._clock(), session.state
         failure = session.step(now) or next((troubles[pair] for pair in session.pairs if pair in troubles), "")
         if failure:
-            battles = self.host.lose(session.pairs, tick)
+            battles = self.backend.lose(session.pairs, tick)
             self._say(f"{failure.rstrip('. ')}; its {battles} battles are aborted, and it is tried again")
             session.fail(now)
         elif session.state == READY != before:
             self._say(f"{session.name} is back")
 
     def _count_pairs(self) -> None:
-        self.host.pairs = [pair for session in self._sessions if session.state == READY for pair in session.pairs]
+        self.backend.pairs = [pair for session in self._sessions if session.state == READY for pair in session.pairs]

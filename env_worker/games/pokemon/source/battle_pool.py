@@ -6,8 +6,8 @@ import random
 
 from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.formats.teams import TeamPool
-from simul.env_worker.games.pokemon.replays.folder import ReplayFolder
-from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost, drawn_start
+from simul.env_worker.games.pokemon.host.backend import BattleBackend, drawn_start
+from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.seats import PolicySeat, ReadingSeat, ScriptedSeat
@@ -29,7 +29,7 @@ class BattlePool:
         self.open = True
         self.teams: list[str] = []  # packed; for formats that draw none
         self.team_pool: TeamPool | None = None  # for formats that draw teams; None: new teams for every battle
-        self.replays: ReplayFolder | None = None
+        self.replays: BattleReplays | None = None
         self._matchmaker = matchmaker
         self._score = score
         self._format = battle_format
@@ -39,12 +39,12 @@ class BattlePool:
     def may_start(self) -> bool:
         return self.open and (self._limit is None or self._score.started < self._limit)
 
-    def start_battles(self, host: BattleHost) -> None:
+    def start_battles(self, backend: BattleBackend) -> None:
         """Start a battle in every empty env, then send all commands."""
         for env, running in enumerate(self.by_env):
             if running is None and self.may_start():
-                self._start(host, env)
-        host.flush()
+                self._start(backend, env)
+        backend.flush()
 
     def finish(self, battle: LiveBattle, outcome: int | None, turns: int) -> None:
         """Count a battle that was played out (the learner's outcome: 1, 0, -1) or truncated (None)."""
@@ -67,7 +67,7 @@ class BattlePool:
         for battle in list(self.battles.values()):
             self.abort(battle, cause, ends)
 
-    def _start(self, host: BattleHost, env: int) -> None:
+    def _start(self, backend: BattleBackend, env: int) -> None:
         number = self._score.started
         rng = random.Random(self._matchmaker.seed_of(number))
         battle = self._matchmaker.make(number, env, self._episodes[env], rng)
@@ -79,9 +79,9 @@ class BattlePool:
         if self.team_pool is not None and not self.teams:
             start = start._replace(team_seeds=self.team_pool.seeds(number, rng), reuse=True)
         if self.replays is not None:
-            self.replays.expect(battle)
+            self.replays.expect(number, battle.names)
             start = start._replace(names=battle.names, log=True)
-        host.start_battle(number, self._format, start)
+        backend.start_battle(number, self._format, start)
 
     def _forget(self, battle: LiveBattle) -> None:
         del self.battles[battle.number]

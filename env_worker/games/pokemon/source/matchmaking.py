@@ -12,17 +12,17 @@ from simul.common.protocol.decisions import start_flags
 from simul.common.runtime.metrics import Stages
 from simul.env_worker.games.base.matchmaking import PAST, SELF_PLAY, Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle
-from simul.env_worker.games.pokemon.doubles.seat import DoubleSeat
-from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.opponents.players import SCRIPTED, SeatPlayer, scripted_player
+from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
+from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
 
 KINDS = (SELF_PLAY, PAST, *SCRIPTED)
 
 
 class LiveBattle:
-    """`number` counts the source's battles from 0 and identifies the battle to the host.
+    """`number` counts the source's battles from 0 and identifies the battle to the backend.
 
     Attributes:
         learner_seat: the seat whose outcome counts; it alternates with the number.

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatBattle, SeatView
-from simul.env_worker.games.pokemon.battle_view.tally import Standing
-from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import Choices, legal_choices, picks_wanted
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.host.tally import Standing
+from simul.env_worker.games.pokemon.tables import layout
 
 
 class HasMask(Protocol):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simul.common.config.games.pokemon import RewardsConfig
-from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts
+from simul.env_worker.games.pokemon.host.tally import RewardFacts
 
 PARTS = ("win_loss", "knockout", "pokemon_count", "hp_delta", "fail_immune", "switch_penalty", "turn_penalty")
 _POKEMON_COUNT = 1  # index in PARTS[1:]

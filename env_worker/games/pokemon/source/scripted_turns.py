@@ -7,8 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
-from simul.env_worker.games.pokemon.simulator.host_messages import SimRecord
+from simul.env_worker.games.pokemon.host.backend import BattleBackend
+from simul.env_worker.games.pokemon.host.host_messages import SeatRecord
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.seats import ScriptedSeat
@@ -20,22 +20,22 @@ class ScriptedTurns:
     """Requests to scripted seats, in the order in which they came.
 
     turns.add_request(record)               # as the simulator asks
-    turns.answer(battles, host)             # once around the worker's loop, at most TURN_SEC and one answer
+    turns.answer(battles, backend)             # once around the worker's loop, at most TURN_SEC and one answer
     poller.wait([*others, *turns.files()])  # does not sleep while a request is queued
     """
 
     def __init__(self, score: Scoreboard, clock: Callable[[], float] = time.perf_counter) -> None:
         self._score = score
         self._clock = clock
-        self._queued: deque[SimRecord] = deque()
+        self._queued: deque[SeatRecord] = deque()
         self._pipe: tuple[int, ...] = ()  # holds one byte that is never read: always readable
 
-    def add_request(self, record: SimRecord) -> None:
+    def add_request(self, record: SeatRecord) -> None:
         """A request to a scripted seat."""
         self._queued.append(record)
 
-    def answer(self, battles: Mapping[int, LiveBattle], host: BattleHost) -> None:
-        """Queue answers at `host` until the time is up or none is left. Requests of finished battles are dropped."""
+    def answer(self, battles: Mapping[int, LiveBattle], backend: BattleBackend) -> None:
+        """Queue answers at `backend` until the time is up or none is left. Requests of finished battles are dropped."""
         if not self._queued:
             return
         until = self._clock() + TURN_SEC
@@ -44,10 +44,10 @@ class ScriptedTurns:
             battle = battles.get(record.battle)
             if battle is None:
                 continue
-            self._answer(battle, record, host)
+            self._answer(battle, record, backend)
             if self._clock() >= until:
                 break
-        host.flush()
+        backend.flush()
 
     def files(self) -> list[int]:
         """A descriptor that is always readable, while a request is queued; else none."""
@@ -65,7 +65,7 @@ class ScriptedTurns:
             os.close(descriptor)
         self._pipe = ()
 
-    def _answer(self, battle: LiveBattle, record: SimRecord, host: BattleHost) -> None:
+    def _answer(self, battle: LiveBattle, record: SeatRecord, backend: BattleBackend) -> None:
         seat = battle.seats[record.seat]
         assert isinstance(seat, ScriptedSeat)
         assert record.request is not None
@@ -73,4 +73,4 @@ class ScriptedTurns:
         command, defaulted = seat.answer(record.request_number, record.request)
         self._score.scripted_decisions += 1
         self._score.scripted_defaults += defaulted
-        host.choose(battle.number, record.seat, record.request_number, command)
+        backend.choose(battle.number, record.seat, record.request_number, command)

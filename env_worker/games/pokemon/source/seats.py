@@ -13,14 +13,14 @@ from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.common.runtime.metrics import Stages
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatBattle, SeatView
-from simul.env_worker.games.pokemon.battle_view.tally import NO_TALLY, RewardFacts, Standing, TallyKeeper
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.encoding.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.host.backend import BattleBackend
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRow
+from simul.env_worker.games.pokemon.host.tally import NO_TALLY, RewardFacts, Standing, TallyKeeper
 from simul.env_worker.games.pokemon.opponents.players import SeatPlayer
-from simul.env_worker.games.pokemon.simulator.battle_host import BattleHost
-from simul.env_worker.games.pokemon.simulator.host_messages import SimEnd, SimRow
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps, RequestSteps, SingleStep
 from simul.env_worker.games.pokemon.source.rewards import RewardMeter, RewardWeights
+from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
 
 Snapshot = tuple[NDArray[np.float16], NDArray[np.uint8], RewardFacts]
 
@@ -54,7 +54,7 @@ class PolicySeat:
         """Whether (step, attempt) is the one that is awaited."""
         return self.waiting and self.step == step and self._attempt == attempt
 
-    def answer(self, host: BattleHost, battle: int, action: int) -> bool:
+    def answer(self, backend: BattleBackend, battle: int, action: int) -> bool:
         """Send an action to the simulator; False if it is not among the legal ones."""
         raise NotImplementedError
 
@@ -62,7 +62,7 @@ class PolicySeat:
         """The next decision of the same request, where it takes several; else None."""
         return None
 
-    def terminated(self, outcome: int, end: SimEnd) -> Decision | None:
+    def terminated(self, outcome: int, end: BattleEnd) -> Decision | None:
         """The end of a battle that was played out; outcome: 1 won, 0 tied, -1 lost."""
         return self._end(TERMINATED, self.rewards.finish(outcome, self._final(end))) if self.step >= 0 else None
 
@@ -92,7 +92,7 @@ class PolicySeat:
         """Observation, mask and facts at the last request; None before the first."""
         raise NotImplementedError
 
-    def _final(self, end: SimEnd) -> RewardFacts | None:
+    def _final(self, end: BattleEnd) -> RewardFacts | None:
         """Where the battle ended for this seat, None where rewards do not need it."""
         raise NotImplementedError
 
@@ -137,27 +137,27 @@ class HostedSeat(PolicySeat):
 
     def __init__(self, env: int, seat: int, episode: int, policy: str, flags: int, weights: RewardWeights) -> None:
         super().__init__(env, seat, episode, policy, flags, weights)
-        self._row: SimRow | None = None
+        self._row: SeatRow | None = None
 
-    def decide(self, row: SimRow) -> Decision:
+    def decide(self, row: SeatRow) -> Decision:
         """The decision that a row asks for."""
         self._row = row
         self.turn = row.turn
         self.request_number = row.request_number
         return self._decision(row.observation, row.mask, row.facts)
 
-    def answer(self, host: BattleHost, battle: int, action: int) -> bool:
+    def answer(self, backend: BattleBackend, battle: int, action: int) -> bool:
         if self._row is None or not 0 <= action < len(self._row.mask) or not self._row.mask[action]:
             return False
         self.waiting = False
-        host.act(battle, self.seat, self.request_number, action)
+        backend.act(battle, self.seat, self.request_number, action)
         return True
 
     def _last_snapshot(self) -> Snapshot | None:
         row = self._row
         return None if row is None else (row.observation, row.mask, row.facts)
 
-    def _final(self, end: SimEnd) -> RewardFacts | None:
+    def _final(self, end: BattleEnd) -> RewardFacts | None:
         return end.facts(self.seat)
 
 
@@ -219,7 +219,7 @@ class ReadingSeat(PolicySeat):
         self._steps.choices.mask[self._action] = 0
         return self._encoded() if any(self._steps.choices.mask) else None
 
-    def answer(self, host: BattleHost, battle: int, action: int) -> bool:
+    def answer(self, backend: BattleBackend, battle: int, action: int) -> bool:
         mask = self._steps.choices.mask if self._steps is not None else b""
         if self._steps is None or not 0 <= action < len(mask) or not mask[action]:
             return False
@@ -227,7 +227,7 @@ class ReadingSeat(PolicySeat):
         self._action = action
         command = self._steps.pick(action)
         if command is not None:
-            host.choose(battle, self.seat, self.request_number, command)
+            backend.choose(battle, self.seat, self.request_number, command)
         return True
 
     def _encoded(self) -> Decision:
@@ -246,7 +246,7 @@ class ReadingSeat(PolicySeat):
         tally = NO_TALLY if self._tally is None else self._tally.tally
         return RewardFacts(standing, self.turn, tally)
 
-    def _final(self, end: SimEnd) -> RewardFacts | None:
+    def _final(self, end: BattleEnd) -> RewardFacts | None:
         if self._tally is None:
             return None
         return self._facts(self._survey())._replace(turn=end.turns + 1)

@@ -1,4 +1,4 @@
-"""PokemonSource: many battles on one simulator host, as decisions and actions."""
+"""PokemonSource: many battles on one backend, as decisions and actions."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action, Decision
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.encoding.layout import extras_of
 from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import TeamPool, legal_teams, read_teams
-from simul.env_worker.games.pokemon.replays.folder import ReplayFolder
-from simul.env_worker.games.pokemon.simulator.battle_host import BattleHostKeeper
-from simul.env_worker.games.pokemon.simulator.host import HostDied
-from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper
-from simul.env_worker.games.pokemon.simulator.node import find_node, node_for
+from simul.env_worker.games.pokemon.host.backend import BackendKeeper
+from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
+from simul.env_worker.games.pokemon.host.node_host import HostDied
+from simul.env_worker.games.pokemon.install.node import find_node, node_for
+from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
+from simul.env_worker.games.pokemon.source.backend_events import BackendEvents
 from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
-from simul.env_worker.games.pokemon.source.host_events import HostEvents
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker, ScheduledMatchmaker
 from simul.env_worker.games.pokemon.source.rewards import reward_weights
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
 from simul.env_worker.games.pokemon.source.seats import PolicySeat
+from simul.env_worker.games.pokemon.tables.layout import extras_of
 from simul.env_worker.source import ReplayPlayer
 
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
@@ -81,10 +81,10 @@ class PokemonSource:
         if episodes is None and config.team_uses > 1:
             self._battles.team_pool = TeamPool(f"{seed}/{index}", config.team_uses)
         if replays is not None:
-            self._battles.replays = ReplayFolder(replays, index, replay_player)
+            self._battles.replays = BattleReplays(replays, index, replay_player)
         self._turns = ScriptedTurns(self._score)
-        self._host_events = HostEvents(self._battles, self._score, self._turns, config.max_turns)
-        self._keeper: BattleHostKeeper | None = None
+        self._backend_events = BackendEvents(self._battles, self._score, self._turns, config.max_turns)
+        self._keeper: BackendKeeper | None = None
         self._closed = False
         if self._encoder != config.encoder and index == 0:  # reported by one worker for all
             self._score.events.append(
@@ -97,23 +97,23 @@ class PokemonSource:
 
     def start(self) -> None:
         self._keeper = keeper = self._make_keeper()
-        host = keeper.start()
-        self._battles.teams = legal_teams(host, self._format, read_teams(self._teams))
-        self._battles.start_battles(host)
+        backend = keeper.start()
+        self._battles.teams = legal_teams(backend, self._format, read_teams(self._teams))
+        self._battles.start_battles(backend)
 
     def poll(self) -> list[Decision]:
         decisions, self._unsent = self._unsent, []
         keeper = self._keeper
         if keeper is None or self._closed:
             return decisions
-        host = keeper.host
-        if host is None:
-            host = keeper.revive()
-            if host is not None:
+        backend = keeper.backend
+        if backend is None:
+            backend = keeper.revive()
+            if backend is not None:
                 self._score.events.append("the simulator host runs again")
-                self._battles.start_battles(host)
+                self._battles.start_battles(backend)
             return decisions
-        self._turns.answer(self._battles.battles, host)
+        self._turns.answer(self._battles.battles, backend)
         try:
             tick = keeper.poll()
         except HostDied as death:
@@ -122,13 +122,13 @@ class PokemonSource:
                 self._battles.replays.forget_all()
             self._score.events.append(str(death))
             return decisions
-        decisions += self._host_events.apply(host, tick)
-        self._battles.start_battles(host)
+        decisions += self._backend_events.apply(backend, tick)
+        self._battles.start_battles(backend)
         return decisions
 
     def act(self, actions: Sequence[Action]) -> None:
-        host = self._keeper.host if self._keeper is not None else None
-        if host is None:
+        backend = self._keeper.backend if self._keeper is not None else None
+        if backend is None:
             return
         for action in actions:
             if action.action < 0:
@@ -139,13 +139,13 @@ class PokemonSource:
             seat = battle.seats[action.seat]
             if not isinstance(seat, PolicySeat) or not seat.answers(action.step, action.attempt):
                 continue
-            if not seat.answer(host, battle.number, action.action):
+            if not seat.answer(backend, battle.number, action.action):
                 self._score.bad_actions += 1
                 self._abort(battle, "illegal_action", self._unsent)
             elif (next_decision := seat.follow_up()) is not None:
                 self._score.decisions += 1
                 self._unsent.append(next_decision)
-        host.flush()
+        backend.flush()
 
     def episode(self, env: int) -> int:
         battle = self._battles.by_env[env]
@@ -172,8 +172,8 @@ class PokemonSource:
         return over and (replays is None or replays.complete)
 
     def files(self) -> list[int]:
-        host = self._keeper.host if self._keeper is not None else None
-        return [host.fileno(), *self._turns.files()] if host is not None else []
+        backend = self._keeper.backend if self._keeper is not None else None
+        return [backend.fileno(), *self._turns.files()] if backend is not None else []
 
     def metrics(self) -> dict[str, Any]:
         metrics = self._score.metrics(alive=len(self._battles.battles))
@@ -191,7 +191,7 @@ class PokemonSource:
         if self._keeper is not None:
             self._keeper.close()
 
-    def _make_keeper(self) -> BattleHostKeeper:
+    def _make_keeper(self) -> BackendKeeper:
         config = self._config
         if config.transport == "websocket":
             from simul.env_worker.games.pokemon.showdown.server_keeper import ShowdownKeeper
@@ -206,7 +206,7 @@ class PokemonSource:
         )  # fmt: skip
 
     def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
-        self._host_events.abort(self._keeper.host if self._keeper is not None else None, battle, cause, ends)
+        self._backend_events.abort(self._keeper.backend if self._keeper is not None else None, battle, cause, ends)
 
 
 __all__ = ["PokemonSource", "pokemon_spec"]

@@ -11,11 +11,11 @@
 
 import { createInterface } from 'node:readline';
 
-import { Tables } from '../../../../env_worker/games/pokemon/sim_host/encoder/host_tables.mjs';
-import { HostedBattle } from '../../../../env_worker/games/pokemon/sim_host/hosted_battle.mjs';
-import { randomChoice, seededRandom } from '../../../../env_worker/games/pokemon/sim_host/random_choice.mjs';
-import { SeatView } from '../../../../env_worker/games/pokemon/sim_host/seat_view.mjs';
-import { loadSimulator } from '../../../../env_worker/games/pokemon/sim_host/simulator.mjs';
+import { EncoderTables } from '../../../../env_worker/games/pokemon/node/encoder/host_tables.mjs';
+import { HostedBattle } from '../../../../env_worker/games/pokemon/node/simulate/hosted_battle.mjs';
+import { randomChoice, seededRandom } from '../../../../env_worker/games/pokemon/node/measure/random_choice.mjs';
+import { SeatView } from '../../../../env_worker/games/pokemon/node/follow/seat_view.mjs';
+import { loadSimulator } from '../../../../env_worker/games/pokemon/node/simulate/simulator.mjs';
 
 const { sim } = loadSimulator(true);
 const GIMMICKS = ['', ' mega', ' zmove', ' dynamax', ' terastallize'];
@@ -264,6 +264,6 @@ function show(battle, seat, index, orders) {
 let tables = null;
 for await (const line of createInterface({ input: process.stdin })) {
 	const job = JSON.parse(line);
-	if (job.tables) tables = new Tables(job.tables);
+	if (job.tables) tables = new EncoderTables(job.tables);
 	else play(job, tables);
 }

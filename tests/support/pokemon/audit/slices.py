@@ -19,10 +19,10 @@ from poke_env.data import GenData
 from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.battle_view.counters import full_pp, move_key
 from simul.env_worker.games.pokemon.doubles import layout as doubles
-from simul.env_worker.games.pokemon.encoding import layout
-from simul.env_worker.games.pokemon.encoding.layout import VOLATILES
-from simul.env_worker.games.pokemon.encoding.vocabulary import NO_ITEM, vocabulary
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
+from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables.layout import VOLATILES
+from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
 from tests.support.pokemon.audit.battles import AuditedRow, Truth
 
 # What a number must be: this; one of these; anything.

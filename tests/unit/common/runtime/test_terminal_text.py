@@ -22,8 +22,8 @@ OTHERS = {
     "inference_server/loadtest/subject.py",  # JSON for the load test
     "env_worker/__main__.py",  # JSON for the supervisor
     "env_worker/game_watch.py",  # a sentence for the supervisor, which cleans it
-    "env_worker/games/pokemon/simulator/checks.py",
-    "env_worker/games/pokemon/simulator/setup_node.py",
+    "env_worker/games/pokemon/install/checks.py",
+    "env_worker/games/pokemon/install/setup_node.py",
 }
 
 

@@ -19,7 +19,7 @@ from simul.common.protocol.decisions import Action
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.games.loading import SOURCE_METHODS, build_source, game_spec, worker_seed
-from simul.env_worker.games.pokemon.simulator import folder
+from simul.env_worker.games.pokemon.install import folder
 from tests.support.small_games import TicTacToe
 
 ROOT = Path(__file__).parents[4]
@@ -244,7 +244,7 @@ def test_worker_seeds_do_not_overlap():
 
 
 def test_missing_npm_packages_are_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(folder, "SIM_HOST", tmp_path)
+    monkeypatch.setattr(folder, "HOST_FOLDER", tmp_path)
     with pytest.raises(ConfigError, match=r"npm packages are missing\. Run `make setup`"):
         game_spec(Config(game="pokemon"), trust=EVERYTHING)
 
@@ -253,7 +253,7 @@ def test_a_bad_simul_node_is_said_with_the_spec(tmp_path, monkeypatch):
     package = tmp_path / "node_modules" / "pokemon-showdown" / "package.json"
     package.parent.mkdir(parents=True)
     package.touch()
-    monkeypatch.setattr(folder, "SIM_HOST", tmp_path)
+    monkeypatch.setattr(folder, "HOST_FOLDER", tmp_path)
     monkeypatch.setenv("SIMUL_NODE", str(tmp_path / "absent"))
     with pytest.raises(ConfigError, match=r"SIMUL_NODE=.*absent"):
         game_spec(Config(game="pokemon"), trust=EVERYTHING)

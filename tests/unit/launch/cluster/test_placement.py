@@ -108,7 +108,7 @@ def test_machines_are_compared_and_each_difference_names_the_machines() -> None:
 
 
 def test_the_digest_of_the_code_sees_what_roles_run_and_nothing_else(tmp_path) -> None:
-    host = tmp_path / "env_worker" / "games" / "pokemon" / "sim_host"
+    host = tmp_path / "env_worker" / "games" / "pokemon" / "node"
     for folder in (host, host / "node_modules", tmp_path / "common" / "__pycache__"):
         folder.mkdir(parents=True)
     files = (host / "main.mjs", tmp_path / "common" / "a.py", tmp_path / "env_worker" / "items.txt")

@@ -12,19 +12,19 @@ import pytest
 from simul.common.runtime.installation import ROOT
 
 SCRIPT = ROOT / "launch" / "setup" / "setup.sh"
-LOCK = "env_worker/games/pokemon/sim_host/package-lock.json"
+LOCK = "env_worker/games/pokemon/node/package-lock.json"
 FINGERPRINT = f"{{ pwd; cat pyproject.toml constraints.txt {LOCK}; }} | cksum"
 
 
 @pytest.fixture
 def setup(tmp_path):
     """Runs it after a fetch that failed so many minutes ago; True when the fetch was tried again."""
-    sim_host = (tmp_path / LOCK).parent
-    for folder in (sim_host / "node_modules", tmp_path / ".venv" / "bin"):
+    node = (tmp_path / LOCK).parent
+    for folder in (node / "node_modules", tmp_path / ".venv" / "bin"):
         folder.mkdir(parents=True)
     for name in ("pyproject.toml", "constraints.txt", LOCK):
         (tmp_path / name).write_text(name)
-    (sim_host / "node_modules" / ".simul-stamp").touch()
+    (node / "node_modules" / ".simul-stamp").touch()
     found = subprocess.run(["sh", "-c", FINGERPRINT], cwd=tmp_path, capture_output=True, text=True, check=True)
     (tmp_path / ".venv" / ".simul-setup").write_text(found.stdout)
     for name in ("simul", "python"):
@@ -41,7 +41,7 @@ def setup(tmp_path):
         line = ["sh", str(SCRIPT)]
         done = subprocess.run(line, cwd=tmp_path, env={**os.environ, "GOALS": goals}, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stdout in ("", "ran -m simul.env_worker.games.pokemon.simulator.setup_node\n")
+        assert done.stdout in ("", "ran -m simul.env_worker.games.pokemon.install.setup_node\n")
         return bool(done.stdout)
 
     return run

@@ -12,7 +12,7 @@ from simul.env_worker.games.pokemon.battle_view.seat_battle import Entry, Reques
 from simul.env_worker.games.pokemon.doubles.actions import Meaning, SlotChoices, meaning, slot_choices
 from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, Choices, legal_choices, picks_wanted
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import MOVES, Combatant, View, read_view, shown_foes
-from simul.env_worker.games.pokemon.opponents.one_ply.scoring import Matchup, Rating, matchups
+from simul.env_worker.games.pokemon.opponents.one_ply.scoring import OnePlyMatchup, Rating, matchups
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice
 
 TERA_WORTH = 0.4  # terastallizing must add this much: a knock-out, or 40% of a foe's hp
@@ -104,14 +104,14 @@ class OnePlyPlayer:
         return "team " + ",".join([str(place + 1) for place in order[: picks_wanted(request, len(order))]])
 
 
-def _ratings(matchup: Matchup, moves: Mapping[int, Meaning], *, last: bool) -> dict[int, Rating]:
+def _ratings(matchup: OnePlyMatchup, moves: Mapping[int, Meaning], *, last: bool) -> dict[int, Rating]:
     """By action. `last`: no switch is possible."""
     grow = last or (matchup.user.hp >= HEALTHY and matchup.margin() > 0.0)
     used = (NONE, MEGA, DYNAMAX, TERA) if grow else (NONE, MEGA, TERA)
     return {action: _rate(matchup, told) for action, told in moves.items() if told.gimmick in used}
 
 
-def _rate(matchup: Matchup, told: Meaning) -> Rating:
+def _rate(matchup: OnePlyMatchup, told: Meaning) -> Rating:
     rating = matchup.rate(told.move, told.target - 1, tera=told.gimmick == TERA)
     if told.target < 0:
         return rating._replace(value=-1.0)  # aimed at the own side

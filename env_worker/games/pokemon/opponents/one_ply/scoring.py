@@ -56,7 +56,7 @@ def faster(gen: int, view: View, own: Combatant, foe: Combatant) -> bool:
     return ours < theirs if view.trick_room else ours > theirs
 
 
-class Matchup:
+class OnePlyMatchup:
     """One own Pokemon against the foes that are out.
 
     Attributes:
@@ -121,11 +121,11 @@ class Matchup:
 
 def matchups(
     gen: int, view: View, users: Sequence[Combatant], *, tera: bool = False, ally: Combatant | None = None
-) -> list[Matchup]:
+) -> list[OnePlyMatchup]:
     """Matchups of each of `users`, computed in one call. `tera`: moves after terastallizing too."""
     each = [attack_pairs(view, user, tera, ally) for user in users]
     found = iter(estimate_hits(gen, [pair for group in each for pair in group], view.around))
-    return [Matchup(gen, view, user, [next(found) for _ in group], ally) for user, group in zip(users, each)]
+    return [OnePlyMatchup(gen, view, user, [next(found) for _ in group], ally) for user, group in zip(users, each)]
 
 
 def attack_pairs(view: View, user: Combatant, tera: bool, ally: Combatant | None) -> list[AttackPair]:

@@ -7,21 +7,13 @@ from poke_env.battle.pokemon import Pokemon
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding.pokemon_features import own_pp
-from tests.support.pokemon.recorded import recorded_seats, replay
+from tests.support.pokemon.recorded import battle_of, recorded_seats, replay
 
-STARTS = "|switch|p1a: Absol|Absol, L80, M|100/100\n|switch|p2a: Snorlax|Snorlax, L80, M|100/100"
 ASLEEP = "|-damage|p2a: Snorlax|100/100 slp|\n|-status|p2a: Snorlax|slp|[from] move: Spore"
 RESTS = "|-status|p2a: Snorlax|slp|[from] move: Rest"
 CANNOT = "|cant|p2a: Snorlax|slp"
 TALKS = "|move|p2a: Snorlax|Sleep Talk|p2a: Snorlax\n|move|p2a: Snorlax|Body Slam|p1a: Absol|[from] move: Sleep Talk"
 OUT_AND_IN = "|switch|p2a: Blissey|Blissey, L80, F|100/100\n|switch|p2a: Snorlax|Snorlax, L80, M|100/100 {}"
-
-
-def battle_of(gen: int, *lines: str) -> SeatBattle:
-    battle = SeatBattle("p1", gen)
-    battle.feed("\n".join((STARTS, *lines)))
-    assert battle.parse_errors == {}
-    return battle
 
 
 def snorlax(battle: SeatBattle) -> Pokemon:

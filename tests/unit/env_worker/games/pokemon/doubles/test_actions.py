@@ -18,7 +18,7 @@ from simul.env_worker.games.pokemon.doubles.actions import (
     meaning,
     slot_choices,
 )
-from simul.env_worker.games.pokemon.doubles.seat import DoubleSteps
+from simul.env_worker.games.pokemon.source.double_seat import DoubleSteps
 from tests.support.pokemon.recorded import recorded_seats, stock_battles
 from tests.support.pokemon.recorded_doubles import double_seat
 

@@ -13,7 +13,7 @@ from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, NUM_ACTIONS, meaning
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
-from tests.support.layouts import check_ranges
+from tests.support.layouts import check_cover, check_ranges
 from tests.support.pokemon.recorded import recorded_seats
 from tests.support.pokemon.recorded_doubles import SEATS, Asked, Listening, decisions, double_seat
 
@@ -61,12 +61,7 @@ def test_what_doubles_do_not_observe_is_refused(settings, words):
 
 
 def test_slices_cover_the_observation():
-    start = 0
-    for part in layout.slices():
-        assert part.start == start, part.name
-        start += part.size
-    assert start == layout.OBSERVATION_SIZE
-    assert len(SLICES) == len(layout.slices())
+    check_cover(layout.slices(), layout.OBSERVATION_SIZE)
 
 
 def test_every_value_lies_in_its_range(observations):
@@ -113,27 +108,6 @@ def features() -> list[tuple[str, list[int]]]:
             columns.setdefault(name, []).append(part.start + offset)
     columns["foe.present[0]"] += columns.pop("own.present[0]")
     return list(columns.items())
-
-
-def test_facts_are_where_the_layout_says(asked):
-    for one in asked:
-        row = one.decision.observation
-        if one.request.get("teamPreview"):
-            continue
-        battle, side = one.seat.battle, one.request["side"]["pokemon"]
-        for place, entry in enumerate(side):
-            i = battle.position(entry["ident"])
-            fainted = entry["condition"].endswith("fnt")
-            assert read(row, f"own.{i}.fainted") == [fainted]
-            assert read(row, f"own.{i}.slot") == [place == 0 and not fainted, place == 1 and not fainted]
-        assert read(row, "mask") == list(one.decision.mask)
-        slot = int(read(row, "global.right")[0])
-        if "forceSwitch" in one.request:
-            assert read(row, "global.self.force_switch") == [one.request["forceSwitch"][slot]]
-            assert not any(read(row, "move.0.present"))
-        elif len(one.request["active"][slot]["moves"]) == 4:
-            usable = [read(row, f"move.{k}.usable")[0] for k in range(4)]
-            assert usable == [any(one.decision.mask[FIRST_MOVE + 5 * k : FIRST_MOVE + 5 * k + 5]) for k in range(4)]
 
 
 def test_the_right_slot_sees_what_the_left_one_chose(asked):

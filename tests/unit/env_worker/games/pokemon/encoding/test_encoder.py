@@ -3,14 +3,13 @@
 from copy import deepcopy
 
 import numpy as np
-import orjson
 import pytest
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from tests.support.pokemon.recorded import RecordedSeat, recorded_seats, replay
+from simul.env_worker.games.pokemon.tables import layout
+from tests.support.pokemon.recorded import encoded, recorded_seats
 
 FULL = layout.Extras(sets=True)
 SLICES = {part.name: part for part in layout.slices()}
@@ -27,11 +26,7 @@ def read(row: np.ndarray, name: str) -> list[float]:
     ids=lambda seat: f"{seat.format}-{seat.battle}-{seat.role}",
 )
 def test_what_was_kept_equals_what_is_written_anew(seat):
-    encoder = None
-    for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, seat.gen, FULL)
-        choices = legal_choices(request, battle.position)
-        kept = encoder.encode(request, choices)
+    for battle, request, choices, kept in encoded(seat, FULL):
         np.testing.assert_array_equal(kept, SeatEncoder(battle, seat.gen, FULL).encode(request, choices))
 
 
@@ -61,94 +56,13 @@ def drag(entry: dict) -> str:
 
 
 def test_an_observation_is_the_callers_own():
-    seat = recorded_seats("gen9*")[0]
-    encoder, rows, copies = None, [], []
-    for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, 9)
-        rows.append(encoder.encode(request, legal_choices(request, battle.position)))
-        copies.append(rows[-1].copy())
+    rows, copies = [], []
+    for one in encoded(recorded_seats("gen9*")[0]):
+        rows.append(one.row)
+        copies.append(one.row.copy())
     assert rows[0].dtype == np.float16
     assert rows[0].shape == (layout.OBSERVATION_SIZE,)
     np.testing.assert_array_equal(np.stack(rows), np.stack(copies))
-
-
-@pytest.mark.parametrize("seat", recorded_seats("gen9*")[:8], ids=lambda seat: f"{seat.battle}-{seat.role}")
-def test_facts_are_where_the_layout_says(seat):
-    encoder = None
-    for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, 9)
-        choices = legal_choices(request, battle.position)
-        row = encoder.encode(request, choices)
-        assert read(row, "mask") == list(choices.mask)
-        for entry in request["side"]["pokemon"]:
-            i = battle.position(entry["ident"])
-            hp, _, rest = entry["condition"].partition("/")
-            fraction = int(hp) / int(rest.split()[0]) if rest else 0.0
-            assert read(row, f"own.{i}.hp")[0] == pytest.approx(fraction, abs=1e-3)
-            assert read(row, f"own.{i}.active") == [entry["active"]]
-            assert read(row, f"own.{i}.fainted") == [entry["condition"].endswith("fnt")]
-        seen = len(battle.opponent_team)
-        assert [read(row, f"foe.{i}.present")[0] for i in range(6)] == [1.0] * seen + [0.0] * (6 - seen)
-        if "active" in request:
-            offered = request["active"][0]["moves"]
-            if len(offered) == 4:
-                usable = [read(row, f"move.{k}.usable")[0] for k in range(4)]
-                assert usable == [not move.get("disabled") for move in offered]
-        else:
-            assert not row[layout.MOVE_START : layout.MASK_START].any()
-
-
-def whole_battles() -> list[tuple[RecordedSeat, RecordedSeat]]:
-    by_battle: dict[int, list[RecordedSeat]] = {}
-    for seat in recorded_seats("gen9*"):
-        by_battle.setdefault(seat.battle, []).append(seat)
-    return [(seats[0], seats[1]) for seats in by_battle.values() if len(seats) == 2]
-
-
-def test_a_seat_is_told_nothing_the_other_has_not_shown():
-    assert whole_battles()
-    for pair in whole_battles():
-        for seat, other in (pair, pair[::-1]):
-            check_told(seat, other)
-
-
-def check_told(seat: RecordedSeat, other: RecordedSeat) -> None:
-    own = {name_of(entry) for entry in first_team(seat)}
-    hidden = {name_of(entry) for entry in first_team(other)} - own
-    for lines, request in seat.records:
-        for line in lines.split("\n"):
-            part = line.split("|")
-            assert part[1:2] not in (["split"], ["request"])
-            if part[1:2] in (["switch"], ["drag"], ["replace"]) and part[2].startswith(other.role):
-                hidden.discard(part[2].split(": ")[1])
-                assert part[1] == "replace" or part[4].split()[0].endswith("/100"), "exact hp of the other side"
-        told = lines + orjson.dumps(request).decode()
-        assert [name for name in hidden if name in told] == []
-        assert f'"{other.role}: ' not in orjson.dumps(request).decode()
-
-
-def first_team(seat: RecordedSeat) -> list[dict]:
-    return next(request for _, request in seat.records if request)["side"]["pokemon"]
-
-
-def name_of(entry: dict) -> str:
-    return entry["ident"].split(": ")[1]
-
-
-def test_other_seats_of_the_process_change_nothing():
-    """The other seat's records, replayed in the same process and in between, leave a seat's rows as they are."""
-    for seat, other in whole_battles():
-        before = encode_all(seat)
-        encode_all(other)
-        np.testing.assert_array_equal(before, encode_all(seat))
-
-
-def encode_all(seat: RecordedSeat) -> np.ndarray:
-    encoder, rows = None, []
-    for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, seat.gen, FULL)
-        rows.append(encoder.encode(request, legal_choices(request, battle.position)))
-    return np.stack(rows)
 
 
 def test_an_unseen_side_is_blank():

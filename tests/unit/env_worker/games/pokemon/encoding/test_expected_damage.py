@@ -2,18 +2,18 @@
 
 import pytest
 
+from simul.env_worker.games.pokemon.damage.types import Body
 from simul.env_worker.games.pokemon.encoding.expected_damage import (
     BestDamage,
-    Body,
+    DamageProfile,
     MoveDamage,
-    Profile,
     best_damage,
     defence_of,
     move_damage,
     offence_of,
 )
-from simul.env_worker.games.pokemon.encoding.movedex import move_info, type_chart
 from simul.env_worker.games.pokemon.encoding.profiles import estimated_stats, type_row
+from simul.env_worker.games.pokemon.tables.movedex import move_info, type_chart
 
 FIRE, WATER, GROUND, GHOST, NORMAL, FLYING = (
     type_row(n) for n in ("Fire", "Water", "Ground", "Ghost", "Normal", "Flying")
@@ -26,10 +26,10 @@ def body(*types: int, **more) -> Body:
 
 
 def hit(user: Body, move: str, target: Body) -> MoveDamage:
-    return move_damage(offence_of(9, Profile(user, (move_info(9, move),))).slots[0], defence_of(9, target))
+    return move_damage(offence_of(9, DamageProfile(user, (move_info(9, move),))).slots[0], defence_of(9, target))
 
 
-def attack(profile: Profile, target: Body) -> BestDamage:
+def attack(profile: DamageProfile, target: Body) -> BestDamage:
     return best_damage(offence_of(9, profile).all, defence_of(9, target))
 
 
@@ -77,11 +77,11 @@ def test_terastallizing_changes_stab():
 
 
 def test_an_unknown_foe_is_assumed_to_have_stab():
-    unknown = Profile(body(WATER), (), guess=True)
+    unknown = DamageProfile(body(WATER), (), guess=True)
     physical, _, effectiveness = attack(unknown, body(FIRE))
     assert effectiveness == 2.0
     assert physical > 0.0
-    assert attack(Profile(body(WATER), ()), body(FIRE)) == (0.0, 0.0, 0.0)
+    assert attack(DamageProfile(body(WATER), ()), body(FIRE)) == (0.0, 0.0, 0.0)
 
 
 def test_estimated_stats_of_a_random_battle_pokemon():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import orjson
 from poke_env.battle.pokemon import Pokemon
 from poke_env.data import GenData
 
@@ -26,8 +25,3 @@ def test_species_are_those_that_poke_env_can_make():
         assert base == mon.base_species
         assert forme_ability == mon.forme_change_ability
         assert forme_ability is not None or abilities == mon.possible_abilities
-
-
-def test_tables_are_json():
-    tables = tracker_tables(9)
-    assert orjson.loads(orjson.dumps(tables)) == tables

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simul.env_worker.games.pokemon.encoding import layout
 from simul.env_worker.games.pokemon.encoding.profiles import move_row, type_row
-from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
+from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.recorded import preview_of
 from tests.support.pokemon.situations import situation
 from tests.support.seen import Seen, seen_by

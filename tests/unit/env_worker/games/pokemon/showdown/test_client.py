@@ -80,11 +80,6 @@ def test_a_message_that_cannot_be_handled_is_told(client, heard):
     assert heard[0][0].startswith("A message of the server could not be handled")
 
 
-def test_the_login_is_known(client):
-    on_loop(client._handle_message("|updateuser| Us|1|101|{}"))
-    assert client.logged_in.is_set()
-
-
 class Cut(Wire):
     """A connection that is gone."""
 

@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
+from simul.env_worker.games.pokemon.host.host_messages import HostTick
 from simul.env_worker.games.pokemon.showdown.room import Room
-from simul.env_worker.games.pokemon.simulator.host_messages import HostTick
 
 TAG = "battle-gen9randombattle-1"
 

@@ -8,9 +8,9 @@ import pytest
 
 from simul.common.config.games.pokemon import RewardsConfig
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts, TallyKeeper
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.host.tally import RewardFacts, TallyKeeper
 from simul.env_worker.games.pokemon.source.rewards import PARTS, RewardMeter, reward_weights
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import orjson
 import pytest
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from simul.env_worker.games.pokemon.encoding import layout
-from simul.env_worker.games.pokemon.encoding.actions import legal_choices, picks_wanted
-from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.encoding.vocabulary import vocabulary
+from simul.env_worker.games.pokemon.encoding.actions import picks_wanted
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
-from tests.support.pokemon.recorded import RecordedSeat, preview_of, recorded_seats, replay
+from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
+from tests.support.pokemon.recorded import RecordedSeat, encoded, preview_of, recorded_seats, replay
 from tests.unit.env_worker.games.pokemon.encoding.test_encoder import read
 
 SEATS = recorded_seats("with_teams/gen9bssregi")
@@ -88,21 +85,9 @@ def test_foes_are_seen_by_species_alone():
         assert read(row, f"foe.{i}.tera_type") == [0.0]
 
 
-def test_lines_of_the_preview_hold_no_sets():
-    """What a seat is told before it picks, its own request apart, does not depend on the other's hidden facts."""
-    lines = MINE.records[0][0]
-    for entry in request_of(OTHER)["side"]["pokemon"]:
-        for secret in (entry["item"], *entry["moves"], entry["baseAbility"], f"tera:{entry['teraType']}"):
-            assert secret not in lines.lower().replace(" ", "")
-    assert OTHER.role + "a" not in orjson.dumps(request_of(MINE)).decode()
-
-
 @pytest.mark.parametrize("seat", SEATS, ids=lambda seat: f"{seat.battle}-{seat.role}")
 def test_the_battle_goes_on_showing_whom_preview_showed(seat):
-    encoder = None
-    for battle, request in replay(seat):
-        encoder = encoder or SeatEncoder(battle, 9)
-        row = encoder.encode(request, legal_choices(request, battle.position))
+    for battle, request, _, row in encoded(seat):
         assert read(row, "global.preview") == [0.0]
         assert len(battle.team) == 3, "those left behind are gone"
         for entry in request["side"]["pokemon"]:  # also where a Zoroark leads in another's shape
@@ -128,8 +113,3 @@ def test_a_refused_team_is_asked_again_without_its_last_pick():
     preview.refuse()
     assert list(preview.choices.mask[:6]) == [0, 1, 0, 1, 0, 1]
     assert preview.pick(5) == "team 5,1,6"
-
-
-def test_preview_numbers_have_their_place():
-    names = [part.name for part in layout.slices() if layout.PREVIEW_START <= part.start < layout.GLOBAL_WIDTH]
-    assert names == ["global.preview", "global.preview_picks", "global.preview_order"]

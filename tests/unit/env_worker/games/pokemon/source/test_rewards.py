@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simul.common.config.games.pokemon import RewardsConfig
-from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts, Tally
+from simul.env_worker.games.pokemon.host.tally import RewardFacts, Tally
 from simul.env_worker.games.pokemon.source.rewards import PARTS, RewardMeter, RewardWeights, reward_weights
 
 WHOLE = (6.0, 6.0, 6.0, 6.0)

@@ -4,13 +4,12 @@ import select
 
 import pytest
 
-from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
-from simul.env_worker.games.pokemon.simulator.host import HostTick, SimRecord
+from simul.env_worker.games.pokemon.host.host_messages import HostTick, SeatRecord
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import TURN_SEC, ScriptedTurns
 from simul.env_worker.games.pokemon.source.source import PokemonSource
-from tests.support.fake_host import FakeHost, row
+from tests.support.fake_host import FakeHost, row, source_at
 from tests.support.pokemon.recorded import recorded_seats
 
 FIRST = {  # by seat: its first turn
@@ -33,20 +32,6 @@ class Watched(FakeHost):
         self.flushes += 1
 
 
-class Keeper:
-    """Hands out its host, which never dies."""
-
-    def __init__(self, host) -> None:
-        self.host = host
-        self.pids, self.restarts = [], 0
-
-    def poll(self):
-        return self.host.poll()
-
-    def close(self):
-        pass
-
-
 class Clock:
     """Every look at it is `step` seconds later than the one before."""
 
@@ -60,18 +45,16 @@ class Clock:
 
 def battle_source(envs: int, step: float = 0.0) -> tuple[PokemonSource, Watched]:
     """Everybody plays RandomPlayer, who sits at p2 in battles of even number."""
-    source = PokemonSource(PokemonConfig(), OpponentsConfig(self_play=0, random=1), envs=envs, seed=0, index=0)
     host = Watched()
-    source._keeper = Keeper(host)
+    source = source_at(host, OpponentsConfig(self_play=0, random=1), envs)
     source._turns._clock = Clock(step)
-    source.poll()
     return source, host
 
 
-def asked(battle: int) -> SimRecord:
+def asked(battle: int) -> SeatRecord:
     """The scripted seat of a battle is asked."""
     seat = 1 - battle % 2
-    return SimRecord(battle, seat, 1, *FIRST[seat])
+    return SeatRecord(battle, seat, 1, *FIRST[seat])
 
 
 def test_the_policys_decision_is_out_before_the_scripted_player_thinks():

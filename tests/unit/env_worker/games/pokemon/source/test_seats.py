@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from simul.common.protocol.messages import TRUNCATED
-from simul.env_worker.games.pokemon.battle_view.tally import RewardFacts
-from simul.env_worker.games.pokemon.encoding.layout import NUM_ACTIONS, OBSERVATION_SIZE
-from simul.env_worker.games.pokemon.simulator.host_messages import SimRow
+from simul.env_worker.games.pokemon.host.host_messages import SeatRow
+from simul.env_worker.games.pokemon.host.tally import RewardFacts
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import HostedSeat
+from simul.env_worker.games.pokemon.tables.layout import NUM_ACTIONS, OBSERVATION_SIZE
 
 DISCOUNT = 0.9
 
 
-def row(turn: int, foe_hp: float) -> SimRow:
+def row(turn: int, foe_hp: float) -> SeatRow:
     facts = RewardFacts((6.0, 6.0, 6.0, foe_hp), turn)
-    return SimRow(0, 0, turn, turn, facts, np.zeros(OBSERVATION_SIZE, np.float16), np.ones(NUM_ACTIONS, np.uint8))
+    return SeatRow(0, 0, turn, turn, facts, np.zeros(OBSERVATION_SIZE, np.float16), np.ones(NUM_ACTIONS, np.uint8))
 
 
 @pytest.fixture

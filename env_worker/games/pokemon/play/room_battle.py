@@ -1,0 +1,227 @@
+"""One battle room: poke-env's `Battle` keeps its log and result; its seat reads lines and requests as in training."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, cast
+
+from poke_env.battle.battle import Battle
+from poke_env.ps_client import PSClient
+
+from simul.common.protocol.decisions import Decision, start_flags
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
+from simul.env_worker.games.pokemon.host.backend import BattleBackend
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd
+from simul.env_worker.games.pokemon.replays.battle_replays import write_replay
+from simul.env_worker.games.pokemon.showdown.room import ROOM_ONLY, SEATS, early_end
+from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
+from simul.env_worker.games.pokemon.source.rewards import RewardWeights
+from simul.env_worker.games.pokemon.source.seats import ReadingSeat
+from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
+from simul.env_worker.source import ReplayPlayer
+
+
+class OnlineSeat(ReadingSeat):
+    """A seat that can start a new session within a battle, when the inference server has dropped the old one."""
+
+    def start_over(self) -> Decision:
+        """The open request once more, as the first decision of a new session; the policy's recurrent state is lost."""
+        self.episode += 1
+        self.step = -1
+        self.redo = False
+        return self._encoded()
+
+
+class OnlineDoubleSeat(OnlineSeat, DoubleSeat):
+    """The same in doubles: of two slots, the one that decides begins."""
+
+
+class RoomBattle(Battle):
+    """A battle in a server's room.
+
+    Attributes:
+        seat: ours, from the first request on.
+        given_up: True = forfeited because play was stopped.
+        ended_early: `inactivity` or `forfeit` where one of them decided the battle, else empty.
+        refusal: `unavailable` or `invalid` where the last choice was refused, else empty.
+        heard: True = after a rejoin, the server confirmed that it has our choice.
+    """
+
+    def __init__(
+        self, tag: str, username: str, gen: int, *, env: int, policy: str, greedy: bool, replays: str,
+        extras: Extras = PLAIN, doubles: bool = False, replay_player: ReplayPlayer = "own",
+    ) -> None:  # fmt: skip
+        logger = logging.getLogger("simul.battle")
+        super().__init__(tag, username, logger, gen, save_replays=replays)
+        self.seat: OnlineSeat | None = None
+        self.refusal = ""
+        self.given_up = False
+        self.ended_early = ""
+        self.heard = False
+        self.env = env
+        self._replay_player: ReplayPlayer = replay_player
+        self._policy = policy
+        self._greedy = greedy
+        self._extras = extras
+        self._kind = OnlineDoubleSeat if doubles else OnlineSeat
+        self._log: list[str] = []  # the battle's lines
+        self._read = 0  # number of its lines that the seat has read
+        self._again: list[str] | None = None  # the lines again, during a rejoin
+        self._command = ""
+        self._answered: tuple[int, str] | None = None  # rqid, the command
+
+    def save_replay(self, file_path: str | Path) -> Path:
+        """Write the log and its page; called by poke-env when the battle is over. Raises ConfigError."""
+        page = Path(file_path)
+        names = (self._player_username, self._opponent_username or "Opponent")
+        log = "\n".join(self._build_replay_events()) + "\n"
+        write_replay(page.with_suffix(""), names, log, self._replay_player)
+        return page
+
+    def parse_message(self, split_message: list[str]) -> None:
+        """Keep a line for the replay and for the seat."""
+        if split_message[1] == "player" and len(split_message) > 4:
+            super().parse_message(split_message)  # who plays: for the replay
+            return
+        if split_message[1] == "turn":
+            self._turn = int(split_message[2])
+        elif split_message[1] == "-message":
+            self.ended_early = early_end(split_message[2]) or self.ended_early
+        self._replay_data.append(split_message)
+        if split_message[0] == "" and split_message[1] not in ROOM_ONLY and split_message[1] not in SKIPPED_LINES:
+            (self._log if self._again is None else self._again).append("|".join(split_message))
+
+    def parse_request(self, request: dict[str, Any], strict_battle_tracking: bool = False) -> None:
+        """Keep a request until it is answered."""
+        self._last_request = request
+        self._wait = bool(request.get("wait"))
+        self._teampreview = bool(request.get("teamPreview"))
+        self._player_role = request["side"]["id"]
+        if self.seat is None:
+            self.seat = self._new_seat(0)
+
+    def join_again(self) -> None:
+        """Until `joined` the server sends the whole log again."""
+        self._again = []
+        self._replay_data.clear()
+
+    def joined(self) -> Decision | None:
+        """The log is complete; the seat reads what is new in it.
+
+        Where it differs from the known log, a new seat reads all of it; returns the old session's end then.
+        """
+        again, self._again = self._again or [], None
+        same = again[: len(self._log)] == self._log
+        self._log = again
+        if same or self.seat is None:
+            return None
+        end = self.seat.aborted()
+        self.seat = self._new_seat(self.seat.episode + 1)
+        self._read = 0
+        return end
+
+    def repeated(self) -> str | None:
+        """The command that already answered the open request, None for none; empty where the server has it."""
+        heard, self.heard = self.heard, False
+        if self.refusal or self._answered is None or self._answered[0] != self._last_request["rqid"]:
+            return None
+        return "" if heard else self._answered[1]
+
+    def decide(self) -> Decision | None:
+        """The decision of the open request; None where every choice was refused."""
+        seat, request = self.seat, self._last_request
+        assert seat is not None
+        refusal, self.refusal = self.refusal, ""
+        if refusal == "invalid":
+            return seat.refuse()
+        seat.redo = refusal == "unavailable"
+        self._catch_up(request)
+        return seat.decide(request["rqid"], request)
+
+    def order(self, action: int) -> str:
+        """The command for an action, bound to its request; empty where the request has further decisions."""
+        assert self.seat is not None
+        self._command = ""
+        if not self.seat.answer(cast(BattleBackend, self), 0, action):  # a seat uses only `choose` of a host
+            raise ValueError(f"action {action} is not among the legal ones")
+        return self._command
+
+    def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
+        """The seat's command, as a message to the server."""
+        self._command = f"/choose {choice}|{request_number}"
+        self._answered = (request_number, self._command)
+
+    def finish(self) -> Decision | None:
+        """The end of our session; frees what is large."""
+        outcome = 1 if self.won else -1 if self.lost else 0
+        end = BattleEnd(0, None, self._turn, "win" if outcome else "tie")
+        decision = self.seat.terminated(outcome, end) if self.seat is not None else None
+        self._forget()
+        return decision
+
+    def vanish(self) -> Decision | None:
+        """The server has dropped the battle: the end of our session."""
+        self._finished = True
+        decision = self.seat.aborted() if self.seat is not None else None
+        self._forget()
+        return decision
+
+    def _forget(self) -> None:
+        self.seat = None
+        self._replay_data.clear()
+        self._log.clear()
+
+    def _new_seat(self, episode: int) -> OnlineSeat:
+        return self._kind(
+            self.env, SEATS.index(self._player_role or ""), episode, self.gen, self._policy,
+            start_flags(record=False, greedy=self._greedy), RewardWeights(), self._extras,
+        )  # fmt: skip
+
+    def _catch_up(self, request: dict[str, Any]) -> None:
+        assert self.seat is not None
+        self.seat.read_lines("\n".join(self._log[self._read :]), request)
+        self._read = len(self._log)
+
+
+class Rejoins:
+    """Rejoins one player's battles after a lost connection. Lives on poke-env's event loop.
+
+    Attributes:
+        rejoined: battles whose room was joined again.
+        started_over: of those, battles whose log differed, so that the policy started a new session.
+        vanished: battles that the server had dropped.
+    """
+
+    def __init__(self, tell: Callable[[Decision], None]) -> None:
+        """`tell` takes the ends of sessions."""
+        self.rejoined = self.started_over = self.vanished = 0
+        self._tell = tell
+
+    async def join(self, client: PSClient, rooms: Iterable[str]) -> None:
+        """Join `rooms` after a reconnect."""
+        for room in rooms:
+            await client.send_message(f"/join {room}")
+
+    def begin(self, battle: RoomBattle, kinds: set[str]) -> bool:
+        """Before a room's message with lines of these `kinds` is read. True = it is the whole log again."""
+        battle.heard = "sentchoice" in kinds
+        if "init" in kinds:
+            battle.join_again()
+        return "init" in kinds
+
+    def end(self, battle: RoomBattle) -> None:
+        """The whole log has been read."""
+        self.rejoined += 1
+        end = battle.joined()
+        if end is not None:
+            self.started_over += 1
+            self._tell(end)
+
+    def lose(self, battle: RoomBattle) -> None:
+        """The room is gone: the battle ends without a result."""
+        self.vanished += 1
+        end = battle.vanish()
+        if end is not None:
+            self._tell(end)

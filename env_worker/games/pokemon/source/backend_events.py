@@ -1,0 +1,138 @@
+"""Turns what a battle backend reports into decisions and ends of sessions; a refused action is asked for again."""
+
+from __future__ import annotations
+
+from simul.common.protocol.decisions import Decision
+from simul.env_worker.games.pokemon.host.backend import BattleBackend
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick, SeatRecord, SeatRow
+from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
+from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
+from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
+from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
+from simul.env_worker.games.pokemon.source.seats import HostedSeat, ReadingSeat, ScriptedSeat
+
+
+class BackendEvents:
+    """Applies a backend's reports to the battles of a pool. Battles beyond `max_turns` are truncated."""
+
+    def __init__(self, pool: BattlePool, score: Scoreboard, turns: ScriptedTurns, max_turns: int) -> None:
+        self._battles = pool
+        self._score = score
+        self._turns = turns
+        self._max_turns = max_turns
+
+    def apply(self, backend: BattleBackend, tick: HostTick) -> list[Decision]:
+        """Decisions and ends that a tick brings; requests to scripted seats are queued (`ScriptedTurns`)."""
+        decisions: list[Decision] = []
+        for error in tick.errors:
+            self._apply_error(backend, error, decisions)
+        for row in tick.rows:
+            self._apply_row(row, decisions)
+        for record in tick.records:
+            self._apply_record(record, decisions)
+        if tick.rows or tick.records:
+            decisions = self._truncate_long(backend, decisions)
+        self._score.parse_errors.update(tick.parse_errors)
+        for end in tick.ended:
+            self._apply_end(end, decisions)
+        if self._battles.replays is not None:
+            for number, log in tick.logs:
+                self._battles.replays.save(number, log)
+            for end in tick.ended:
+                self._battles.replays.forget(end.battle)
+        return decisions
+
+    def abort(self, backend: BattleBackend | None, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
+        """End a battle as ABORTED, on the backend too; its seats' ends go into `ends` unless that is None."""
+        self._battles.abort(battle, cause, ends)
+        if backend is not None:
+            backend.stop_battle(battle.number)
+
+    def _apply_row(self, row: SeatRow, decisions: list[Decision]) -> None:
+        battle = self._battles.battles.get(row.battle)
+        if battle is None:
+            return
+        seat = battle.seats[row.seat]
+        assert isinstance(seat, HostedSeat)
+        self._score.previews += row.pick == 1 and not seat.redo
+        decisions.append(seat.decide(row))
+        self._score.decisions += 1
+
+    def _apply_record(self, record: SeatRecord, decisions: list[Decision]) -> None:
+        battle = self._battles.battles.get(record.battle)
+        if battle is None:
+            return  # already over here
+        seat = battle.seats[record.seat]
+        if isinstance(seat, ReadingSeat):
+            seat.read_lines(record.lines, record.request)
+        if record.request is None:
+            return  # the last lines: a scripted seat does not need them
+        self._score.previews += "teamPreview" in record.request
+        if isinstance(seat, ReadingSeat):
+            decisions.append(seat.decide(record.request_number, record.request))
+            self._score.decisions += 1
+        elif isinstance(seat, ScriptedSeat):
+            self._turns.add_request(record)
+
+    def _apply_error(self, backend: BattleBackend, error: CommandError, decisions: list[Decision]) -> None:
+        battle = self._battles.battles.get(error.battle) if error.battle is not None else None
+        if battle is None or error.seat is None or error.kind not in ("unavailable", "invalid", "exhausted"):
+            return  # an end follows `crashed`
+        seat = battle.seats[error.seat]
+        if isinstance(seat, ScriptedSeat):
+            if error.kind == "invalid":
+                self._score.scripted_invalid += 1
+                self._score.scripted_defaults += 1
+                backend.choose(battle.number, error.seat, seat.request_number, "default")
+            return
+        if error.kind == "exhausted":
+            self.abort(backend, battle, "no_valid_choice", decisions)
+            return
+        self._score.redos += 1
+        seat.redo = True
+        if error.kind == "unavailable":
+            return  # a new request follows
+        self._score.invalid_choices += 1
+        self._score.events.append(f"an allowed choice was refused: {error.message}")
+        if not isinstance(seat, ReadingSeat):
+            return  # a new row follows
+        decision = seat.refuse()
+        if decision is None:
+            self.abort(backend, battle, "no_valid_choice", decisions)
+        else:
+            decisions.append(decision)
+
+    def _apply_end(self, end: BattleEnd, decisions: list[Decision]) -> None:
+        battle = self._battles.battles.get(end.battle)
+        if battle is None:
+            return
+        if end.reason not in ("win", "tie", "turn_limit"):
+            self._battles.abort(battle, f"simulator_{end.reason}", decisions)
+            return
+        self._score.turn_limit_ties += end.reason == "turn_limit"
+        for seat in battle.policy_seats:
+            decision = seat.terminated(_outcome(end.winner_seat, seat.seat), end)
+            if decision is not None:
+                decisions.append(decision)
+        self._battles.finish(battle, _outcome(end.winner_seat, battle.learner_seat), end.turns)
+
+    def _truncate_long(self, backend: BattleBackend, decisions: list[Decision]) -> list[Decision]:
+        """End battles beyond the turn limit; decisions they just made become their final observations."""
+        over = [battle for battle in self._battles.battles.values() if battle.turn > self._max_turns]
+        for battle in over:
+            ours = [d for d in decisions if d.env == battle.env and d.episode == battle.episode]
+            decisions = [d for d in decisions if d.env != battle.env or d.episode != battle.episode]
+            for seat in battle.policy_seats:
+                carried = sum(seat.withdraw(decision) for decision in ours if decision.seat == seat.seat)
+                end = seat.truncated()
+                if end is not None:
+                    end.reward += carried
+                    decisions.append(end)
+            self._battles.finish(battle, None, self._max_turns)
+            backend.stop_battle(battle.number)
+        return decisions
+
+
+def _outcome(winner: int | None, seat: int) -> int:
+    """1 won, 0 tied, -1 lost."""
+    return 0 if winner is None else 1 if winner == seat else -1

@@ -1,0 +1,165 @@
+"""One room of `simul play`: the numbers of training, refused choices, and sessions that begin anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from simul.common.protocol.decisions import Decision
+from simul.common.protocol.messages import ABORTED, GREEDY, START
+from simul.env_worker.games.pokemon.play.room_battle import Rejoins, RoomBattle
+from tests.support.pokemon.recorded import RecordedSeat, encoded, recorded_seats
+
+CHAT = "|c:|1795231630|☆Foe|hi|there\n|inactive|Time left: 300 sec this turn\nplain words"
+
+
+def rooms(seat: RecordedSeat) -> Iterator[RoomBattle]:
+    """A room at each of a recorded seat's requests, told as a server tells: with chat between the lines."""
+    room = RoomBattle(
+        "battle-gen9randombattle-1", "Us", seat.gen, env=4, policy="learner", greedy=True, replays=""
+    )  # fmt: skip
+    for number, (lines, request) in enumerate(seat.records, 1):
+        tell(room, [(lines, request)])
+        if request is not None:
+            side = {**request["side"], "id": seat.role}
+            room.parse_request({**request, "side": side, "rqid": number})
+            yield room
+
+
+def tell(room: RoomBattle, records: Sequence[tuple[str, object]]) -> None:
+    """Their lines, with chat between them."""
+    for lines, _ in records:
+        for line in f"{lines}\n{CHAT}".split("\n"):
+            split = line.split("|")
+            if len(split) > 1:
+                room.parse_message(split)
+
+
+def first_room() -> RoomBattle:
+    return next(rooms(recorded_seats("gen9randombattle")[0]))
+
+
+def decide(room: RoomBattle) -> Decision:
+    decision = room.decide()
+    assert decision is not None
+    return decision
+
+
+def test_it_sees_what_is_seen_in_training():
+    for seat in recorded_seats("gen[19]randombattle"):
+        for room, wanted in zip(rooms(seat), encoded(seat), strict=True):
+            decision = decide(room)
+            assert decision.observation.tobytes() == wanted.row.tobytes()
+            assert decision.mask.tobytes() == bytes(wanted.choices.mask)
+            action = int(np.flatnonzero(decision.mask)[-1])
+            assert room.order(action).startswith(f"/choose {wanted.choices.command(action)}|")
+        assert room.seat.battle.parse_errors == {}
+
+
+def test_an_invalid_choice_is_asked_again_without_it():
+    room = first_room()
+    first = decide(room)
+    action = int(np.flatnonzero(first.mask)[0])
+    room.order(action)
+    room.refusal = "invalid"
+    again = decide(room)
+    assert (first.env, first.step, first.attempt, first.flags) == (4, 0, 0, START | GREEDY)
+    assert (again.step, again.attempt) == (0, 1)
+    assert sorted(np.flatnonzero(again.mask)) == sorted(set(np.flatnonzero(first.mask)) - {action})
+
+
+def test_where_every_choice_is_refused_there_is_no_decision():
+    room = first_room()
+    decision = room.decide()
+    while decision is not None:
+        room.order(int(np.flatnonzero(decision.mask)[0]))
+        room.refusal = "invalid"
+        decision = room.decide()
+    assert room.seat.redo
+
+
+def test_an_unavailable_choice_is_asked_again_with_its_new_request():
+    room = first_room()
+    first = decide(room)
+    moves = [action for action in np.flatnonzero(first.mask) if action >= 6]
+    room.order(int(np.flatnonzero(first.mask)[0]))
+    room.refusal = "unavailable"
+    request = room.last_request
+    trapped = {**request["active"][0], "trapped": True}
+    room.parse_request({**request, "active": [trapped], "rqid": 99})
+    again = decide(room)
+    assert (again.step, again.attempt) == (0, 1)
+    assert list(np.flatnonzero(again.mask)) == moves
+    assert room.order(int(moves[0])).endswith("|99")
+
+
+def test_a_session_that_was_forgotten_begins_anew_with_the_open_request():
+    later = rooms(recorded_seats("gen9randombattle")[0])
+    room = next(later)
+    room.order(int(np.flatnonzero(decide(room).mask)[0]))
+    room = next(later)
+    second = decide(room)
+    again = room.seat.start_over()
+    assert (second.episode, second.step) == (0, 1)
+    assert (again.episode, again.step, again.attempt, again.flags) == (1, 0, 0, START | GREEDY)
+    assert again.observation.tobytes() == second.observation.tobytes()
+
+
+def test_after_joining_again_the_seat_hears_only_what_is_new():
+    seat = recorded_seats("gen9randombattle")[0]
+    plain, cut = rooms(seat), rooms(seat)
+    for _ in range(4):
+        wanted, found = decide(next(plain)), decide(next(cut))
+    assert found.observation.tobytes() == wanted.observation.tobytes()
+    room = next(cut)  # the lines of the fifth have come, and the connection is lost
+    wanted = decide(next(plain))
+    room.join_again()
+    tell(room, seat.records[:5])
+    assert room.joined() is None
+    found = decide(room)
+    assert (found.step, found.episode) == (wanted.step, 0)
+    assert found.observation.tobytes() == wanted.observation.tobytes()
+    assert [line for line in room._replay_data if line[1:2] == ["start"]] == [["", "start"]]
+
+
+def test_an_answer_that_may_be_lost_is_said_again_unless_the_server_has_it():
+    room = first_room()
+    assert room.repeated() is None
+    words = room.order(int(np.flatnonzero(decide(room).mask)[0]))
+    assert room.repeated() == words
+    room.heard = True
+    assert room.repeated() == ""
+    assert room.repeated() == words
+    room.refusal = "invalid"
+    assert room.repeated() is None, "it was refused: another one is wanted"
+    room.refusal = ""
+    room._last_request = {**room._last_request, "rqid": 99}
+    assert room.repeated() is None
+
+
+def test_another_battle_under_the_same_name_is_read_from_its_beginning():
+    seat = recorded_seats("gen9randombattle")[0]
+    played = rooms(seat)
+    for _ in range(3):
+        room = next(played)
+        decide(room)
+    room._log[0] = "|another|line"
+    told: list[Decision] = []
+    rejoins = Rejoins(told.append)
+    rejoins.begin(room, {"init"})
+    tell(room, seat.records[:3])
+    rejoins.end(room)
+    (end,) = told
+    assert (end.kind, end.episode) == (ABORTED, 0)
+    assert (rejoins.rejoined, rejoins.started_over) == (1, 1)
+    again = decide(room)
+    assert (again.step, again.episode, again.flags) == (0, 1, START | GREEDY)
+
+
+def test_a_battle_that_is_gone_ends_its_session():
+    room = first_room()
+    decide(room)
+    end = room.vanish()
+    assert (end.kind, end.step) == (ABORTED, 1)
+    assert room.finished

@@ -1,0 +1,90 @@
+"""Battles over servers, without a server: a room that is gone costs its battle and nothing else."""
+
+from pathlib import Path
+
+import orjson
+
+from simul.env_worker.games.pokemon.host.host_messages import HostTick
+from simul.env_worker.games.pokemon.showdown.server_session import BATTLE, POPUP, ServerMessage
+from simul.env_worker.games.pokemon.showdown.showdown_backend import ShowdownBackend
+from simul.env_worker.games.pokemon.showdown.wakeup_queue import WakeupQueue
+
+TAG = "battle-gen9randombattle-1"
+GONE = f'You do not have permission to choose: "{TAG}" is not a room you are in.'
+
+
+class StandInPair:
+    """Notes what is sent, as (account, words, room)."""
+
+    names = ("A", "B")
+    url = "ws://127.0.0.1:1"
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[int, str, str]] = []
+        self.live = 0
+        self.since = 0.0
+        self.refusal = ""
+
+    def challenge(self, battle_format, teams, now) -> None:
+        self.since, self.refusal = now, ""
+
+    def send(self, account, words, room="") -> None:
+        self.sent.append((account, words, room))
+
+    def flush(self) -> None:
+        pass
+
+
+class Stage:
+    """A host with one battle, both of its seats asked."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.pair = StandInPair()
+        mail: WakeupQueue[ServerMessage] = WakeupQueue()
+        self.host = ShowdownBackend(Path("node"), mail, lambda words: None, stall_sec=20.0, clock=lambda: self.now)
+        self.host.pairs = [self.pair]  # type: ignore[list-item]
+        self.host.start_battle(7, "gen9randombattle")
+        self.host.flush()
+        for account in (0, 1):
+            side = orjson.dumps({"side": {"id": f"p{account + 1}"}, "rqid": 3}).decode()
+            self.hear(account, BATTLE, f">{TAG}\n|init|battle\n|request|{side}")
+
+    def hear(self, account: int, kind: str, text: str) -> HostTick:
+        tick = HostTick()
+        self.host.handle_message(ServerMessage(self.pair, account, kind, text), tick)  # type: ignore[arg-type]
+        return tick
+
+    def look(self, now: float) -> HostTick:
+        self.now = now
+        tick = HostTick()
+        self.host.give_up_stalled(tick)
+        return tick
+
+
+def test_a_choice_that_a_popup_answers_ends_in_a_battle_without_a_result():
+    stage = Stage()
+    for seat in (0, 1):
+        stage.host.choose(7, seat, 3, "move 1")
+    assert stage.pair.sent == [(0, "/choose move 1|3", TAG), (1, "/choose move 1|3", TAG)]
+    assert not stage.hear(0, POPUP, GONE)
+    assert not stage.look(now=19.0)
+    (end,) = stage.look(now=21.0).ended
+    assert (end.battle, end.winner_seat, end.reason) == (7, None, "stalled")
+    assert stage.pair.sent[2:] == [(0, "/forfeit", TAG), (0, f"/leave {TAG}", ""), (1, f"/leave {TAG}", "")]
+    assert stage.pair.live == 0
+
+
+def test_of_a_battle_that_is_gone_nothing_more_is_said_or_heard():
+    stage = Stage()
+    stage.host.stop_battle(7)
+    sent = len(stage.pair.sent)
+    stage.host.choose(7, 0, 3, "move 1")
+    assert not stage.hear(0, BATTLE, f">{TAG}\n|win|A")
+    assert len(stage.pair.sent) == sent
+
+
+def test_a_popup_is_no_refusal_of_a_challenge_that_was_not_made():
+    stage = Stage()
+    stage.hear(0, POPUP, GONE)
+    assert stage.pair.refusal == ""
