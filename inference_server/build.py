@@ -26,7 +26,7 @@ from simul.common.role.reports import Reporter
 from simul.common.role.run_directory import RunDir, address_name
 from simul.common.role.run_sockets import bind_router
 from simul.common.transport import EndpointMonitor, RouterSocket, connectable, server_keys
-from simul.inference_server.base.shared_memory import memory_size
+from simul.inference_server.base.granted_memory import memory_size
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batch_wait import BatchWait
 from simul.inference_server.batching.batcher import Batcher
@@ -47,16 +47,16 @@ from simul.inference_server.policies.table import LEARNER, PolicyTable
 from simul.inference_server.policies.weight_updates import WeightUpdates
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.proxy.process import ProxyProcess
-from simul.inference_server.server import Server
+from simul.inference_server.server import InferenceServer
 from simul.inference_server.serving.actor import Actor
-from simul.inference_server.serving.admission import RowAdmission
 from simul.inference_server.serving.admission_control import AdmissionControl
 from simul.inference_server.serving.evaluation import Evaluator
+from simul.inference_server.serving.step_admission import StepAdmission
 from simul.inference_server.sessions.clients import ClientTable, InFlight
 from simul.inference_server.sessions.row_checks import MAX_ROWS
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import SessionTable
-from simul.inference_server.unrolls.buffer import UnrollBuffer, UnrollMemory
+from simul.inference_server.unrolls.buffer import SharedUnrolls, UnrollBuffer
 from simul.inference_server.unrolls.learner_link import LearnerLink
 from simul.inference_server.unrolls.recorder import Recorder
 from simul.inference_server.unrolls.sample_relay import SampleRelay
@@ -81,7 +81,7 @@ class ServedPolicies:
 def build_server(
     arguments: RoleArguments, checkpoint: Path | None, reporter: Reporter, stop: StopFlag, log: Logger,
     *, proxy: Limits | None = None,
-) -> Server | None:  # fmt: skip
+) -> InferenceServer | None:  # fmt: skip
     """The server with weights and warm, or None when it was asked to stop before.
 
     `proxy`: limits of the proxy through which peers come that do not belong to the run; None: there is no proxy.
@@ -127,7 +127,7 @@ def _serve(arguments: RoleArguments, checkpoint: Path | None, stop: StopFlag, lo
 
 def _assemble(
     arguments: RoleArguments, served: ServedPolicies, reporter: Reporter, log: Logger, limits_of_proxy: Limits | None
-) -> Server:
+) -> InferenceServer:
     run_dir, server = arguments.run_dir, served.config.server
     spec, policies, statistics = served.spec, served.policies, served.statistics
     clients = ClientTable(run_dir.token(), server.max_clients)
@@ -140,7 +140,7 @@ def _assemble(
     recorder = Recorder(buffer, served.link, statistics)
     sample_relay = SampleRelay(spec, served.link, statistics, algorithm=served.config.learner.algorithm)
     session_closer = SessionCloser(sessions, recorder, statistics)
-    admission = RowAdmission(spec, sessions, policies, recorder, session_closer, statistics)
+    step_admission = StepAdmission(spec, sessions, policies, recorder, session_closer, statistics)
     in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
     status_reply = StatusReply(sessions, clients, policies, in_flight, statistics, limits)
     socket, proxy = _data_sockets(server, arguments, spec, limits["message_bytes"], limits_of_proxy)
@@ -166,10 +166,10 @@ def _assemble(
         statistics, sessions, clients, policies, recorder, sample_relay, batcher, evaluator, served.weight_updates,
         watchdog, reporter, exporter, served.facts,
     )  # fmt: skip
-    return Server(
+    return InferenceServer(
         client_socket=client_socket,
         admission_control=AdmissionControl(
-            spec, client_socket, sessions, admission, batcher, evaluator, sample_relay, in_flight, statistics
+            spec, client_socket, sessions, step_admission, batcher, evaluator, sample_relay, in_flight, statistics
         ),
         batcher=batcher,
         actor=Actor(
@@ -188,7 +188,7 @@ def _assemble(
     )
 
 
-def _unroll_memory(run_dir: RunDir, served: ServedPolicies, layout: UnrollLayout) -> UnrollMemory | None:
+def _unroll_memory(run_dir: RunDir, served: ServedPolicies, layout: UnrollLayout) -> SharedUnrolls | None:
     """Unroll tables that the learner can open; None without a learner that uses them, or with one elsewhere."""
     server = served.config.server
     if served.config.learner.algorithm == "alphazero":
@@ -196,7 +196,7 @@ def _unroll_memory(run_dir: RunDir, served: ServedPolicies, layout: UnrollLayout
     if served.link is None or not server.shared_memory or not can_share_memory(run_dir.endpoint("unrolls")):
         return None
     try:
-        memory = UnrollMemory(layout, server.max_sessions)
+        memory = SharedUnrolls(layout, server.max_sessions)
     except OSError:
         return None
     served.link.share(memory)

@@ -75,9 +75,9 @@ _lives = iter(range(1, 1000))
 
 WHOLE = {  # a method of the server's parts: the message is refused, and its sessions end
     "before it is looked at": ("_admission_control._in_flight", "has_room"),
-    "before its rows begin": ("_admission_control._admission", "admit_rows"),
+    "before its rows begin": ("_admission_control._step_admission", "admit_rows"),
     "when its rows have begun": ("_recorder", "add_rewards"),
-    "when all of it is judged": ("_admission_control._admission", "_chunks"),
+    "when all of it is judged": ("_admission_control._step_admission", "_chunks"),
 }
 
 

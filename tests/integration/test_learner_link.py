@@ -17,7 +17,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout, unroll_at
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import RouterSocket
-from simul.inference_server.unrolls.buffer import UnrollMemory
+from simul.inference_server.unrolls.buffer import SharedUnrolls
 from simul.inference_server.unrolls.learner_link import SILENT_AFTER_SEC, LearnerLink
 from tests.support.waiting import PATIENCE_SEC, wait_for
 
@@ -33,7 +33,7 @@ class Ends:
     def __init__(self, run_dir: RunDir) -> None:
         self.now = 100.0
         self._endpoint = run_dir.endpoint("unrolls")
-        self.memory = UnrollMemory(UnrollLayout(SPEC, 4, 2), ROWS)
+        self.memory = SharedUnrolls(UnrollLayout(SPEC, 4, 2), ROWS)
         self.link = LearnerLink(self._endpoint, run_dir.endpoint("weights"), SPEC, run_dir.token())
         self.link.share(self.memory)
         self.learner = RouterSocket(self._endpoint)

@@ -139,7 +139,7 @@ CHECKOUT = Path(__file__).parents[3]
 
 @pytest.fixture
 def memory():
-    one = server_memory.UnrollMemory(LAYOUT, rows=3)
+    one = server_memory.SharedUnrolls(LAYOUT, rows=3)
     yield one
     one.close()
 
@@ -151,7 +151,7 @@ def memories(memory) -> UnrollMemories:
     return made
 
 
-def lent(memory: server_memory.UnrollMemory, row: int = 1, length: int = 2) -> Unroll:
+def lent(memory: server_memory.SharedUnrolls, row: int = 1, length: int = 2) -> Unroll:
     """An unroll whose numbers are all its row's, lent."""
     for name, table in memory.tables.items():
         if name != "serial":
@@ -230,9 +230,9 @@ from simul.common.protocol.codec import encode
 from simul.common.protocol.messages import Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.unrolls.buffer import UnrollMemory
+from simul.inference_server.unrolls.buffer import SharedUnrolls
 spec = GameSpec("test", observation_size=5, num_actions=3, observation_dtype="float16")
-memory = UnrollMemory(UnrollLayout(spec, unroll_length=4, state_size=6), rows=3)
+memory = SharedUnrolls(UnrollLayout(spec, unroll_length=4, state_size=6), rows=3)
 memory.tables["observation"][2] = memory.tables["action"][2] = 2
 place, serial = memory.places.lend(2)
 facts = {"length": 2, "first_step": 0, "terminated": False, "truncated": False, "spec_fingerprint": ""}

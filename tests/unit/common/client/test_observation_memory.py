@@ -13,7 +13,7 @@ from simul.common.client.observation_memory import ObservationMemory, open_obser
 from simul.common.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
 from simul.common.protocol.shared_memory import ALIGNMENT, map_memory
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.base.shared_memory import SharedMemory, memory_size, with_observation
+from simul.inference_server.base.granted_memory import ClientMemory, memory_size, with_observation
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 
@@ -24,7 +24,7 @@ SIZE = ALIGNMENT + 5 * 4032
 
 @pytest.fixture
 def granted():
-    memory = SharedMemory(SIZE)
+    memory = ClientMemory(SIZE)
     yield memory
     memory.close()
 

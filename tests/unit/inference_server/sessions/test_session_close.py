@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from simul.common.protocol.messages import ABORTED
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.engine.engine import Outputs
-from simul.inference_server.serving.admission import RowAdmission
+from simul.inference_server.serving.step_admission import StepAdmission
 from simul.inference_server.sessions.clients import Client, ClientTable
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import SessionTable
@@ -27,20 +28,15 @@ STATE = build_network(NetworkConfig(options={"hidden": 8}), SPEC).state_size
 ROW, MASK = np.zeros(4, np.float32), np.ones(3, np.uint8)
 
 
-class _Policies(dict[str, Any]):
-    def versions(self) -> dict[str, int]:
-        return dict.fromkeys(self, 0)
-
-
 class _Desk:
     """Sessions, their admission and their recorder: client `a` has six, `b` two; some recorded, some unanswered."""
 
     def __init__(self) -> None:
         self.statistics, self.table, self.clients = Statistics(), SessionTable(16, seed=0), ClientTable("secret")
         self.recorder = Recorder(UnrollBuffer(SPEC, 4, STATE), None, self.statistics)
-        policies = _Policies(learner=type("Policy", (), {"source": "learner"}))
+        policies = SimpleNamespace(versions=lambda: {"learner": 0}, source_of=lambda name: name)
         self.session_closer = SessionCloser(self.table, self.recorder, self.statistics)
-        self.row_admission = RowAdmission(
+        self.step_admission = StepAdmission(
             SPEC, self.table, cast(Any, policies), self.recorder, self.session_closer, self.statistics
         )
         self.a, self.b = (self.clients.register_client(name, 1, "secret", name.encode(), 0.0)[0] for name in "ab")
@@ -53,7 +49,7 @@ class _Desk:
         rows = [
             Decision(env, 0, 0, step, flags=flag, observation=ROW, mask=MASK) for env, flag in zip(envs, flags)
         ]  # fmt: skip
-        for chunk in self.row_admission.admit_rows(client, *pack_step(step, rows, SPEC), 0.0).chunks if answer else ():
+        for chunk in self.step_admission.admit_rows(client, *pack_step(step, rows, SPEC), 0.0).chunks if answer else ():
             n, written = len(chunk), np.zeros(len(chunk), np.int64)
             self.table.find_state_rows(chunk.slots, chunk.redo, np.zeros(n, np.int64), written)
             outputs = Outputs(np.zeros(n, np.int32), np.zeros(n, np.float32), np.zeros(n, np.float32))
@@ -64,7 +60,7 @@ class _Desk:
                     chunk.mask[chunk.rows], *outputs, 0,
                 )  # fmt: skip
         if not answer:
-            self.row_admission.admit_rows(client, *pack_step(step, rows, SPEC), 0.0)
+            self.step_admission.admit_rows(client, *pack_step(step, rows, SPEC), 0.0)
 
     def books(self) -> tuple[Any, ...]:
         free = sorted(self.table._free), sorted(self.recorder._buffer._free)
