@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import save
 
 from simul.common.client.client import InferenceClient, Replies
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_NOT_READY, ConfigError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, fingerprint, weights_to_bytes

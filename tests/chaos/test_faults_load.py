@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT
 from simul.common.protocol.messages import Actions, Error, Evaluate
 from tests.support.faults import FREE, count, unharmed

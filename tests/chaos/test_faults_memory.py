@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.observation_memory import ObservationBlock, open_observation_memory
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_VALUE
 from simul.common.protocol.messages import TRUNCATED, Actions, Close, Error
 from simul.common.protocol.specs import GameSpec

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from simul.common import errors
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ProtocolError
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import PROTOCOL, TO_SERVER, Actions, Error, Hello, Pong

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from simul.common.client.client import InferenceClient
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_BUSY, ERR_DEADLINE
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import Error

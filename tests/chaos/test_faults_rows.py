@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_INTERNAL, ERR_MASK, ERR_NO_SESSION, ERR_SHAPE, ERR_VALUE
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.client import InferenceClient
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_CAPACITY, ERR_NO_SESSION, ERR_ORDER
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import (

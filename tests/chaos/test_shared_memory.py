@@ -11,7 +11,7 @@ import pytest
 
 from simul.common.client.client import InferenceClient
 from simul.common.client.columns import ColumnClient, Columns
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_VALUE
 from simul.common.protocol.messages import Close, Error, Step
 from simul.common.protocol.shared_memory import ALIGNMENT

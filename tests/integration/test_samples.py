@@ -114,7 +114,7 @@ def test_a_message_that_is_sent_again_is_stored_once(stand: SampleStand) -> None
     duplicates = stand.learner.metrics["samples"]["dropped"].get("duplicate", 0)
     client.submit_samples(stand.random_samples(5))
     (number,) = client.samples._pending
-    client._sender.send_samples(number)
+    client._send_request(client.samples, number)
     settle(client)
     wait_for(lambda: stand.learner.metrics["samples"]["dropped"].get("duplicate", 0) == duplicates + 5)
     assert stand.stored() == before + 5

@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis.stateful import RuleBasedStateMachine
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.config.schema import NetworkConfig
 from simul.common.errors import ERR_DEADLINE
 from simul.common.nets.build import build_network
@@ -77,7 +77,7 @@ class RecordingLearner:
     def reads_memory(self, now) -> bool:
         return False
 
-    def offer_unroll(self, message, tensors, now) -> bool:
+    def offer(self, message, tensors, now) -> bool:
         self.last.append((message.terminated, message.truncated, tensors["observation"][-1].tolist()))
         return True
 

@@ -36,8 +36,8 @@ def test_priors_are_kept_by_legal_action_whatever_the_order_of_the_answers() -> 
     observation, mask = _rows(1)
     dense = np.where(mask, np.random.default_rng(2).random(mask.shape, np.float32), 0)
     message, tensors = pack_evaluate(7, observation, pack_masks(mask), SPEC, packed=True)
-    pending = PendingEvaluations(SPEC)
-    pending.add(message, tensors)
+    pending = PendingEvaluations()
+    pending.add(message, tensors, SPEC.num_actions)
     for rows in ([3, 0], [4]):
         answer = {
             "row": np.array(rows, np.int32),

@@ -17,7 +17,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from simul.common.client.evaluation import pack_evaluate
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_CAPACITY, ERR_DEADLINE, ERR_NO_SESSION, ERR_ORDER
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.protocol.decisions import Decision, start_flags
