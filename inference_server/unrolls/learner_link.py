@@ -204,16 +204,17 @@ class LearnerLink:
         """The learner lives and has the shared memory open, at one rank at least."""
         return any(lane.opened and lane.alive(now) for lane in self._lanes)
 
-    def offer_unroll(self, message: Unroll, tensors: Tensors, now: float) -> bool:
-        """Send an unroll, now or when there is credit. False when the learner is dead: it is dropped.
+    def offer(self, message: Unroll | SampleBatch, tensors: Tensors, now: float) -> bool:
+        """Send an unroll or samples, now or when there is credit. False when the learner is dead: they are dropped.
 
         What has no lent place is copied where it has to wait.
         """
-        return self._offer(message, tensors, now)
-
-    def offer_samples(self, message: SampleBatch, tensors: Tensors, now: float) -> bool:
-        """Send samples, now or when there is credit. False when the learner is dead: they are dropped."""
-        return self._offer(message, tensors, now)
+        if not self.alive(now):
+            return False
+        if self._backlog or not self._send(message, tensors):
+            kept = tensors if _place(message) >= 0 else {name: array.copy() for name, array in tensors.items()}
+            self._backlog.append((message, kept))
+        return True
 
     def backlog(self) -> tuple[int, int]:
         """Unrolls that wait until the learner has room, and their steps."""
@@ -297,14 +298,6 @@ class LearnerLink:
     def _flush(self) -> None:
         while self._backlog and self._send(*self._backlog[0]):
             self._backlog.popleft()
-
-    def _offer(self, message: Unroll | SampleBatch, tensors: Tensors, now: float) -> bool:
-        if not self.alive(now):
-            return False
-        if self._backlog or not self._send(message, tensors):
-            kept = tensors if _place(message) >= 0 else {name: array.copy() for name, array in tensors.items()}
-            self._backlog.append((message, kept))
-        return True
 
     def _send(self, message: Unroll | SampleBatch, tensors: Tensors) -> bool:
         """False where the learner is full."""

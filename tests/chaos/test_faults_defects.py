@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_INTERNAL, ERR_NO_SESSION
 from simul.common.protocol.messages import Error, Evaluate, Ping, Step
 from tests.support.faults import count, unharmed
@@ -195,7 +195,7 @@ def test_fault_14_an_unroll_that_cannot_be_handed_over_is_dropped(stand, trainer
     for step in range(1, 4):
         assert answers_to(trainer, *rows_of(stand, step)) == [("", (0, 1, 2))]
     wait_for(lambda: stand.server._recorder._link.reads_memory(time.monotonic()))
-    break_once(monkeypatch, part(stand, f"_recorder.{owner}"), "lend" if owner == "_buffer" else "offer_unroll")
+    break_once(monkeypatch, part(stand, f"_recorder.{owner}"), "lend" if owner == "_buffer" else "offer")
     dropped = count(stand, "steps.dropped.server_fault")
     last = pack_step(4, stand.ends(4, *range(ROWS)), stand.spec) if ends else rows_of(stand, 4)
     assert answers_to(trainer, *last) == [("", (0, 1, 2))]

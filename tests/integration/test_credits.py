@@ -60,7 +60,7 @@ class Pair:
         def full() -> bool:
             self.poll()
             while not link.backlog()[0]:
-                assert link.offer_unroll(*one_step(), time.monotonic())
+                assert link.offer(*one_step(), time.monotonic())
             return self.receiver.waiting_steps >= steps
 
         wait_for(full)

@@ -73,7 +73,7 @@ class Ends:
         if self.link.reads_memory(self.now) and (lent := self.memory.places.lend(row)) is not None:
             unroll = Unroll(**{name: getattr(unroll, name) for name in FACTS}, place=lent[0], serial=lent[1])
         self.memory.tables["reward"][place] = row
-        return self.link.offer_unroll(unroll, unroll_at(self.memory.tables, place, 2), self.now)
+        return self.link.offer(unroll, unroll_at(self.memory.tables, place, 2), self.now)
 
     def close(self) -> None:
         self.link.close()

@@ -85,7 +85,7 @@ class Ends:
     def offer(self) -> bool:
         number, self._offered = self._offered, self._offered + 1
         facts = {"terminated": False, "truncated": False, "spec_fingerprint": SPEC.fingerprint()}
-        return self.link.offer_unroll(Unroll(length=1, first_step=number, **facts), TENSORS, self.now)
+        return self.link.offer(Unroll(length=1, first_step=number, **facts), TENSORS, self.now)
 
     def close(self) -> None:
         self.link.close()
