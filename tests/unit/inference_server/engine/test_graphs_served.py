@@ -20,7 +20,7 @@ from simul.common.protocol.messages import Weights
 from simul.inference_server.build import _policies
 from simul.inference_server.engine.graphs import GraphEngine
 from simul.inference_server.policies.engine_factory import EngineFactory
-from simul.inference_server.policies.table import LATECOMERS_SEC, PolicyTable, ServedPolicy
+from simul.inference_server.policies.table import LATECOMERS_SEC, NamedPolicy, PolicyTable
 from tests.support.contract import NETWORK, SLOTS, SPEC
 from tests.support.engines import act
 from tests.support.graph_stand_in import StandInGraphs
@@ -108,7 +108,7 @@ def test_the_server_builds_engines_with_graphs_where_its_device_has_them(device)
 def test_unloading_a_policy_frees_its_graphs(device, policies) -> None:
     engine = _build(device)(build_network(NETWORK, SPEC))
     engine.warm_up((1, 2))
-    policies.add_policy(ServedPolicy("other", 1, engine, "checkpoint"))
+    policies.add_policy(NamedPolicy("other", 1, engine, "checkpoint"))
     del engine
     assert len(device.living()) == 2 * len(BUCKETS)
     policies.unload("other", 0)
