@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from msgspec.structs import replace as replace_settings
 
-from simul.common.config.schema import Config
+from simul.common.config.schema import Config, ServerConfig
 from simul.common.config.trust import Trust
 from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
@@ -33,7 +33,7 @@ from simul.inference_server.batching.batch_wait import BatchWait
 from simul.inference_server.batching.batcher import Batcher
 from simul.inference_server.engine.cuda import CudaGraphs
 from simul.inference_server.engine.engine import BUCKETS, PolicyEngine, Staging
-from simul.inference_server.engine.graphs import GraphEngine
+from simul.inference_server.engine.graphs import GraphDevice, GraphEngine
 from simul.inference_server.frontend.client_socket import ClientSocket
 from simul.inference_server.frontend.handshake import Handshake
 from simul.inference_server.frontend.status_reply import (
@@ -69,6 +69,15 @@ from simul.inference_server.unrolls.recorder import Recorder
 from simul.inference_server.unrolls.sample_relay import SampleRelay
 
 EVALUATED_ROW_BYTES = 12  # with one legal action; less than a row of ACTIONS has
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where and how networks run. `graphs`: records batches for replays; None: the device has none."""
+
+    device: torch.device
+    precision: torch.dtype
+    graphs: GraphDevice | None = None
 
 
 @dataclass(frozen=True)
@@ -116,10 +125,8 @@ def _load_policies(arguments: RoleArguments, checkpoint: Path | None, stop: Stop
     spec = run_dir.read_spec()
     config = replace_settings(config, server=config.server_settings(arguments.index))
     torch.set_num_threads(1 if config.server.deterministic else config.server.threads)
-    device = choose_device(config.server.device)
-    exact = config.server.deterministic and config.server.precision == "auto"
-    precision = choose_precision("float32" if exact else config.server.precision, device)
-    policies = PolicyTable(spec, _engine_factory(config, trust, spec, device, precision, log))
+    placement = _placement(config.server)
+    policies = PolicyTable(spec, engine_factory(config, trust, spec, placement, log))
     link, statistics = None, Statistics()
     if checkpoint is not None:
         policies.install_checkpoint(checkpoint)
@@ -129,26 +136,32 @@ def _load_policies(arguments: RoleArguments, checkpoint: Path | None, stop: Stop
     if link is not None:
         weight_updates.wait_for_first(run_dir.checkpoints, stop)
     if policies.ready:
-        log.info("serving version %d on %s in %s", policies.learner_version, device, precision)
-    facts = {"device": str(device), "precision": str(precision).removeprefix("torch.")}
+        log.info("serving version %d on %s in %s", policies.learner_version, placement.device, placement.precision)
+    facts = {"device": str(placement.device), "precision": str(placement.precision).removeprefix("torch.")}
     return LoadedPolicies(config, spec, policies, link, weight_updates, statistics, facts)
 
 
-def _engine_factory(
-    config: Config, trust: Trust, spec: GameSpec, device: torch.device, precision: torch.dtype, log: Logger
-) -> EngineFactory:
+def _placement(server: ServerConfig) -> Placement:
+    device = choose_device(server.device)
+    exact = server.deterministic and server.precision == "auto"
+    precision = choose_precision("float32" if exact else server.precision, device)
+    return Placement(device, precision, CudaGraphs(device) if device.type == "cuda" and server.cuda_graphs else None)
+
+
+def engine_factory(config: Config, trust: Trust, spec: GameSpec, placement: Placement, log: Logger) -> EngineFactory:
+    """Builds the engines of every policy, with graphs where the device has them."""
     server = config.server
     options: dict[str, Any] = {
         "spec": spec,
         "max_sessions": server.max_sessions,
-        "device": device,
-        "precision": precision,
+        "device": placement.device,
+        "precision": placement.precision,
         "deterministic": server.deterministic,
         "staging": Staging(max(server.max_batch, BUCKETS[-1]), spec),
     }
     engine: Callable[[RecurrentNetwork], PolicyEngine] = partial(PolicyEngine, **options)
-    if device.type == "cuda" and server.cuda_graphs:
-        engine = partial(GraphEngine, **options, graphs=CudaGraphs(device), max_batch=server.max_batch, log=log)
+    if placement.graphs is not None:
+        engine = partial(GraphEngine, **options, graphs=placement.graphs, max_batch=server.max_batch, log=log)
     sizes = tuple(size for smaller, size in pairwise((0, *BUCKETS)) if smaller < server.max_batch)
     return EngineFactory(spec, config.network, engine, sizes, trust)
 
