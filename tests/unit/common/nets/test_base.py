@@ -22,6 +22,8 @@ LENGTHS = [3, 7, 0, 7, 1]
         ("conv_lstm", "image_spec", {"channels": [], "hidden": 16, "memory": False}),
         ("pokemon", "entity_spec_with_sets", {"entity": 8, "hidden": 16}),
         ("pokemon", "doubles_spec", {"entity": 8, "hidden": 16}),
+        ("board_resnet", "board_spec", {"channels": 8, "blocks": 2, "hidden": 16}),
+        ("ofc", "ofc_spec", {"hidden": 24, "row": 16, "joint": 16}),
     ],
 )
 def test_unroll_is_stepping_and_so_are_its_gradients(name, layout, options, request, observed):
@@ -86,7 +88,14 @@ def test_packed_lstm_agrees_with_torch():
 
 
 @pytest.mark.parametrize(
-    ("name", "layout"), [("pokemon", "entity_spec_with_sets"), ("pokemon", "doubles_spec"), ("conv_lstm", "image_spec")]
+    ("name", "layout"),
+    [
+        ("pokemon", "entity_spec_with_sets"),
+        ("pokemon", "doubles_spec"),
+        ("conv_lstm", "image_spec"),
+        ("board_resnet", "board_spec"),
+        ("ofc", "ofc_spec"),
+    ],
 )
 def test_bfloat16_serving_stays_near_float32(name, layout, request, observed):
     spec = request.getfixturevalue(layout)

@@ -23,6 +23,8 @@ from simul.common.nets.traced import trace_network, traced_forward, with_packed_
         ("conv_lstm", "image_spec"),
         ("pokemon", "entity_spec"),
         ("pokemon", "doubles_spec"),
+        ("board_resnet", "board_spec"),
+        ("ofc", "ofc_spec"),
         ("examples.custom_network:GruNetwork", "entity_spec"),
     ],
 )

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as npst
 
 from simul.common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
 from simul.common.protocol.codec import MAX_FRAMES, MAX_HEADER_BYTES, Codec, encode, expect
-from simul.common.protocol.messages import TO_CLIENT, TO_SERVER, Actions, Error, Step
+from simul.common.protocol.messages import TO_CLIENT, TO_SERVER, Error, Step
 from simul.common.protocol.specs import GameSpec
 from tests.support.mutants import mutate, valid_messages
 
@@ -162,12 +162,6 @@ def test_expect():
             expect(tensors, name, dtype, shape)
         assert caught.value.code == ERR_SHAPE
         assert says in str(caught.value)
-
-
-def test_actions_of_numpy_travel():
-    message, tensors = Codec(TO_CLIENT).decode(encode(Actions(id=1), {"row": np.arange(3, dtype=np.int32)}))
-    assert message.id == 1
-    assert tensors["row"].tolist() == [0, 1, 2]
 
 
 SPEC = GameSpec(name="toy", observation_size=3, num_actions=2)

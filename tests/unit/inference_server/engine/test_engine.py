@@ -16,7 +16,6 @@ from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.common.protocol.specs import GameSpec, random_observations
 from simul.common.runtime import rng
 from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.engine.sampling import sample
 from tests.support.engines import act
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=5)
@@ -43,18 +42,6 @@ def _observations(spec: GameSpec, rows: int, seed: int) -> np.ndarray:
 def _noise(n: int, seed: int = 0) -> np.ndarray:
     keys = np.full(n, rng.session_key(seed, "a", 0, 0, 0), np.uint64)
     return rng.gumbel(keys, np.arange(n, dtype=np.uint64), np.zeros(n, np.uint64), 5)
-
-
-def test_a_masked_action_is_never_sampled_and_the_rest_follow_the_softmax() -> None:
-    n = 200_000
-    logits = torch.tensor([[2.0, 0.0, -1.0, 30.0, 1.0]]).expand(n, 5)
-    mask = torch.tensor([[True, True, True, False, True]]).expand(n, 5)
-    action, log_prob = sample(logits, mask, torch.from_numpy(_noise(n)))
-    share = np.bincount(action.numpy(), minlength=5) / n
-    wanted = torch.log_softmax(torch.tensor([2.0, 0.0, -1.0, -torch.inf, 1.0]), 0)
-    assert share[3] == 0
-    assert np.abs(share - wanted.exp().numpy()).max() < 0.005
-    assert torch.allclose(log_prob, wanted[action], atol=1e-5)
 
 
 @both_networks

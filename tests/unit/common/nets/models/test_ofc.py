@@ -23,7 +23,6 @@ from simul.common.nets.layers.card_rows import (
     RowFigures,
 )
 from simul.common.nets.models.ofc import LATER, OPENINGS
-from simul.common.nets.traced import trace_network
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.ofc.actions import PLACEMENTS
 from simul.env_worker.games.ofc.evaluator import SIZES, STARTS, TOP, row_value, royalty
@@ -160,34 +159,6 @@ def test_rows_are_independent_and_every_weight_matters() -> None:
     (logits.square().sum() + value.square().sum()).backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad.any(), name
-
-
-def test_unrolling_gives_what_stepping_gives_and_zeros_behind_the_end() -> None:
-    network = trained()
-    observation, mask, state = inputs(positions(2)[:28])
-    lengths = torch.tensor([3, 0, 4, 4, 2, 4, 1])
-    shape = (4, 7)
-    logits, value = network.unroll(observation.unflatten(0, shape), mask.unflatten(0, shape), state[:7], lengths)
-    stepped, stepped_value, _ = network(observation, mask, state)
-    valid = torch.arange(4)[:, None] < lengths
-    torch.testing.assert_close(logits[valid], stepped.unflatten(0, shape)[valid], rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(value[valid], stepped_value.unflatten(0, shape)[valid], rtol=1e-4, atol=1e-4)
-    assert not logits[~valid].any()
-    assert not value[~valid].any()
-
-
-def test_it_is_traced_and_runs_in_bfloat16_with_the_rows_in_float32() -> None:
-    network = trained()
-    assert trace_network(network, SPEC).traced is not None
-    lowered = network.lowered(torch.bfloat16)
-    assert lowered.body[0].weight.dtype == torch.bfloat16
-    lowered.load_state_dict(network.state_dict())
-    observation, mask, state = inputs(positions(1))
-    got, wanted = lowered(observation, mask, state), network(observation, mask, state)
-    assert got[0].dtype == got[1].dtype == torch.float32
-    for low, exact in zip(got, wanted):
-        torch.testing.assert_close(low, exact, rtol=0.1, atol=0.1)
-    assert trace_network(lowered, SPEC).traced is not None
 
 
 def test_fresh_policies_are_nearly_uniform() -> None:
