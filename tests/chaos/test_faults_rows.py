@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from simul.common.client.client import InferenceClient
+from simul.common.client.evaluation import Evaluation
 from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_INTERNAL, ERR_MASK, ERR_NO_SESSION, ERR_SHAPE, ERR_VALUE
 from simul.common.protocol.codec import Codec
@@ -150,6 +152,16 @@ def test_fault_13_a_masked_action_is_never_drawn(draws: int) -> None:
             neighbour.play(1)
 
 
+def evaluated(client: InferenceClient, observation: np.ndarray) -> Evaluation:
+    """Rows of which every action is legal, float32 [N, D], evaluated with zero state."""
+    client.evaluate(observation, np.ones((len(observation), 5)))
+    deadline = time.monotonic() + PATIENCE_SEC
+    while not (evaluations := client.poll().evaluations):
+        assert time.monotonic() < deadline
+        client.poller.wait(0.01)
+    return evaluations[0]
+
+
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=3)
 def test_fault_14_only_the_culprit_of_a_failed_forward_gets_the_error(stand, client) -> None:
     exchange(client, [stand.decision(env, 0, flags=FREE) for env in range(13)])
@@ -162,12 +174,7 @@ def test_fault_14_only_the_culprit_of_a_failed_forward_gets_the_error(stand, cli
         assert {(f.env, f.code) for f in replies.failures} == {(4, ERR_INTERNAL), (11, ERR_INTERNAL)}
         bad = np.zeros((5, 12), np.float32)
         bad[2, 0] = 777.0
-        client.evaluate(bad, np.ones((5, 5)))
-        evaluations, deadline = [], time.monotonic() + PATIENCE_SEC
-        while not evaluations and time.monotonic() < deadline:
-            evaluations = client.poll().evaluations
-            client.poller.wait(0.01)
-        assert list(evaluations[0].errors) == [2]
+        assert list(evaluated(client, bad).errors) == [2]
     failures = exchange(client, [stand.decision(4, 2)]).failures
     assert [f.code for f in failures] == [ERR_NO_SESSION]
     assert len(exchange(client, [stand.decision(env, 2) for env in range(3)]).actions) == 3
@@ -202,39 +209,18 @@ def test_fault_14_people_are_told_once_a_minute_and_not_with_every_row() -> None
         assert re.fullmatch(r"the forward failed for (1?\d|20) rows: poisoned", event)
 
 
-@pytest.mark.counts("rows_errored.ERR_INTERNAL", by=2)
-def test_fault_14_where_the_answer_is_not_finite_its_sender_is_told_so(stand, client, monkeypatch) -> None:
-    backend = stand.server._weight_updates._policies["learner"].engine._backend
-    run = backend.run
-
-    def overflowing(observation, mask, state):
-        logits, value, new_state = run(observation, mask, state)
-        return logits, torch.where(observation[:, 0] > 1e38, torch.inf, value), new_state
-
-    monkeypatch.setattr(backend, "run", overflowing)
-    huge = np.full(12, 3e38, np.float32)
-    rows = [stand.decision(0, 0, flags=FREE, observation=huge), stand.decision(1, 0, flags=FREE)]
-    (failure,) = exchange(client, rows).failures
-    told = "is not finite; expected observations of ordinary size"
-    assert (failure.env, failure.code, told in failure.message) == (0, ERR_INTERNAL, True)
-    assert failure.message.endswith("the largest number here is 3e+38")
-    client.evaluate(huge[None], np.ones((1, 5)))
-    deadline = time.monotonic() + PATIENCE_SEC
-    while not (evaluations := client.poll().evaluations) and time.monotonic() < deadline:
-        client.poller.wait(0.01)
-    assert evaluations[0].errors == {0: (ERR_INTERNAL, failure.message)}
-    exchange(client, stand.ends(1, 1))
-
-
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=48)
-def test_fault_14_results_that_are_not_finite_cost_no_further_forward(stand, client, monkeypatch, caplog) -> None:
+@pytest.mark.parametrize("result", [torch.nan, torch.inf])
+def test_fault_14_results_that_are_not_finite_cost_no_further_forward(
+    stand, client, monkeypatch, caplog, result
+) -> None:
     engine = stand.server._weight_updates._policies["learner"].engine
     run, forwards = engine._backend.run, []
 
     def overflowing(observation, mask, state):
         logits, value, new_state = run(observation, mask, state)
         forwards.append(len(observation))
-        return logits, torch.where(observation[:, 0] > 1e38, torch.nan, value), new_state
+        return logits, torch.where(observation[:, 0] > 1e38, result, value), new_state
 
     alike = [exchange(client, [stand.decision(env, 0, flags=FREE) for env in range(32)])]
     monkeypatch.setattr(engine._backend, "run", overflowing)
@@ -246,13 +232,13 @@ def test_fault_14_results_that_are_not_finite_cost_no_further_forward(stand, cli
     assert [len(reply.actions) for reply in (*alike, replies)] == [32, 8]
     assert {(f.env, f.code) for f in replies.failures} == {(env, ERR_INTERNAL) for env in range(8, 32)}
     assert len([record for record in caplog.records if "not finite" in record.message]) == 1
-    client.evaluate(np.stack([row.observation for row in rows]), np.ones((32, 5)))
-    deadline = time.monotonic() + PATIENCE_SEC
-    while not (evaluations := client.poll().evaluations) and time.monotonic() < deadline:
-        client.poller.wait(0.01)
+    told = replies.failures[0].message
+    assert "expected observations of ordinary size" in told
+    assert told.endswith("the largest number here is 3e+38")
+    evaluation = evaluated(client, np.stack([row.observation for row in rows]))
     assert len(forwards) == 2
-    assert sorted(evaluations[0].errors) == list(range(8, 32))
-    assert np.isfinite(evaluations[0].value[:8]).all()
+    assert evaluation.errors == dict.fromkeys(range(8, 32), (ERR_INTERNAL, told))
+    assert np.isfinite(evaluation.value[:8]).all()
     assert len(exchange(client, [stand.decision(env, 2) for env in range(8)]).actions) == 8
     exchange(client, stand.ends(3, *range(8)))
 

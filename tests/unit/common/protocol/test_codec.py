@@ -186,6 +186,10 @@ BOMBS = {
     "timestamp": b"\xd7\xff" + b"\xff" * 8,
     "broken text": b"\x82\xa4type\xa4STEP\xa2\xff\xfe\x01",
     "a surrogate": STEP + b"\xa8policies\x91\xa3\xed\xa0\x80",
+    "a map of 8,000 keys": msgpack.packb({str(i): 0 for i in range(8_000)}),
+    "keys that are no text": msgpack.packb({1: 2, b"x": 3}),
+    "NaN for an integer": b"\x82\xa4type\xa4PING\xa2id\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00",
+    "text for an integer": b"\x82\xa4type\xa4STEP\xa2id\xa1x",
     "huge keys": b"\x82\xa4type\xa4STEP\xd9\xff" + b"k" * 255 + b"\x01",
 }
 
