@@ -148,14 +148,6 @@ def test_fault_02_large_messages_of_many_peers_are_read_one_after_another_and_al
         assert stand.server.metrics()["connections_cut"] == cut
 
 
-@pytest.mark.counts("connections_cut.message", by=2)
-def test_fault_02_a_message_of_too_many_bytes_is_cut_where_it_becomes_too_large(stand, endpoint) -> None:
-    with HostilePeer(endpoint) as announced, HostilePeer(endpoint) as added_up:
-        assert not announced.unfinished_frame((4 << 20) + 1, 0) or announced.hung_up()
-        part = frame(bytes(1 << 20), more=True)
-        assert not all(added_up.send(part) for _ in range(5)) or added_up.hung_up()
-
-
 def test_extra_a_listed_key_gets_no_more_than_strangers_do(tmp_path: Path, monkeypatch) -> None:
     """With CURVE the ends of messages are hidden: what was sent since the last answer is bounded instead."""
     new_keys(tmp_path / "keys")
@@ -250,24 +242,6 @@ def largest_frame(stand: Stand, monkeypatch) -> list[int]:
     return seen
 
 
-_SUBSCRIBE = b"\x09SUBSCRIBE" + bytes(60_000)
-
-
-@pytest.mark.counts("connections_cut.commands")
-@pytest.mark.parametrize(
-    "command",
-    [b"\x04\x07\x04PING\0\0", b"\x04\x00", b"\x07" + len(_SUBSCRIBE).to_bytes(8, "big") + _SUBSCRIBE],
-    ids=["PING", "empty", "SUBSCRIBE and MORE"],
-)
-def test_fault_02_commands_that_are_no_heartbeats_cost_their_sender_the_connection(
-    stand, endpoint, most_frames, command
-) -> None:
-    """Each is complete at once and so within every other limit, but takes the proxy's time, or reaches the server."""
-    with own_client(stand), HostilePeer(endpoint) as peer:
-        assert not peer.send(command * (6_000_000 // max(len(command), 60))) or peer.hung_up()
-    assert max(most_frames) <= 16
-
-
 def test_fault_24_who_reads_no_answer_is_heard_no_longer_and_then_cut() -> None:
     with (
         Stand(proxy=IMPATIENT) as stand,
@@ -275,16 +249,6 @@ def test_fault_24_who_reads_no_answer_is_heard_no_longer_and_then_cut() -> None:
         HostilePeer(stand.run_dir.endpoint("data")) as deaf,
     ):
         _send_until_cut(deaf)
-
-
-def test_fault_05_who_says_nothing_after_the_handshake_is_let_go() -> None:
-    with Stand(proxy=Limits(silent_sec=0.5)) as stand, unharmed(stand, "connections_cut.silent"):
-        proxy = psutil.Process(stand.server._client_socket.proxy.pid)
-        with contextlib.ExitStack() as open_lines:
-            peers = [open_lines.enter_context(HostilePeer(stand.run_dir.endpoint("data"))) for _ in range(20)]
-            assert all(peer.hung_up() for peer in peers)
-            wait_for(lambda: count(stand, "connections_cut.silent") >= 20)
-        wait_for(lambda: len(proxy.net_connections("unix")) <= 4)  # listener, control, and one pair of the neighbour's
 
 
 def test_fault_06_more_connections_than_the_proxy_takes_wait_and_everybody_inside_is_served() -> None:

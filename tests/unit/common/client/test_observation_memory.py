@@ -118,13 +118,6 @@ def test_a_file_that_could_be_cut_short_is_not_taken_and_a_pipe_stops_nobody(gra
                 map_memory(grant, writable=writable)
 
 
-def test_who_has_it_keeps_it_when_the_server_lets_go(granted, client) -> None:
-    client.allocate(1, 2, SPEC, owed={1}).observation[:] = 7
-    seen = granted.observation(SPEC, ALIGNMENT, 2)
-    granted.close()
-    assert (seen == 7).all()
-
-
 @pytest.mark.parametrize(
     ("endpoint", "granted"),
     [("ipc:///tmp/x", True), ("tcp://127.0.0.1:5555", True), ("tcp://*:5555", False), ("tcp://10.0.0.1:5555", False)],

@@ -51,6 +51,17 @@ def test_unroll_is_stepping_and_so_are_its_gradients(name, layout, options, requ
         torch.testing.assert_close(grad, slow_grads[parameter], atol=2e-5, rtol=1e-3)
 
 
+@pytest.mark.parametrize(("name", "layout"), [("board_resnet", "board_spec"), ("ofc", "ofc_spec")])
+def test_fresh_policies_are_nearly_uniform(name, layout, request, observed):
+    spec = request.getfixturevalue(layout)
+    network = build_network(NetworkConfig(name), spec, seed=1)
+    observation, mask = observed(spec, 20)
+    logits, value, _ = network(observation, mask, network.initial_state(20))
+    probability = logits.masked_fill(~mask, -torch.inf).softmax(-1)
+    assert (probability.amax(1) < 3 / mask.sum(1)).all()
+    assert value.abs().max() < 1
+
+
 def test_padding_does_not_reach_the_valid_rows(entity_spec, observed):
     network = build_network(NetworkConfig("pokemon", {"entity": 8, "hidden": 16}), entity_spec)
     observation, mask = observed(entity_spec, 7, 5)

@@ -163,6 +163,9 @@ class Interleavings(ServerWithoutSockets):
     def every_recorded_step_is_accounted_for(self) -> None:
         steps = self.recorder.steps(self.sessions.count_pending_recorded())
         assert steps["seen"] == steps["sent"] + sum(steps["dropped"].values()) + steps["open"]
+        buffer = self.recorder._buffer
+        assert len(buffer._free) + sum(game.record for game in self.games.values()) == len(buffer._filled)
+        assert self.sessions.started == len(self.sessions) + self.admission_control._statistics.sessions_ended.total()
 
     @invariant()
     def no_row_is_answered_twice(self) -> None:

@@ -147,29 +147,6 @@ def test_cards_that_may_come_are_counted_by_the_streets_left() -> None:
     assert not cards.ranks[12:].any()
 
 
-def test_rows_are_independent_and_every_weight_matters() -> None:
-    network = trained().requires_grad_(True)
-    observation, mask, state = inputs(positions(2))
-    logits, value, after = network(observation, mask, state)
-    assert logits.shape == mask.shape
-    assert after.shape == (len(mask), 0)
-    alone = [network(observation[i : i + 1], mask[i : i + 1], state[:1]) for i in range(len(mask))]
-    torch.testing.assert_close(torch.cat([row[0] for row in alone]), logits, rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(torch.cat([row[1] for row in alone]), value, rtol=1e-4, atol=1e-4)
-    (logits.square().sum() + value.square().sum()).backward()
-    for name, parameter in network.named_parameters():
-        assert parameter.grad.any(), name
-
-
-def test_fresh_policies_are_nearly_uniform() -> None:
-    network = build_network(NetworkConfig("ofc"), SPEC, seed=1)
-    observation, mask, state = inputs(positions(2))
-    logits, value, _ = network(observation, mask, state)
-    probability = logits.masked_fill(~mask, -torch.inf).softmax(-1)
-    assert (probability.amax(1) < 3 / mask.sum(1)).all()
-    assert value.abs().max() < 1
-
-
 def test_two_players_are_read_too() -> None:
     rules = Rules(players=2)
     network = trained(ofc_spec(rules))
