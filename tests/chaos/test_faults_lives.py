@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
-from simul.common.client.client import InferenceClient, Replies
+from simul.common.client.client import InferenceClient
 from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_NOT_READY, ConfigError
 from simul.common.transport import Poller, RouterSocket
@@ -15,7 +14,7 @@ from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.faults import FREE, count, dial, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
-from tests.support.stand import Stand, exchange
+from tests.support.stand import Stand, exchange, gather
 from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
@@ -30,11 +29,7 @@ def test_fault_29_after_the_server_died_clients_learn_that_their_sessions_are_go
     client.submit([first.decision(0, 1)])
     wait_for(lambda: _nobody_listens(port))  # libzmq closes with a delay
     with Stand(endpoint=endpoint) as stand, unharmed(stand):
-        lost, deadline = False, time.monotonic() + PATIENCE_SEC
-        while not lost:
-            lost = client.poll().lost
-            assert time.monotonic() < deadline
-            client.poller.wait(0.02)
+        wait_for(lambda: client.poll().lost)
         assert client.waiting == 0
         assert exchange(client, [stand.decision(0, 0, episode=1, flags=FREE)]).actions[0].episode == 1
         client.close()
@@ -69,13 +64,7 @@ def test_fault_30_a_server_that_stops_answers_everything_that_has_arrived() -> N
             stall.wait_until_arrived(2)  # what is still on its way when a server closes gets no answer
             stand.stop_flag.set()
             stall.go.set()
-            replies, deadline = Replies([], []), time.monotonic() + PATIENCE_SEC
-            while client.waiting:
-                more = client.poll()
-                replies.actions += more.actions
-                replies.failures += more.failures
-                assert time.monotonic() < deadline
-                client.poller.wait(0.01)
+            replies = gather(client)
         assert sorted(action.env for action in replies.actions) == list(range(20))
         assert [(f.env, f.code) for f in replies.failures] == [(99, ERR_NOT_READY)]
         stand._thread.join(PATIENCE_SEC)

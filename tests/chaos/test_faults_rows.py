@@ -14,21 +14,18 @@ from simul.common.client.client import InferenceClient
 from simul.common.client.evaluation import Evaluation
 from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_INTERNAL, ERR_MASK, ERR_NO_SESSION, ERR_SHAPE, ERR_VALUE
-from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import (
-    TO_SUPERVISOR,
     Actions,
     Close,
     Evaluate,
     Ping,
-    Report,
     StatusRequest,
     Step,
 )
 from simul.common.role.reports import REPORT_EVERY_SEC
 from simul.common.transport import PullSocket
 from simul.inference_server.engine.engine import DeviceLost
-from tests.support.faults import FREE, unharmed
+from tests.support.faults import FREE, reported, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stall import poisoned
 from tests.support.stand import Stand, exchange
@@ -115,11 +112,7 @@ def test_fault_13_a_masked_action_is_never_drawn(draws: int) -> None:
 def evaluated(client: InferenceClient, observation: np.ndarray) -> Evaluation:
     """Rows of which every action is legal, float32 [N, D], evaluated with zero state."""
     client.evaluate(observation, np.ones((len(observation), 5)))
-    deadline = time.monotonic() + PATIENCE_SEC
-    while not (evaluations := client.poll().evaluations):
-        assert time.monotonic() < deadline
-        client.poller.wait(0.01)
-    return evaluations[0]
+    return wait_for(lambda: client.poll().evaluations)[0]
 
 
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=3)
@@ -154,12 +147,10 @@ def test_fault_14_people_are_told_once_a_minute_and_not_with_every_row() -> None
         with poisoned(stand, marker=777.0):
             exchange(client, rows[:20])
             events: list[str] = []
-            codec: Codec[Report] = Codec(TO_SUPERVISOR)
 
             def told() -> list[str]:
-                while (frames := status.receive()) is not None:
-                    report, _ = codec.decode(frames)
-                    events.extend(part for part in report.event.split("; ") if part.startswith("the forward failed"))
+                parts = "; ".join(reported(status)).split("; ")
+                events.extend(part for part in parts if part.startswith("the forward failed"))
                 return events  # others may come between: a slow machine lets the watchdog speak
 
             wait_for(told)

@@ -14,15 +14,13 @@ import pytest
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.codec import encode
-from simul.common.protocol.decisions import start_flags
 from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.policies import engine_factory
 from tests.support.fake_learner import FakeLearner
-from tests.support.faults import assert_balanced, unharmed
+from tests.support.faults import FREE, assert_balanced, unharmed
 from tests.support.stand import Stand, exchange
 from tests.support.waiting import PATIENCE_SEC, wait_for
 
-FREE = start_flags(record=False, greedy=False)
 STORM, ENVS = 60, 8
 
 

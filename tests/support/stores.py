@@ -10,10 +10,10 @@ import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 from msgspec import structs
 
-from simul.common.config.checkpoint_meta import META_FILE, OPTIMIZER_FILE, WEIGHTS_FILE
+from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
-from simul.common.store.layout import Entry, Owner, whole
+from simul.common.store.layout import Owner, whole
 from simul.common.store.remote import Store
 from simul.learner.checkpoints import RunFacts, write_folder
 from simul.learner.store_mirror import StoreMirror
@@ -108,8 +108,3 @@ def make_mirror(url: str, run_dir: RunDir, run_id: int = 1) -> StoreMirror:
 def stored(store: Store, kind: str = "checkpoints") -> list[int]:
     """Versions of the whole folders, the newest first."""
     return [entry.version for entry in whole(store.entries(), kind)]
-
-
-def files_of(entry: Entry) -> list[str]:
-    """Paths of a checkpoint's files."""
-    return [f"{entry.path}/{name}" for name in (WEIGHTS_FILE, OPTIMIZER_FILE, META_FILE)]
