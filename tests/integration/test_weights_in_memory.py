@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from simul.inference_server.policies import weight_updates as module
+from simul.inference_server.policies import engine_factory as module
 from tests.support.anonymous import anonymous_files
 from tests.support.stand import exchange
 from tests.support.unroll_receiver_stand import UnrollReceiverStand
