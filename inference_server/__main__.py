@@ -1,4 +1,4 @@
-"""`python -m inference_server`: the server as a process."""
+"""`python -m simul.inference_server`: the server as a process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SWITCH_SEC = 0.0005
 
 def main() -> int:
     """Exit code 0 after a clean stop, 2 after an error of configuration or checkpoint, printed as a sentence."""
-    parser = argparse.ArgumentParser(prog="python -m inference_server")
+    parser = argparse.ArgumentParser(prog="python -m simul.inference_server")
     add_role_arguments(parser)
     parser.add_argument("--checkpoint", type=Path, help="serve these frozen weights, without a learner")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 """`python -m simul.inference_server.mock_server`, which `simul connect --listen` starts: explains a client's messages.
 
-The rows of STEP are admitted or refused by the server's own `RowAdmission` and session table; only the network is
+The rows of STEP are admitted or refused by the server's own `StepAdmission` and session table; only the network is
 missing: an action is a uniform draw from the legal ones. `MockServer` is pure; `listen` is its socket loop. No torch.
 """
 
@@ -10,7 +10,6 @@ import argparse
 import secrets
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +50,10 @@ from simul.common.role.lifecycle import StopFlag
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import Poller, RouterSocket
-from simul.inference_server.base.shared_memory import with_observation
+from simul.inference_server.base.granted_memory import with_observation
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batcher import Chunk
-from simul.inference_server.serving.admission import RowAdmission
+from simul.inference_server.serving.step_admission import StepAdmission
 from simul.inference_server.sessions.clients import Client
 from simul.inference_server.sessions.row_checks import MAX_ROWS, check_request
 from simul.inference_server.sessions.session_close import SessionCloser
@@ -64,16 +63,14 @@ VERSION = 1
 Answers = list[tuple[Message, Tensors | None]]
 
 
-@dataclass(frozen=True)
-class _Policy:
-    source: str = "learner"
-
-
-class _Policies(dict[str, _Policy]):
+class _LearnerOnly:
     """The only policy is `learner`."""
 
     def versions(self) -> dict[str, int]:
-        return dict.fromkeys(self, VERSION)
+        return {"learner": VERSION}
+
+    def source_of(self, name: str) -> str:
+        return name
 
 
 class _NoRecorder:
@@ -109,9 +106,7 @@ class MockServer:
         statistics = Statistics()
         self._sessions = SessionTable(MAX_ROWS, seed=0)
         self._closer = SessionCloser(self._sessions, _NoRecorder(), statistics)
-        self._admission = RowAdmission(
-            spec, self._sessions, _Policies(learner=_Policy()), _NoRecorder(), self._closer, statistics
-        )
+        self._admission = StepAdmission(spec, self._sessions, _LearnerOnly(), _NoRecorder(), self._closer, statistics)
 
     def handle(self, frames: Sequence[Frame]) -> tuple[list[str], list[list[Frame]]]:
         """(lines that describe the message and what is wrong with it, the messages that answer it)."""
@@ -268,8 +263,8 @@ def _serve(socket: RouterSocket, game: GameSpec, fingerprint: str, stop: StopFla
             number += 1
             client = clients.setdefault(peer, MockServer(game, fingerprint))
             lines, replies = client.handle(frames)
-            place = list(clients).index(peer) + 1
-            print_text("\n".join([f"message {number}, connection {place}", *map(printable, lines)]))
+            connection = list(clients).index(peer) + 1
+            print_text("\n".join([f"message {number}, connection {connection}", *map(printable, lines)]))
             for reply in replies:
                 socket.send(peer, reply)
         poller.wait(0.2)

@@ -23,7 +23,7 @@ LOOK_ASIDE_SEC = 0.001
 DRAIN_READS_SEC = 1.0
 
 
-class Server:
+class InferenceServer:
     """Owns the loop; everything it touches is built in `build.py` and passed in."""
 
     def __init__(

@@ -7,7 +7,7 @@ neither: for load tests and for hundreds of envs in one process.
 from simul.common.client.client import InferenceClient, Replies
 from simul.common.client.columns import Answer, ColumnClient, Columns
 from simul.common.client.evaluation import NO_SESSION, Evaluation
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 
 __all__ = [
     "NO_SESSION",

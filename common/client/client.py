@@ -18,10 +18,10 @@ import msgspec
 from numpy.typing import ArrayLike
 
 from simul.common.client.connection import ServerConnection
-from simul.common.client.evaluation import Evaluation, pack_evaluate
-from simul.common.client.pending import RequestSender, check_shapes
-from simul.common.client.samples import AGAIN, PendingSamples, check_samples, pack_samples, split_samples
-from simul.common.errors import ERR_BUSY, ERR_HELLO, InferenceError
+from simul.common.client.evaluation import Evaluation, PendingEvaluations, pack_evaluate
+from simul.common.client.samples import PendingSamples, check_samples, pack_samples, split_samples
+from simul.common.client.steps import PendingMessage, PendingSteps, check_shapes, pack_step
+from simul.common.errors import ERR_BUSY, ERR_HELLO, ERR_NOT_READY, InferenceError
 from simul.common.protocol.decisions import Action, Decision, Failure
 from simul.common.protocol.messages import Actions, Error, Evaluated, Figures, Pong, Sampled, StatusRequest, Welcome
 from simul.common.protocol.samples import Sample
@@ -30,6 +30,8 @@ from simul.common.transport import ClientKeys
 
 SILENT_AFTER_SEC = 3.0  # without an answer: the server is considered gone, HELLO is sent again
 RESEND_AFTER_SEC = 5.0
+MAX_RETRY_SEC = 2.0  # bound of the exponential backoff while the server answers ERR_BUSY
+MAX_DOUBLINGS = 8
 
 
 class Replies(msgspec.Struct):
@@ -46,6 +48,12 @@ class InferenceClient:
     """A client of the inference socket. Not thread-safe; only `connect` blocks.
 
     `keys` (see `simul.common.transport.client_keys`) are required where the server has CURVE keys.
+
+    Attributes:
+        policies: names that the server offers. rows_per_message: rows that one message may have; 1 before WELCOME.
+        samples: counts of the samples submitted, by what became of them.
+        resent: messages sent again because no answer came.
+        busy: messages answered with ERR_BUSY; each is sent again after the time the server asked for.
     """
 
     def __init__(
@@ -60,17 +68,21 @@ class InferenceClient:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.policies: tuple[str, ...] = ()
+        self.rows_per_message = 1
+        self.resent = self.busy = 0
+        self.samples = PendingSamples()
+        self._steps = PendingSteps()
+        self._evaluations = PendingEvaluations()
         self._spec = spec
         self._clock = clock
         self._connection = ServerConnection(
             endpoint, name=name, spec=spec, run_id=run_id, training_token=training_token, keys=keys, clock=clock
         )
         self.poller = self._connection.poller
-        self._max_rows = 1
         self._refusal: Error | None = None
-        self._sender = RequestSender(self._connection, spec, clock)
-        self._steps, self._evaluations = self._sender.steps, self._sender.evaluations
         self._heard_at = -1e9
+        self._busy_in_a_row = 0
+        self._last_id = 0
 
     @property
     def connected(self) -> bool:
@@ -92,26 +104,6 @@ class InferenceClient:
         """Rows that waited for an answer when the server lost this client's sessions."""
         return self._steps.forgotten
 
-    @property
-    def resent(self) -> int:
-        """Messages sent again because no answer came."""
-        return self._sender.resent
-
-    @property
-    def busy(self) -> int:
-        """Messages answered with ERR_BUSY; each is sent again after the time the server asked for."""
-        return self._sender.busy
-
-    @property
-    def rows_per_message(self) -> int:
-        """Rows that one message may have; 1 before WELCOME."""
-        return self._max_rows
-
-    @property
-    def samples(self) -> PendingSamples:
-        """Counts of the samples submitted, by what became of them."""
-        return self._sender.samples
-
     def connect(self, timeout_sec: float = 10.0) -> None:
         """Send HELLO and wait for WELCOME.
 
@@ -129,8 +121,9 @@ class InferenceClient:
             ValueError: an observation or a mask has the wrong shape; none of the decisions is sent.
         """
         check_shapes(decisions, self._spec)
-        for start in range(0, len(decisions), self._max_rows):
-            self._sender.send_steps(self._steps.add_rows(decisions[start : start + self._max_rows], deadline_ms))
+        for start in range(0, len(decisions), self.rows_per_message):
+            rows = decisions[start : start + self.rows_per_message]
+            self._send_steps(self._steps.add_rows(rows, deadline_ms))
 
     def evaluate(
         self,
@@ -158,10 +151,10 @@ class InferenceClient:
             ValueError: an array has the wrong shape, or a packed mask a bit beyond the last action.
         """
         message, tensors = pack_evaluate(
-            self._sender.next_id(), observation, mask, self._spec, policy=policy, sessions=sessions, packed=packed
+            self._next_id(), observation, mask, self._spec, policy=policy, sessions=sessions, packed=packed
         )  # fmt: skip
-        self._evaluations.add(message, tensors)
-        self._sender.send_evaluate(message.id)
+        self._evaluations.add(message, tensors, self._spec.num_actions)
+        self._send_request(self._evaluations, message.id)
         return message.id
 
     def submit_samples(self, samples: Sequence[Sample]) -> None:
@@ -174,10 +167,10 @@ class InferenceClient:
             ValueError: an array of a sample has the wrong shape; none is sent.
         """
         check_samples(samples, self._spec)
-        for part in split_samples(samples, self._max_rows):
-            message, tensors = pack_samples(self._sender.next_id(), part, self._spec)
+        for part in split_samples(samples, self.rows_per_message):
+            message, tensors = pack_samples(self._next_id(), part, self._spec)
             self.samples.add(message, tensors)
-            self._sender.send_samples(message.id)
+            self._send_request(self.samples, message.id)
 
     def ask_status(self) -> None:
         """Request the server's figures; they arrive in `Replies.figures`."""
@@ -204,7 +197,7 @@ class InferenceClient:
                 self._add_replies(replies, evaluations=self._evaluations.apply_evaluated(message, tensors))
             elif isinstance(message, Sampled):
                 if self.samples.apply_sampled(message):
-                    self._sender.reset_backoff()
+                    self._busy_in_a_row = 0
             elif isinstance(message, Figures):
                 replies.figures = message
             elif isinstance(message, Pong):
@@ -229,20 +222,20 @@ class InferenceClient:
         first = not self._connection.hello.token
         already = self._connection.welcomed
         self._connection.on_welcome(message)
-        self._max_rows = message.limits.get("rows_per_step", 1)
+        self.rows_per_message = message.limits.get("rows_per_step", 1)
         self.policies = message.policies
         lost = not message.resumed and not first
         if lost:  # evaluations and samples are resent: they need no session, or are refused where it is gone
             self._steps.drop_all()
             replies.lost = True
         if lost or first or not already:
-            self._sender.resend(older_than=self._clock())
+            self._resend(older_than=self._clock())
 
     def _add_replies(
         self, replies: Replies, actions: Sequence[Action] = (), evaluations: Sequence[Evaluation] = ()
     ) -> None:
         if actions or evaluations:
-            self._sender.reset_backoff()
+            self._busy_in_a_row = 0
         replies.actions += actions
         replies.evaluations += evaluations
 
@@ -251,22 +244,16 @@ class InferenceClient:
             self._connection.welcomed = False
             self._connection.keepalive_at = -1e9
             return
-        if message.id in self.samples:
-            self._on_samples_error(message)
-            return
-        pending = next((kind for kind in (self._steps, self._evaluations) if message.id in kind), None)
+        kinds = (self._steps, self._evaluations, self.samples)
+        pending = next((kind for kind in kinds if message.id in kind), None)
         if pending is None:
             self._refusal = message
-        elif message.code == ERR_BUSY:  # nothing was admitted
-            self._sender.defer(pending, message)
+        elif message.code == ERR_BUSY or (pending is self.samples and message.code == ERR_NOT_READY):
+            self._retry_later(pending, message)  # nothing was admitted
         elif pending is self._steps:
             replies.failures += self._steps.apply_error(message)
-        else:
+        elif pending is self._evaluations:
             self._add_replies(replies, evaluations=self._evaluations.apply_error(message))
-
-    def _on_samples_error(self, message: Error) -> None:
-        if message.code in AGAIN:
-            self._sender.defer(self.samples, message)
         else:
             self.samples.apply_error(message)
 
@@ -276,6 +263,51 @@ class InferenceClient:
         if connection.welcomed and now - self._heard_at > SILENT_AFTER_SEC and asked_lately:
             connection.welcomed = False
         if connection.welcomed:
-            self._sender.send_due(now)
+            self._send_due(now)
         if connection.keep_alive(now):
-            self._sender.resend(older_than=now - RESEND_AFTER_SEC)
+            self._resend(older_than=now - RESEND_AFTER_SEC)
+
+    def _next_id(self) -> int:
+        self._last_id += 1
+        return self._last_id
+
+    def _send_steps(self, pending: PendingMessage, *, resend: bool = False) -> None:
+        """`resend`: skip the shared-memory block; it may have been reused by the time the server reads it."""
+        number, connection = self._next_id(), self._connection
+        self._steps.mark_sent(number, pending, self._clock())
+        if connection.welcomed:
+            decisions = [row.decision for row in pending.rows]
+            block = None if resend else connection.allocate_block(number, len(decisions), self._steps)
+            message, tensors = pack_step(number, decisions, self._spec, block, deadline_ms=pending.deadline_ms)
+            connection.send(message, tensors)
+
+    def _send_request(self, requests: PendingEvaluations | PendingSamples, number: int) -> None:
+        """Send a message, or send it again under its id; a second answer to it is ignored."""
+        if self._connection.welcomed and number in requests:
+            request = requests.mark_sent(number, self._clock())
+            self._connection.send(request.message, request.tensors)
+
+    def _send_due(self, now: float) -> None:
+        """Send deferred messages that are due."""
+        for pending in self._steps.due(now):
+            self._send_steps(pending)
+        for requests in (self._evaluations, self.samples):
+            for number in requests.due(now):
+                self._send_request(requests, number)
+
+    def _resend(self, older_than: float) -> None:
+        """Send again what is unanswered of messages sent before `older_than`."""
+        for pending in self._steps.overdue(older_than):
+            self.resent += 1
+            self._send_steps(pending, resend=True)
+        for requests in (self._evaluations, self.samples):
+            for number in requests.overdue(older_than):
+                self.resent += 1
+                self._send_request(requests, number)
+
+    def _retry_later(self, pending: PendingSteps | PendingEvaluations | PendingSamples, refusal: Error) -> None:
+        """Retry a message for which the server has no room now, with exponential backoff."""
+        self.busy += 1
+        self._busy_in_a_row = min(self._busy_in_a_row + 1, MAX_DOUBLINGS)
+        wait_sec = max(1, refusal.retry_after_ms) / 1000 * 2 ** (self._busy_in_a_row - 1)
+        pending.defer(refusal.id, self._clock() + min(wait_sec, MAX_RETRY_SEC))

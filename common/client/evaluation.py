@@ -6,7 +6,6 @@ for evaluation in client.poll().evaluations: ...        # evaluation.id == numbe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from simul.common.client.requests import PendingRequest, PendingRequests
 from simul.common.protocol.codec import Tensors, expect
 from simul.common.protocol.masks import no_bits_beyond, pack_masks, packed_width, unpack_masks
 from simul.common.protocol.messages import Error, Evaluate, Evaluated
@@ -60,13 +60,9 @@ def unanswered(number: int, mask: NDArray[np.uint8], num_actions: int) -> Evalua
     return Evaluation(number, num_actions, mask, first, priors, value, np.full(len(mask), -1, np.int64), {})
 
 
-class _PendingEvaluation(msgspec.Struct):
-    message: Evaluate
-    tensors: Tensors
+class _PendingEvaluation(PendingRequest, kw_only=True):
     answer: Evaluation
     open: NDArray[np.bool_]
-    sent_at: float = -math.inf
-    due_at: float = math.inf  # time of the retry after ERR_BUSY
 
 
 def check_bytes(observation: ArrayLike, spec: GameSpec) -> None:
@@ -112,44 +108,14 @@ def pack_evaluate(
     return Evaluate(id=number, policy=policy), tensors
 
 
-class PendingEvaluations:
-    """EVALUATE messages that the server has not answered in full. Times in seconds."""
+class PendingEvaluations(PendingRequests[_PendingEvaluation]):
+    """EVALUATE messages that the server has not answered in full."""
 
-    def __init__(self, spec: GameSpec) -> None:
-        self._spec = spec
-        self._pending: dict[int, _PendingEvaluation] = {}
-
-    def __contains__(self, number: int) -> bool:
-        return number in self._pending
-
-    def __len__(self) -> int:
-        return len(self._pending)
-
-    def add(self, message: Evaluate, tensors: Tensors) -> None:
+    def add(self, message: Evaluate, tensors: Tensors, num_actions: int) -> None:
         """Register a message before it is sent."""
-        answer = unanswered(message.id, tensors["mask"], self._spec.num_actions)
-        self._pending[message.id] = _PendingEvaluation(message, tensors, answer, np.ones(len(answer.value), bool))
-
-    def request(self, number: int) -> tuple[Evaluate, Tensors]:
-        """The message and its tensors, to be sent or resent; rows are counted once."""
-        pending = self._pending[number]
-        return pending.message, pending.tensors
-
-    def mark_sent(self, number: int, now: float) -> None:
-        """Note that the message was sent at `now`."""
-        self._pending[number].sent_at, self._pending[number].due_at = now, math.inf
-
-    def defer(self, number: int, until: float) -> None:
-        """Schedule a retry at `until`, after ERR_BUSY."""
-        self._pending[number].due_at = until
-
-    def due(self, now: float) -> list[int]:
-        """Ids of deferred messages that are due."""
-        return [number for number, pending in self._pending.items() if pending.due_at <= now]
-
-    def overdue(self, older_than: float) -> list[int]:
-        """Ids of messages sent before `older_than`."""
-        return [number for number, pending in self._pending.items() if pending.sent_at <= older_than]
+        answer = unanswered(message.id, tensors["mask"], num_actions)
+        unread = np.ones(len(answer.value), bool)
+        self._pending[message.id] = _PendingEvaluation(message, tensors, answer=answer, open=unread)
 
     def apply_evaluated(self, message: Evaluated, tensors: Tensors) -> list[Evaluation]:
         """Store answered rows. Returns the evaluation if it is complete now. Raises ProtocolError."""

@@ -6,36 +6,29 @@ client.samples.waiting, client.samples.accepted, client.samples.refused
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.client.evaluation import check_bytes
-from simul.common.errors import ERR_BUSY, ERR_NOT_READY
+from simul.common.client.requests import PendingRequest, PendingRequests
 from simul.common.protocol.codec import Tensors
 from simul.common.protocol.messages import Error, Sampled, Samples
 from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec
 
 MESSAGE_BYTES = 4 * 1024 * 1024
-AGAIN = frozenset((ERR_BUSY, ERR_NOT_READY))  # nothing is wrong with the samples: the message is sent again later
 
 
-class _PendingSamples(msgspec.Struct):
-    message: Samples
-    tensors: Tensors
+class _PendingSamples(PendingRequest, kw_only=True):
     rows: int
-    sent_at: float = -math.inf
-    due_at: float = math.inf  # time of the retry after ERR_BUSY
 
 
-class PendingSamples:
-    """Every sample submitted, until it is answered. Pure: time is an argument, in seconds.
+class PendingSamples(PendingRequests[_PendingSamples]):
+    """Every sample submitted, until it is answered.
 
     submitted = accepted + refused (by code) + waiting, in samples.
 
@@ -46,41 +39,17 @@ class PendingSamples:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.submitted = self.accepted = self.waiting = 0
         self.refused: Counter[str] = Counter()
         self.errors: dict[str, str] = {}
-        self._pending: dict[int, _PendingSamples] = {}
-
-    def __contains__(self, number: object) -> bool:
-        return number in self._pending
 
     def add(self, message: Samples, tensors: Tensors) -> None:
         """Register a message before it is sent."""
         rows = len(tensors["outcome"])
         self.submitted += rows
         self.waiting += rows
-        self._pending[message.id] = _PendingSamples(message, tensors, rows)
-
-    def request(self, number: int) -> tuple[Samples, Tensors]:
-        """The message and its tensors, to be sent or sent again under the same id."""
-        pending = self._pending[number]
-        return pending.message, pending.tensors
-
-    def mark_sent(self, number: int, now: float) -> None:
-        """Note that the message was sent at `now`."""
-        self._pending[number].sent_at, self._pending[number].due_at = now, math.inf
-
-    def defer(self, number: int, until: float) -> None:
-        """Schedule a retry at `until`; the message is not overdue before."""
-        self._pending[number].sent_at, self._pending[number].due_at = math.inf, until
-
-    def due(self, now: float) -> list[int]:
-        """Ids of deferred messages that are due."""
-        return [number for number, pending in self._pending.items() if pending.due_at <= now]
-
-    def overdue(self, older_than: float) -> list[int]:
-        """Ids of messages sent before `older_than`."""
-        return [number for number, pending in self._pending.items() if pending.sent_at <= older_than]
+        self._pending[message.id] = _PendingSamples(message, tensors, rows=rows)
 
     def apply_sampled(self, message: Sampled) -> bool:
         """Settle an answered message. False where it was answered before."""

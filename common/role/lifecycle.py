@@ -57,7 +57,7 @@ def role_arguments(options: argparse.Namespace) -> RoleArguments:
 
 def parse_learner_arguments() -> tuple[RoleArguments, str]:
     """Those of every role, and `--meeting NAME`: where the ranks of a learner of several meet; else ""."""
-    parser = argparse.ArgumentParser(prog="python -m learner")
+    parser = argparse.ArgumentParser(prog="python -m simul.learner")
     add_role_arguments(parser)
     parser.add_argument("--meeting", default="", help="name of the file at which the learner's ranks meet")
     options = parser.parse_args()

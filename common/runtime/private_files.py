@@ -69,7 +69,7 @@ def is_own_folder(path: Path) -> bool:
 
 
 def is_private_folder(path: Path) -> bool:
-    """Whether `path` is a folder of this user, no link, that nobody else may enter. Raises OSError: it is missing."""
+    """Whether `path` is a folder of this user, no link, that no other may enter. Raises OSError: it is missing."""
     return is_own_folder(path) and (sys.platform == "win32" or not path.lstat().st_mode & OTHERS)
 
 

@@ -1,7 +1,8 @@
 """Which rows go into the next batch. Pure: no sockets, no torch; time is an argument.
 
-Work-conserving: when the device is free, take what is there; while it is busy, rows pile up. With `fill` the batcher
-waits a moment for clients that are about to return, where that answers more rows a second (see `batch_wait.py`).
+Work-conserving: when the device is free, take what is there; while it is busy, rows pile up. With
+`server.batching: fill` the batcher waits a moment for clients that are about to return, where that answers more rows a
+second (see `batch_wait.py`).
 A batch is of one policy; the policy whose oldest row waited longest goes first, so none starves. Every client with rows
 in a queue gets the same share of a batch: first come, first served would let one client that floods fill batch after
 batch. What one client leaves free the others get.

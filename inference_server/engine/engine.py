@@ -45,7 +45,7 @@ class Inputs(NamedTuple):
     temperature: Tensor
 
 
-class Packing:
+class StagingLayout:
     """Byte layout of a batch of `rows` rows in one buffer: one copy brings them to a device.
 
     Observations come last, so that a batch with rows to spare is a shorter copy: its first `stop(n)` bytes.
@@ -90,10 +90,10 @@ class Staging:
     """
 
     def __init__(self, capacity: int, spec: GameSpec, memory: Tensor | None = None) -> None:
-        """`memory`: uint8 [`Packing(capacity, spec).size`] on the host to lie in; None: its own."""
+        """`memory`: uint8 [`StagingLayout(capacity, spec).size`] on the host to lie in; None: its own."""
         self.capacity = capacity
-        packing = Packing(capacity, spec)
-        fields = packing.views(torch.empty(packing.size, dtype=torch.uint8) if memory is None else memory)
+        layout = StagingLayout(capacity, spec)
+        fields = layout.views(torch.empty(layout.size, dtype=torch.uint8) if memory is None else memory)
         self.observation: NDArray[Any] = fields.observation.zero_().numpy()
         self.mask: NDArray[np.uint8] = fields.mask.fill_(True).view(torch.uint8).numpy()
         self.legal: NDArray[np.bool_] = self.mask.view(np.bool_)

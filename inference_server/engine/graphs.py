@@ -21,7 +21,7 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.traced import TracedNetwork
 from simul.common.protocol.specs import GameSpec, random_observations
 from simul.common.runtime.throttle import Throttle, no_throttle
-from simul.inference_server.engine.engine import BUCKETS, Inputs, Outputs, Packing, PolicyEngine, Ready, Staging
+from simul.inference_server.engine.engine import BUCKETS, Inputs, Outputs, PolicyEngine, Ready, Staging, StagingLayout
 from simul.inference_server.engine.sampling import sample_packed
 
 OUTPUTS = 3  # action, log-prob, value
@@ -86,15 +86,15 @@ class Bucket:
         """`padding`: the row of the state table that free rows read, and the one that they write."""
         self.rows = rows
         self._spec = spec
-        packing = Packing(rows, spec)
-        self._host = graphs.host_bytes(packing.size)
+        layout = StagingLayout(rows, spec)
+        self._host = graphs.host_bytes(layout.size)
         self.staging = Staging(rows, spec, self._host)
-        self._bytes = torch.zeros(packing.size, dtype=torch.uint8, device=device)
-        self.inputs = packing.views(self._bytes)
+        self._bytes = torch.zeros(layout.size, dtype=torch.uint8, device=device)
+        self.inputs = layout.views(self._bytes)
         self.outputs = torch.zeros(OUTPUTS, rows, device=device)
         self._arrived = graphs.host_bytes(self.outputs.nbytes).view(torch.float32).view(OUTPUTS, rows)
         self._numbers: NDArray[np.float32] = self._arrived.numpy()
-        self._packing, self._padding = packing, padding
+        self._layout, self._padding = layout, padding
         self._graphs, self._done = graphs, graphs.event()
         self._copies: dict[int, tuple[Tensor, Tensor]] = {}  # by rows: where to, where from
         self._launched = 0
@@ -119,7 +119,7 @@ class Bucket:
         self._pad(rows)
         copy = self._copies.get(rows)
         if copy is None:
-            stop = self._packing.stop(rows)
+            stop = self._layout.stop(rows)
             copy = self._copies[rows] = self._bytes[:stop], self._host[:stop]
         self._graphs.copy(*copy)
         self._graph.replay()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simul.common.errors import ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION, ProtocolError, StaleRunError
 from simul.common.protocol.messages import PROTOCOL, Hello, Welcome
 from simul.common.protocol.specs import ASKED, GameSpec
-from simul.inference_server.base.shared_memory import SharedMemory
+from simul.inference_server.base.granted_memory import ClientMemory
 from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.sessions.clients import Client, ClientTable
 
@@ -83,9 +83,9 @@ class Handshake:
         if not 1 <= len(hello.client) <= MAX_NAME or not hello.client.isprintable():
             raise ProtocolError(ERR_VALUE, f"a client's name has 1 to {MAX_NAME} printable characters")
 
-    def _memory(self) -> SharedMemory | None:
+    def _memory(self) -> ClientMemory | None:
         """None if the system has none to give: the client then sends its observations as tensors."""
         try:
-            return SharedMemory(self._memory_bytes) if self._memory_bytes else None
+            return ClientMemory(self._memory_bytes) if self._memory_bytes else None
         except OSError:
             return None

@@ -42,19 +42,19 @@ def limits_of(config: ServerConfig, spec: GameSpec, reserved: int = 0) -> dict[s
     }
 
 
-def _row_bytes(spec: GameSpec) -> int:
-    """Of a row of STEP; one of EVALUATE is smaller."""
+def step_row_bytes(spec: GameSpec) -> int:
+    """Bytes of a row of STEP; one of EVALUATE is smaller."""
     return spec.observation_size * spec.dtype().itemsize + spec.num_actions + STEP_ROW_BYTES
 
 
 def _message_bytes(spec: GameSpec) -> int:
     """MESSAGE_BYTES; where a row is larger, a message of one row, as far as a message may be so large at all."""
-    return min(Limits.message_bytes, max(MESSAGE_BYTES, MAX_HEADER_BYTES + _row_bytes(spec)))
+    return min(Limits.message_bytes, max(MESSAGE_BYTES, MAX_HEADER_BYTES + step_row_bytes(spec)))
 
 
 def _rows_of_a_message(spec: GameSpec) -> int:
     """Rows of which a STEP stays within `_message_bytes`, whatever its header."""
-    return max(1, (_message_bytes(spec) - MAX_HEADER_BYTES) // _row_bytes(spec))
+    return max(1, (_message_bytes(spec) - MAX_HEADER_BYTES) // step_row_bytes(spec))
 
 
 def sessions_of_client(config: ServerConfig) -> int:

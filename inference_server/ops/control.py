@@ -22,7 +22,7 @@ from simul.common.role.run_directory import is_run_token
 from simul.common.transport import RouterSocket
 from simul.inference_server.base.faults import record_fault
 from simul.inference_server.base.statistics import Statistics
-from simul.inference_server.policies.table import Policy, PolicyTable
+from simul.inference_server.policies.table import NamedPolicy, PolicyTable
 from simul.inference_server.sessions.table import SessionTable
 
 MOST_AT_ONCE = 20  # requests, after which clients have their turn
@@ -52,7 +52,7 @@ class Control:
         self._log = log
         self._codec: Codec[TO_CONTROL] = Codec(TO_CONTROL)
         self._builder = ThreadPoolExecutor(1, thread_name_prefix="policy-builder")
-        self._building: list[tuple[bytes, str, Future[Policy]]] = []
+        self._building: list[tuple[bytes, str, Future[NamedPolicy]]] = []
 
     def poll(self) -> None:
         """Answer some of what came; serve the policies that are ready."""
@@ -111,7 +111,7 @@ class Control:
             self.shutdown = True
             self._answer(peer, True, "the server answers what waits and stops")
 
-    def _add_policy(self, peer: bytes, name: str, future: Future[Policy]) -> None:
+    def _add_policy(self, peer: bytes, name: str, future: Future[NamedPolicy]) -> None:
         try:
             policy = future.result()
             self._policies.check_free(name)

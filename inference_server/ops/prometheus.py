@@ -36,7 +36,7 @@ GAUGES = {
     "simul_sessions": ("sessions", "Live sessions."),
     "simul_unanswered_bytes": ("unanswered_bytes", "Bytes that came through the proxy and are not answered."),
     "simul_learner_alive": ("learner_alive", "1: the learner was heard of lately."),
-    "simul_ready": ("ready", "1: sessions may begin: weights are loaded and warm, the loop turns, nobody stops it."),
+    "simul_ready": ("ready", "1: sessions may begin: weights are loaded and warm, the loop turns, it does not drain."),
 }
 DURATIONS = {
     "simul_queue_wait_seconds": ("queue_wait_us", "From a decision's arrival to the batch that takes it."),

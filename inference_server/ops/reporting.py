@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from simul.common.errors import ERR_CAPACITY
@@ -42,25 +43,50 @@ class _CounterAlert:
         return self._sentence(new)
 
 
+@dataclass(frozen=True)
+class ServerMetrics:
+    """The parts that have something to report. `facts`: metrics that never change."""
+
+    statistics: Statistics
+    sessions: SessionTable
+    clients: ClientTable
+    policies: PolicyTable
+    recorder: Recorder
+    sample_relay: SampleRelay
+    batcher: Batcher
+    evaluator: Evaluator
+    weight_updates: WeightUpdates
+    facts: dict[str, Any]
+
+    def collect(self) -> dict[str, Any]:
+        """Everything that is reported; docs/metrics.md explains each."""
+        return {
+            **self.facts,
+            **self.statistics.as_dict(),
+            "sessions": len(self.sessions),
+            "sessions_started": self.sessions.started,
+            "clients": len(self.clients),
+            "waiting": self.batcher.waiting,
+            "policies": self.policies.versions(),
+            "policy_version": self.policies.learner_version,
+            "runners": {policy.name: policy.engine.runner for policy in self.policies},
+            "steps": self.recorder.steps(self.sessions.count_pending_recorded()),
+            "unrolls": self.recorder.unrolls(),
+            "samples": self.sample_relay.account(),
+            "learner_alive": self.weight_updates.learner_alive(time.monotonic()),
+            "evaluations_waiting": self.evaluator.waiting,
+            "ready": self.policies.ready and self.sessions.accepting,
+            "health": "ok",
+        }
+
+
 class Reporting:
-    """Collects the metrics of all parts and sends them. `facts`: metrics that never change."""
+    """Sends the metrics of all parts, and sentences about what needs attention."""
 
     def __init__(
-        self,
-        statistics: Statistics,
-        sessions: SessionTable,
-        clients: ClientTable,
-        policies: PolicyTable,
-        recorder: Recorder,
-        sample_relay: SampleRelay,
-        batcher: Batcher,
-        evaluator: Evaluator,
-        weight_updates: WeightUpdates,
-        watchdog: Watchdog,
-        reporter: Reporter,
-        exporter: Exporter | None,
-        facts: dict[str, Any],
+        self, metrics: ServerMetrics, watchdog: Watchdog, reporter: Reporter, exporter: Exporter | None
     ) -> None:
+        statistics, sessions = metrics.statistics, metrics.sessions
         self._events: deque[str] = deque(maxlen=MOST_EVENTS)
         self._alerts = (
             _CounterAlert(
@@ -87,40 +113,14 @@ class Reporting:
                 lambda faults: f"{faults:,} messages met a fault of the server's own: {statistics.fault}",
             ),
         )
-        self._statistics = statistics
-        self._sessions = sessions
-        self._clients = clients
-        self._policies = policies
-        self._recorder = recorder
-        self._sample_relay = sample_relay
-        self._batcher = batcher
-        self._evaluator = evaluator
-        self._weight_updates = weight_updates
+        self._metrics = metrics
         self._watchdog = watchdog
         self._reporter = reporter
         self._exporter = exporter
-        self._facts = facts
 
     def metrics(self) -> dict[str, Any]:
-        """Everything that is reported; docs/metrics.md explains each."""
-        return {
-            **self._facts,
-            **self._statistics.as_dict(),
-            "sessions": len(self._sessions),
-            "sessions_started": self._sessions.started,
-            "clients": len(self._clients),
-            "waiting": self._batcher.waiting,
-            "policies": self._policies.versions(),
-            "policy_version": self._policies.learner_version,
-            "runners": {policy.name: policy.engine.runner for policy in self._policies},
-            "steps": self._recorder.steps(self._sessions.count_pending_recorded()),
-            "unrolls": self._recorder.unrolls(),
-            "samples": self._sample_relay.account(),
-            "learner_alive": self._weight_updates.learner_alive(time.monotonic()),
-            "evaluations_waiting": self._evaluator.waiting,
-            "ready": self._policies.ready and self._sessions.accepting,
-            "health": "ok",
-        }
+        """Everything that is reported."""
+        return self._metrics.collect()
 
     def add_event(self, event: str) -> None:
         """Add a sentence to the next report; an empty one is ignored."""
@@ -134,7 +134,7 @@ class Reporting:
         self._reporter.send(self._watchdog.metrics, state=state, event="; ".join(self._events))
         self._events.clear()
         if self._exporter is not None:
-            self._exporter.publish(self._watchdog.metrics, self._statistics)
+            self._exporter.publish(self._watchdog.metrics, self._metrics.statistics)
 
     def report_when_due(self, now: float) -> None:
         """Send a report if one is due."""

@@ -81,9 +81,9 @@ def _fingerprint(data: memoryview, rest: Throttle) -> str:
 
 @dataclass(frozen=True)
 class PreparedWeights:
-    """Verified weights, `ready` for the engine that serves their policy. `newcomer`: one more, which has them already.
+    """Verified weights, `ready` for the engine that serves their policy; empty where they are no longer needed.
 
-    `ready` is empty where the weights are no longer needed.
+    `new_engine`: for a policy that is not served yet; it has the weights already.
     """
 
     weights: Weights
@@ -132,7 +132,7 @@ class EngineFactory:
         rest = _rests(serving)
         state = verify(weights, data, self._first.network, rest)
         if joins:
-            return PreparedWeights(weights, state, self._newcomer(state, serving))
+            return PreparedWeights(weights, state, self._additional_engine(state, serving))
         return PreparedWeights(weights, self._first.prepare(state, rest))
 
     def build_from_checkpoint(self, folder: Path, *, trusted: bool = False) -> tuple[int, PolicyEngine]:
@@ -162,7 +162,7 @@ class EngineFactory:
         """Keep an engine of the configured network that serves no policy any longer."""
         self._spare.append(engine)
 
-    def _newcomer(self, state: Mapping[str, Tensor], serving: bool) -> PolicyEngine:
+    def _additional_engine(self, state: Mapping[str, Tensor], serving: bool) -> PolicyEngine:
         try:
             engine = self._spare.pop()
         except IndexError:

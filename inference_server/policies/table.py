@@ -24,7 +24,7 @@ LATECOMERS_SEC = 5.0  # clients hear of the policies on offer with every PONG, o
 
 
 @dataclass(eq=False)
-class Policy:
+class NamedPolicy:
     """A named network that is being served. Only `learner` changes its version."""
 
     name: str
@@ -40,13 +40,13 @@ class PolicyTable:
     def __init__(self, spec: GameSpec, engine_factory: EngineFactory) -> None:
         self._spec = spec
         self._engine_factory = engine_factory
-        self._policies: dict[str, Policy] = {}
+        self._policies: dict[str, NamedPolicy] = {}
         self.names: tuple[str, ...] = ()  # those that take new sessions
 
-    def __getitem__(self, name: str) -> Policy:
+    def __getitem__(self, name: str) -> NamedPolicy:
         return self._policies[name]
 
-    def __iter__(self) -> Iterator[Policy]:
+    def __iter__(self) -> Iterator[NamedPolicy]:
         return iter(self._policies.values())
 
     @property
@@ -62,6 +62,10 @@ class PolicyTable:
     def versions(self) -> dict[str, int]:
         """Served versions by name."""
         return {name: policy.version for name, policy in self._policies.items()}
+
+    def source_of(self, name: str) -> str:
+        """Where a served policy comes from, see `NamedPolicy`."""
+        return self._policies[name].source
 
     def install(self, weights: Weights, data: bytes) -> None:
         """`prepare` and `swap_in` at once, before the first session. Raises WeightsError; nothing changed."""
@@ -102,7 +106,7 @@ class PolicyTable:
                     policy.version = weights.policy_version
                 elif spare is not None:
                     source = LEARNER if weights.policy == LEARNER else "league"
-                    self._policies[weights.policy] = Policy(weights.policy, weights.policy_version, spare, source)
+                    self._policies[weights.policy] = NamedPolicy(weights.policy, weights.policy_version, spare, source)
                     spare = None
                 else:
                     raise WeightsError(f"{weights.policy} left while its weights were verified")
@@ -131,7 +135,7 @@ class PolicyTable:
         if not 0 < len(name) <= MAX_NAME or not name.isprintable():
             raise ConfigError(f"A policy's name has 1 to {MAX_NAME} printable characters; got {len(name)}.")
 
-    def build_external(self, name: str, folder: Path, *, trusted: bool = False) -> Policy:
+    def build_external(self, name: str, folder: Path, *, trusted: bool = False) -> NamedPolicy:
         """A checkpoint's policy, verified and warm, with the network that the checkpoint names. Changes nothing here.
 
         May run beside the main loop. `trusted`: the user trusts that network, a class of a module or not.
@@ -141,9 +145,9 @@ class PolicyTable:
             ConfigError, WeightsError: its network cannot be built, or its weights do not fit it.
         """
         version, engine = self._engine_factory.build_from_checkpoint(folder, trusted=trusted)
-        return Policy(name, version, engine, "checkpoint")
+        return NamedPolicy(name, version, engine, "checkpoint")
 
-    def add_policy(self, policy: Policy) -> None:
+    def add_policy(self, policy: NamedPolicy) -> None:
         """Serve a policy that `build_external` made."""
         self._policies[policy.name] = policy
         self._list_names()

@@ -334,7 +334,7 @@ class Relay:
             side.close()
 
     def _check_timeouts(self) -> None:
-        """Connections that stand still; whether newcomers may be accepted again."""
+        """Connections that stand still; whether new ones may be accepted again."""
         limits, silent = self._limits, self._now - self._limits.silent_sec
         for connection in list(self._connections):
             connection.from_client.tick()
@@ -373,7 +373,7 @@ class Relay:
             except OSError as error:
                 if error.errno in _NONE_LEFT:
                     self._pause()
-                return  # a newcomer that is gone already
+                return  # a new connection that is gone already
             self._accepted_socket = None
             if not self._open(client):
                 self._accepted_socket = client

@@ -18,7 +18,7 @@ from simul.inference_server.batching.batcher import Chunk
 from simul.inference_server.engine.engine import DeviceLost, Outputs, Staging
 from simul.inference_server.engine.sampling import all_finite, draw_gumbel, which_finite
 from simul.inference_server.frontend.client_socket import ClientSocket
-from simul.inference_server.policies.table import Policy, PolicyTable
+from simul.inference_server.policies.table import NamedPolicy, PolicyTable
 from simul.inference_server.serving.bisect_failure import (
     FAILED,
     NOT_FINITE,
@@ -124,7 +124,7 @@ class Actor:
             self._finish(batch, result, policy, now)
         return seconds
 
-    def _finish(self, batch: list[Chunk], result: ForwardResult, policy: Policy, now: float) -> None:
+    def _finish(self, batch: list[Chunk], result: ForwardResult, policy: NamedPolicy, now: float) -> None:
         """Send the replies, commit the new states, record the steps."""
         stages, outputs = self._statistics.stages, result.outputs
         self._reply(batch, outputs, policy.version)  # first: clients go on while the rest is written down
@@ -196,7 +196,7 @@ class Actor:
         for slot in chunk.slots.tolist():
             self._session_closer.close_session(Session(self._sessions, slot), ABORTED, None, cause, now)
 
-    def _gather(self, batch: list[Chunk], policy: Policy) -> Staging:
+    def _gather(self, batch: list[Chunk], policy: NamedPolicy) -> Staging:
         """Copy observations and masks into staging. From here on only the copies are read."""
         staging, start = policy.engine.stage(sum(map(len, batch))), 0
         for chunk in batch:
@@ -206,7 +206,9 @@ class Actor:
             start = stop
         return staging
 
-    def _refuse_bad_copies(self, batch: list[Chunk], staging: Staging, policy: Policy) -> tuple[list[Chunk], Staging]:
+    def _refuse_bad_copies(
+        self, batch: list[Chunk], staging: Staging, policy: NamedPolicy
+    ) -> tuple[list[Chunk], Staging]:
         """Refuse the rows copied out of shared memory that are not finite. Returns the others, staged.
 
         Their sessions wait for the same row, as after a deadline.
@@ -242,7 +244,7 @@ class Actor:
             self._client_socket.refuse(chunk.client, chunk.message, rows, ERR_VALUE, text)
 
     def _find_states(
-        self, staging: Staging, slots: NDArray[np.int64], redo: NDArray[np.bool_], policy: Policy
+        self, staging: Staging, slots: NDArray[np.int64], redo: NDArray[np.bool_], policy: NamedPolicy
     ) -> None:  # fmt: skip
         n = len(slots)
         self._sessions.find_state_rows(slots, redo, staging.read_rows, staging.write_rows)
@@ -250,7 +252,7 @@ class Actor:
             staging.read_rows[:n] = policy.engine.zero_row
         staging.temperature[:n] = self._sessions.temperature.take(slots)
 
-    def _record(self, batch: list[Chunk], result: ForwardResult, policy: Policy, now: float) -> None:
+    def _record(self, batch: list[Chunk], result: ForwardResult, policy: NamedPolicy, now: float) -> None:
         """Recorded rows stand first in a batch."""
         k = sum(len(chunk) for chunk in batch if chunk.recorded)
         if k:

@@ -17,12 +17,12 @@ from simul.common.protocol.codec import Tensors
 from simul.common.protocol.messages import Evaluate, Samples, Step
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.base.faults import FAULT_TEXT, record_fault
-from simul.inference_server.base.shared_memory import with_observation
+from simul.inference_server.base.granted_memory import with_observation
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batcher import Batcher, Chunk
 from simul.inference_server.frontend.client_socket import ClientSocket
-from simul.inference_server.serving.admission import RowAdmission
 from simul.inference_server.serving.evaluation import EvaluateRequest, Evaluator
+from simul.inference_server.serving.step_admission import StepAdmission
 from simul.inference_server.sessions.clients import Client, InFlight
 from simul.inference_server.sessions.row_checks import check_request
 from simul.inference_server.sessions.table import SessionTable
@@ -30,14 +30,18 @@ from simul.inference_server.unrolls.sample_relay import RETRY_AFTER_MS, SampleRe
 
 
 class AdmissionControl:
-    """Between the client socket and the queues. `closed`: the server drains and refuses every message."""
+    """Between the client socket and the queues: refuses messages beyond the limits, and hands on the others.
+
+    `StepAdmission` takes STEP, `Evaluator` EVALUATE, `SampleRelay` SAMPLES. `closed`: the server drains and refuses
+    every message.
+    """
 
     def __init__(
         self,
         spec: GameSpec,
         client_socket: ClientSocket,
         sessions: SessionTable,
-        admission: RowAdmission,
+        step_admission: StepAdmission,
         batcher: Batcher,
         evaluator: Evaluator,
         sample_relay: SampleRelay,
@@ -48,7 +52,7 @@ class AdmissionControl:
         self._spec = spec
         self._client_socket = client_socket
         self._sessions = sessions
-        self._admission = admission
+        self._step_admission = step_admission
         self._batcher = batcher
         self._evaluator = evaluator
         self._sample_relay = sample_relay
@@ -82,7 +86,7 @@ class AdmissionControl:
         except Exception as error:  # noqa: BLE001 nothing was queued or answered yet, see `_step`
             record_fault(error, self._statistics)
             if isinstance(message, Step):
-                self._admission.abort_sessions_of(client, tensors, now)
+                self._step_admission.abort_sessions_of(client, tensors, now)
             self._statistics.messages_refused[ERR_INTERNAL] += 1
             self._client_socket.refuse(client, message.id, (), ERR_INTERNAL, FAULT_TEXT)
 
@@ -124,7 +128,7 @@ class AdmissionControl:
     def _step(self, client: Client, message: Step, tensors: Tensors, now: float) -> None:
         if message.observation_at >= 0:
             tensors = with_observation(client.memory, self._spec, message.observation_at, tensors)
-        admitted = self._admission.admit_rows(client, message, tensors, now)
+        admitted = self._step_admission.admit_rows(client, message, tensors, now)
         deadline = now + message.deadline_ms / 1000 if message.deadline_ms else math.inf
         for chunk in admitted.chunks:
             self._queue(chunk, deadline, now)
@@ -141,7 +145,7 @@ class AdmissionControl:
             self._batcher.queue_chunk(chunk)
         except Exception as error:  # noqa: BLE001 the batcher appends last: none of these rows waits
             record_fault(error, self._statistics)
-            self._admission.abort_slots(chunk.slots, chunk.numbers, now)
+            self._step_admission.abort_slots(chunk.slots, chunk.numbers, now)
             self._statistics.rows_errored[ERR_INTERNAL] += len(chunk)
             self._client_socket.refuse(chunk.client, chunk.message, chunk.rows.tolist(), ERR_INTERNAL, FAULT_TEXT)
         else:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
 from simul.common.runtime.compiled import INT64, column, compiled, read
-from simul.inference_server.base.shared_memory import SharedMemory
+from simul.inference_server.base.granted_memory import ClientMemory
 
 NO_SLOT = -1  # as an index: the table's last slot, which no session owns
 MOST_CELLS = 65_536  # of the dense array; a client that numbers its envs from 10**9 costs no more than its sessions
@@ -157,7 +157,7 @@ class Client:
     heard_at: float
     confirmed: bool = False  # WELCOME has reached it: it sent something else than HELLO, or showed its token
     seats: SeatIndex = field(default_factory=SeatIndex)  # its live sessions
-    memory: SharedMemory | None = None  # where it lays its observations
+    memory: ClientMemory | None = None  # where it lays its observations
     replies_lost: int = 0  # in a row, because it does not read
     closed_sessions: dict[tuple[int, int, int], str] = field(
         default_factory=dict

@@ -105,7 +105,7 @@ def _step_masks(spec: GameSpec, tensors: Tensors, n: int) -> tuple[NDArray[np.ui
 
 
 def unpack_step(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> StepRows:
-    """The columns of a STEP message. `unread`: see `Rows`.
+    """The columns of a STEP message. `unread`: see `StepRows`.
 
     Raises:
         ProtocolError: ERR_LIMIT or ERR_SHAPE: the message as a whole is wrong.
@@ -157,7 +157,7 @@ class EvaluateRows(NamedTuple):
 
 
 def unpack_evaluate(spec: GameSpec, tensors: Tensors) -> EvaluateRows:
-    """The columns of an EVALUATE message. Raises ProtocolError as `unpack` does."""
+    """The columns of an EVALUATE message. Raises ProtocolError as `unpack_step` does."""
     expect_only(tensors, EVALUATE_TENSORS)
     observation = expect(tensors, "observation", spec.dtype(), (None, spec.observation_size))
     n = len(observation)
@@ -181,7 +181,10 @@ def _check(
     has_legal: NDArray[np.bool_],
     plain: NDArray[np.bool_],
 ) -> None:
-    """Write the last three, see `Rows`. `bits`: the observation; NaN and infinities have every bit of `exponent`."""
+    """Write the last three, see `StepRows`.
+
+    `bits`: the observation; NaN and infinities have every bit of `exponent`.
+    """
     for i in range(len(kind)):
         wrong = 0
         for j in range(bits.shape[1]):

@@ -35,7 +35,7 @@ from simul.common.runtime.compiled import (
     read,
     stream_line,
 )
-from simul.inference_server.base.shared_memory import AnonymousFile
+from simul.inference_server.base.granted_memory import AnonymousFile
 
 MOST_LENT_BYTES = 256 * 1024 * 1024
 RESERVED_BYTES = 256 * 1024 * 1024
@@ -106,7 +106,7 @@ def append_rows(
     return new
 
 
-class UnrollSlots:
+class UnrollPlaces:
     """`serial` int64 [rows + spares], beside the tables: the number of the unroll that is lent there; 0: none is."""
 
     def __init__(self, rows: int, serial: NDArray[np.int64]) -> None:
@@ -139,7 +139,7 @@ class UnrollSlots:
         self._spare.append(place)
 
 
-class UnrollMemory(AnonymousFile):
+class SharedUnrolls(AnonymousFile):
     """Places for `rows` unrolls in the making, and for as many that the learner reads, but at most MOST_LENT_BYTES.
 
     The system backs what is touched. Raises OSError where it has no such memory to give.
@@ -150,7 +150,7 @@ class UnrollMemory(AnonymousFile):
         super().__init__(layout.size(count), writable=True)
         self.rows = rows
         self.tables = layout.tables(self._memory, count)
-        self.places = UnrollSlots(rows, self.tables["serial"])
+        self.places = UnrollPlaces(rows, self.tables["serial"])
         self.message = messages.UnrollMemory(
             memory=self.grant, places=count, unroll_length=layout.unroll_length, state_size=layout.state_size
         )
@@ -160,7 +160,7 @@ class UnrollMemory(AnonymousFile):
 class FinishedUnroll:
     """An unroll and its tensors, see `simul.common.protocol.messages.Unroll`.
 
-    The tensors are views of the builder's tables: lend, send or copy them before their row's next step is appended.
+    The tensors are views of the buffer's tables: lend, send or copy them before their row's next step is appended.
     """
 
     row: int
@@ -187,7 +187,7 @@ class UnrollBuffer:
         unroll_length: int,
         state_size: int,
         capacity: int = 64,
-        memory: UnrollMemory | None = None,
+        memory: SharedUnrolls | None = None,
     ) -> None:
         self._layout = UnrollLayout(spec, unroll_length, state_size)
         self._fingerprint = spec.fingerprint()
@@ -219,7 +219,7 @@ class UnrollBuffer:
 
     def add_rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
         """Add to the reward of the last appended step of each row, float32 [B]; -1 stands for no row."""
-        _add_rewards(rows, self._slots.of_row, reward, self._filled, self._tables["reward"])
+        _add_rewards(rows, self._places.of_row, reward, self._filled, self._tables["reward"])
 
     def full(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool [B]: the unroll is complete; the step that comes now is its bootstrap row."""
@@ -236,7 +236,7 @@ class UnrollBuffer:
 
     def begin(self, rows: NDArray[np.int64], states: NDArray[np.float32]) -> None:
         """States before the first step, float32 [B, state_size]."""
-        self._tables["state"][self._slots.of_row[rows]] = states
+        self._tables["state"][self._places.of_row[rows]] = states
 
     def append(
         self,
@@ -254,14 +254,14 @@ class UnrollBuffer:
         if self._packs:
             mask = pack_masks(mask)
         self.steps_open += append_rows(
-            rows, self._slots.of_row, redo, observation.view(np.uint8), mask, action, log_prob, value, version,
+            rows, self._places.of_row, redo, observation.view(np.uint8), mask, action, log_prob, value, version,
             self._filled, self._observation, tables["mask"], tables["action"], tables["log_prob"], tables["value"],
             tables["policy_version"], tables["reward"],
         )  # fmt: skip
 
     def lend(self, finished: FinishedUnroll) -> FinishedUnroll:
         """Lend the unroll's place to the learner until it gives it back; the unroll as it was if no place is spare."""
-        lent = self._slots.lend(finished.row)
+        lent = self._places.lend(finished.row)
         if lent is None:
             return finished
         place, serial = lent
@@ -307,11 +307,11 @@ class UnrollBuffer:
         self._first_step[row] += n
         self._filled[row] = 0
         self.steps_open -= n
-        return FinishedUnroll(row, message, unroll_at(self._tables, int(self._slots.of_row[row]), n))
+        return FinishedUnroll(row, message, unroll_at(self._tables, int(self._places.of_row[row]), n))
 
     def _write_last(self, row: int, observation: Any, mask: Any, value: float) -> None:
         """The row behind the last step."""
-        place, at = self._slots.of_row[row], self._filled[row]
+        place, at = self._places.of_row[row], self._filled[row]
         self._tables["observation"][place, at] = observation
         self._tables["mask"][place, at] = mask
         self._tables["value"][place, at] = value
@@ -322,7 +322,7 @@ class UnrollBuffer:
         for name, table in self._tables.items():
             tables[name][: len(table)] = table
         self._add_rows(rows)
-        self._use(tables, UnrollSlots(rows, tables["serial"]))
+        self._use(tables, UnrollPlaces(rows, tables["serial"]))
 
     def _add_rows(self, rows: int) -> None:
         old = len(self._filled)
@@ -332,6 +332,6 @@ class UnrollBuffer:
         )
         self._free.extend(range(rows - 1, old - 1, -1))
 
-    def _use(self, tables: Tables, slots: UnrollSlots) -> None:
-        self._tables, self._slots = tables, slots
+    def _use(self, tables: Tables, places: UnrollPlaces) -> None:
+        self._tables, self._places = tables, places
         self._observation = tables["observation"].view(np.uint8)  # bytes: one compiled loop for every dtype

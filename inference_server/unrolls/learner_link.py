@@ -35,7 +35,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import ClientKeys, DealerSocket
-from simul.inference_server.unrolls.buffer import UnrollMemory
+from simul.inference_server.unrolls.buffer import SharedUnrolls
 
 Received = tuple[Weights, NDArray[np.uint8] | None]  # with their bytes; None: they lie in memory
 SILENT_AFTER_SEC = 3.0
@@ -80,7 +80,7 @@ class _Lane:
         """True if the rank sent CREDIT within SILENT_AFTER_SEC."""
         return now - self.heard_at < SILENT_AFTER_SEC
 
-    def connect(self, now: float, hello: ServerHello, memory: UnrollMemory | None) -> None:
+    def connect(self, now: float, hello: ServerHello, memory: SharedUnrolls | None) -> None:
         """Open the sockets anew: the rank of the last connection is gone, or silent."""
         self.close()
         self.connected_at = now
@@ -99,7 +99,7 @@ class _Lane:
             self._reconnections = count
             self.weights.send(encode(msgspec.structs.replace(hello, connection=self._connection)))
 
-    def forget(self, memory: UnrollMemory | None) -> None:
+    def forget(self, memory: SharedUnrolls | None) -> None:
         """Take back what was not taken. A rank that still reads it finds another serial."""
         self._credit = self._sent = 0
         self.opened = False
@@ -108,13 +108,13 @@ class _Lane:
             _give_back(memory, place)
         self._in_flight.clear()
 
-    def use_credit(self, message: Credit, memory: UnrollMemory | None) -> None:
+    def use_credit(self, message: Credit, memory: SharedUnrolls | None) -> None:
         """More may be sent; the places of what was taken are free again."""
         self._credit, self.opened = message.total, message.memory
         while len(self._in_flight) > max(self._sent - message.taken, 0):
             _give_back(memory, self._in_flight.popleft())
 
-    def send(self, message: Unroll | SampleBatch, tensors: Tensors, memory: UnrollMemory | None) -> bool:
+    def send(self, message: Unroll | SampleBatch, tensors: Tensors, memory: SharedUnrolls | None) -> bool:
         """False where the rank is full."""
         if self.credit_left <= 0 or self.unrolls is None:
             return False
@@ -163,7 +163,7 @@ class LearnerLink:
         self._codec: Codec[FROM_LEARNER] = Codec(FROM_LEARNER)
         self._look_at = 0.0
         self._backlog: deque[tuple[Unroll | SampleBatch, Tensors]] = deque()
-        self._memory: UnrollMemory | None = None
+        self._memory: SharedUnrolls | None = None
         self.malformed = 0
 
     @property
@@ -193,7 +193,7 @@ class LearnerLink:
         """False while a living learner is full: training decisions wait. A dead one takes (and loses) everything."""
         return not self._backlog or not self.alive(now)
 
-    def share(self, memory: UnrollMemory) -> None:
+    def share(self, memory: SharedUnrolls) -> None:
         """From now on a learner that can open this memory may be offered unrolls whose places it is lent."""
         self._memory = memory
         for lane in self._lanes:
@@ -204,16 +204,17 @@ class LearnerLink:
         """The learner lives and has the shared memory open, at one rank at least."""
         return any(lane.opened and lane.alive(now) for lane in self._lanes)
 
-    def offer_unroll(self, message: Unroll, tensors: Tensors, now: float) -> bool:
-        """Send an unroll, now or when there is credit. False when the learner is dead: it is dropped.
+    def offer(self, message: Unroll | SampleBatch, tensors: Tensors, now: float) -> bool:
+        """Send an unroll or samples, now or when there is credit. False when the learner is dead: they are dropped.
 
         What has no lent place is copied where it has to wait.
         """
-        return self._offer(message, tensors, now)
-
-    def offer_samples(self, message: SampleBatch, tensors: Tensors, now: float) -> bool:
-        """Send samples, now or when there is credit. False when the learner is dead: they are dropped."""
-        return self._offer(message, tensors, now)
+        if not self.alive(now):
+            return False
+        if self._backlog or not self._send(message, tensors):
+            kept = tensors if _place(message) >= 0 else {name: array.copy() for name, array in tensors.items()}
+            self._backlog.append((message, kept))
+        return True
 
     def backlog(self) -> tuple[int, int]:
         """Unrolls that wait until the learner has room, and their steps."""
@@ -298,20 +299,12 @@ class LearnerLink:
         while self._backlog and self._send(*self._backlog[0]):
             self._backlog.popleft()
 
-    def _offer(self, message: Unroll | SampleBatch, tensors: Tensors, now: float) -> bool:
-        if not self.alive(now):
-            return False
-        if self._backlog or not self._send(message, tensors):
-            kept = tensors if _place(message) >= 0 else {name: array.copy() for name, array in tensors.items()}
-            self._backlog.append((message, kept))
-        return True
-
     def _send(self, message: Unroll | SampleBatch, tensors: Tensors) -> bool:
         """False where the learner is full."""
         return max(self._lanes, key=lambda lane: lane.credit_left).send(message, tensors, self._memory)
 
 
-def _give_back(memory: UnrollMemory | None, place: int) -> None:
+def _give_back(memory: SharedUnrolls | None, place: int) -> None:
     if place >= 0 and memory is not None:
         memory.places.take_back(place)
 

@@ -118,7 +118,7 @@ class Recorder:
         try:
             if self._link is not None and self._link.reads_memory(now):
                 finished = self._buffer.lend(finished)
-            taken = self._link is not None and self._link.offer_unroll(finished.message, finished.tensors, now)
+            taken = self._link is not None and self._link.offer(finished.message, finished.tensors, now)
         except Exception:
             self._drop(finished.steps, "server_fault")
             raise

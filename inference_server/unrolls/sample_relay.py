@@ -68,7 +68,7 @@ class SampleRelay:
         statistics = self._statistics
         statistics.samples_admitted += batch.length
         try:
-            taken = link.offer_samples(batch, columns, now)
+            taken = link.offer(batch, columns, now)
         except Exception:
             statistics.samples_dropped["server_fault"] += batch.length
             raise

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import yaml
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_SPEC, ConfigError, SimulError
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision

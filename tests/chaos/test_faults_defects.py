@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_INTERNAL, ERR_NO_SESSION
 from simul.common.protocol.messages import Error, Evaluate, Ping, Step
 from tests.support.faults import count, unharmed
@@ -75,9 +75,9 @@ _lives = iter(range(1, 1000))
 
 WHOLE = {  # a method of the server's parts: the message is refused, and its sessions end
     "before it is looked at": ("_admission_control._in_flight", "has_room"),
-    "before its rows begin": ("_admission_control._admission", "admit_rows"),
+    "before its rows begin": ("_admission_control._step_admission", "admit_rows"),
     "when its rows have begun": ("_recorder", "add_rewards"),
-    "when all of it is judged": ("_admission_control._admission", "_chunks"),
+    "when all of it is judged": ("_admission_control._step_admission", "_chunks"),
 }
 
 
@@ -109,16 +109,22 @@ def test_fault_14_a_defect_that_one_row_meets_costs_this_row(stand, trainer, mon
     assert count(stand, "rows_errored.ERR_INTERNAL") == before + 1
 
 
+ROW_BY_ROW = {  # each row gets an error of its own
+    "before they are queued": ("_batcher", "queue_chunk", False),
+    "when they are queued": ("_batcher._batch_wait", "client_returned", True),
+    "while their results are judged": ("_operations.statistics", "batch", False),
+}
+
+
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=ROWS)
-@pytest.mark.parametrize("begun", [False, True])
-def test_fault_14_rows_that_could_not_be_queued_are_answered_once(stand, trainer, monkeypatch, begun) -> None:
-    batcher = stand.server._batcher
-    if begun:
-        break_once(monkeypatch, batcher._batch_wait, "client_returned", after=True)
-    else:
-        break_once(monkeypatch, batcher, "queue_chunk")
+@pytest.mark.parametrize("name", ROW_BY_ROW)
+def test_fault_14_rows_on_which_the_server_fails_are_answered_once(stand, trainer, monkeypatch, name) -> None:
+    path, method, after = ROW_BY_ROW[name]
+    failures = count(stand, "faults"), stand.server._operations.statistics.forward_failures
+    break_once(monkeypatch, part(stand, path), method, after=after)
     assert answers_to(trainer, *rows_of(stand, 1)) == [(ERR_INTERNAL, (0, 1, 2))]
     assert answers_to(trainer, *rows_of(stand, 0)) == [("", (0, 1, 2))]
+    assert (count(stand, "faults") - 1, stand.server._operations.statistics.forward_failures) == failures
 
 
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=1)
@@ -195,20 +201,13 @@ def test_fault_14_an_unroll_that_cannot_be_handed_over_is_dropped(stand, trainer
     for step in range(1, 4):
         assert answers_to(trainer, *rows_of(stand, step)) == [("", (0, 1, 2))]
     wait_for(lambda: stand.server._recorder._link.reads_memory(time.monotonic()))
-    break_once(monkeypatch, part(stand, f"_recorder.{owner}"), "lend" if owner == "_buffer" else "offer_unroll")
+    break_once(monkeypatch, part(stand, f"_recorder.{owner}"), "lend" if owner == "_buffer" else "offer")
     dropped = count(stand, "steps.dropped.server_fault")
     last = pack_step(4, stand.ends(4, *range(ROWS)), stand.spec) if ends else rows_of(stand, 4)
     assert answers_to(trainer, *last) == [("", (0, 1, 2))]
     wait_for(lambda: count(stand, "steps.dropped.server_fault") > dropped)
     unrolls = stand.server.metrics()["unrolls"]
     assert unrolls["completed"] == unrolls["sent"] + unrolls["waiting"] + sum(unrolls["dropped"].values())
-
-
-@pytest.mark.counts("rows_errored.ERR_INTERNAL", by=ROWS)
-def test_fault_14_a_defect_while_results_are_judged_costs_the_rows_of_the_batch(stand, trainer, monkeypatch) -> None:
-    break_once(monkeypatch, stand.server._operations.statistics, "batch")
-    assert answers_to(trainer, *rows_of(stand, 1)) == [(ERR_INTERNAL, (0, 1, 2))]
-    assert answers_to(trainer, *rows_of(stand, 0)) == [("", (0, 1, 2))]
 
 
 @pytest.mark.counts("rows_errored.ERR_INTERNAL", by=ROWS + 1)
@@ -219,11 +218,3 @@ def test_fault_14_a_defect_costs_an_evaluation_or_one_of_its_rows(stand, trainer
     question["session"] = np.array([[env, 0, 0] for env in range(ROWS)], np.int64)
     break_once(monkeypatch, stand.server._admission_control._sessions, "state_row")
     assert sorted(answers_to(trainer, Evaluate(id=6), question)) == [("", (1, 2)), (ERR_INTERNAL, (0,))]
-
-
-@pytest.mark.counts("rows_errored.ERR_INTERNAL", by=ROWS)
-def test_fault_14_the_view_calls_a_defect_no_failed_forward(stand, trainer, monkeypatch) -> None:
-    failures = stand.server._operations.statistics.forward_failures
-    break_once(monkeypatch, stand.server._batcher, "queue_chunk")
-    assert answers_to(trainer, *rows_of(stand, 1)) == [(ERR_INTERNAL, (0, 1, 2))]
-    assert stand.server._operations.statistics.forward_failures == failures

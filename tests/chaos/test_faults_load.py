@@ -8,8 +8,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from simul.common.client.pending import pack_step
+from simul.common.client.client import InferenceClient
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_BUSY, ERR_DEADLINE, ERR_LIMIT
+from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import Actions, Error, Evaluate
 from tests.support.faults import FREE, count, unharmed
 from tests.support.raw_client import RawClient
@@ -130,6 +132,28 @@ def test_fault_26_a_row_whose_deadline_passed_is_not_forwarded_and_may_come_agai
         wait_for(lambda: count(stand, "sessions") == 3)  # of the neighbour
         steps = stand.server.metrics()["steps"]
         assert steps["seen"] == 18 == steps["sent"] + sum(steps["dropped"].values()) + steps["open"]
+
+
+def test_fault_26_a_row_that_waits_for_a_full_learner_is_refused_at_its_deadline() -> None:
+    """By the clock: on a busy machine a bound holds now and then where the server keeps it, so one try must hold."""
+    with Stand(credit=0) as stand, unharmed(stand, "rows_errored.ERR_DEADLINE"):
+        client = stand.client("a")
+        for step in range(5):  # the first unroll stays here, so the learner is full
+            exchange(client, [stand.decision(0, step)])
+        tries = (_answer_sec(client, stand.decision(0, 5), deadline_ms=10) for _ in range(100))
+        assert any(0.010 <= took < 0.011 for took in tries)
+        assert set(stand.server.metrics()["rows_errored"]) == {ERR_DEADLINE}
+
+
+def _answer_sec(client: InferenceClient, decision: Decision, *, deadline_ms: int) -> float:
+    """Seconds until one row is answered or refused."""
+    begin = time.monotonic()
+    client.submit([decision], deadline_ms=deadline_ms)
+    while client.waiting:
+        client.poller.wait(1.0)
+        client.poll()
+        assert time.monotonic() < begin + PATIENCE_SEC
+    return time.monotonic() - begin
 
 
 @pytest.mark.parametrize("overload_sec", [0.5, pytest.param(60.0, marks=pytest.mark.slow)])

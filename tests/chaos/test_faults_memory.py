@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from simul.common.client.observation_memory import ObservationBlock, open_observation_memory
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_VALUE
 from simul.common.protocol.messages import TRUNCATED, Actions, Close, Error
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.serving import admission
+from simul.inference_server.serving import step_admission
 from tests.support.faults import FREE
 from tests.support.raw_client import RawClient
 from tests.support.stand import Stand
@@ -74,7 +74,7 @@ def liar(stand: Stand) -> Iterator[Liar]:
 @pytest.mark.counts("decisions")
 def test_fault_12_a_row_is_judged_by_one_copy_however_it_changes_while_it_is_admitted(stand, liar, monkeypatch):
     liar.lay(2)
-    unpack = admission.unpack_step
+    unpack = step_admission.unpack_step
 
     def unpack_and_scribble(*args, **more):
         liar.block.observation[0] = np.nan
@@ -82,7 +82,7 @@ def test_fault_12_a_row_is_judged_by_one_copy_however_it_changes_while_it_is_adm
         liar.block.observation[0] = 0.0
         return rows
 
-    monkeypatch.setattr(admission, "unpack_step", unpack_and_scribble)
+    monkeypatch.setattr(step_admission, "unpack_step", unpack_and_scribble)
     assert liar.step(stand, 1, episode=0) == {0: "", 1: ""}
 
 

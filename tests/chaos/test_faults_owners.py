@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import zmq
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_DENIED, ERR_NO_SESSION, ERR_SPEC, ERR_STALE_RUN, ERR_VALUE, ERR_VERSION
 from simul.common.protocol.messages import ABORTED, PROTOCOL, Actions, Close, Evaluate, Hello
 from simul.common.transport import sockets

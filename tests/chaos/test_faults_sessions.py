@@ -11,24 +11,20 @@ import numpy as np
 import pytest
 
 from simul.common.client.client import InferenceClient
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_CAPACITY, ERR_NO_SESSION, ERR_ORDER
-from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import (
     ABORTED,
     DECISION,
     TERMINATED,
-    TO_SUPERVISOR,
     Actions,
     Close,
     Error,
-    Figures,
-    Report,
 )
 from simul.common.transport import PullSocket
 from simul.inference_server.ops import reaper
 from simul.inference_server.sessions.table import Session
-from tests.support.faults import FREE, count, let_idle, unharmed
+from tests.support.faults import FREE, count, let_idle, reported, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
 from tests.support.stand import SPEC, Stand, exchange
@@ -158,18 +154,9 @@ def test_fault_22_clients_without_the_token_leave_the_runs_workers_their_session
             taken[1].failures[0].message
         )
         strangers[1].ask_status()
-        limits = _figures(strangers[1]).limits
+        limits = wait_for(lambda: strangers[1].poll().figures).limits
         assert (limits["sessions"], limits["sessions_without_token"], limits["sessions_of_client"]) == (16, 10, 8)
-        events: list[str] = []
-        codec: Codec[Report] = Codec(TO_SUPERVISOR)
-
-        def told() -> bool:
-            while (frames := status.receive()) is not None:
-                events.append(codec.decode(frames)[0].event)
-            return any("session free" in event for event in events)
-
-        wait_for(told)
-        (event,) = (event for event in events if "session free" in event)
+        (event,) = wait_for(lambda: [event for event in reported(status) if "session free" in event])
         assert event.startswith("6 games found no session free; the last was refused to client 'two': all 10")
         for life in (1, 2):  # also of a worker that was killed and comes back
             worker = stand.client("worker", run_id=life)
@@ -179,14 +166,6 @@ def test_fault_22_clients_without_the_token_leave_the_runs_workers_their_session
         exchange(strangers[1], stand.ends(1, *range(8)))
         with unharmed(stand, "decisions"):
             exchange(worker, stand.ends(1, *range(6)))
-
-
-def _figures(client: InferenceClient) -> Figures:
-    deadline = time.monotonic() + PATIENCE_SEC
-    while (figures := client.poll().figures) is None:
-        assert time.monotonic() < deadline
-        client.poller.wait(0.01)
-    return figures
 
 
 @pytest.mark.counts("batches")

@@ -12,7 +12,7 @@ import pytest
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import FROM_LEARNER, Weights
 from simul.common.runtime.installation import ROOT
-from simul.inference_server.policies import weight_updates as module
+from simul.inference_server.policies import engine_factory as module
 from tests.support.fake_learner import FakeLearner
 from tests.support.faults import assert_balanced
 from tests.support.stand import Stand, exchange

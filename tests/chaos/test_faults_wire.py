@@ -8,7 +8,7 @@ import msgpack
 import numpy as np
 import pytest
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_VERSION
 from simul.common.protocol.messages import Hello, Pong
 from tests.support.raw_client import RawClient

@@ -17,7 +17,6 @@ from tests.support.command import Simul
 from tests.support.waiting import PATIENCE_SEC
 
 RECOVERY_SEC = 10.0
-PACE_SEC = 4.7
 ROLES = ("worker", "inference", "learner")
 SMALL = (
     "--set", "workers.count=1", "--set", "workers.envs=8", "--set", "learner.batch_steps=256",
@@ -105,33 +104,6 @@ def test_a_run_survives_the_death_of_every_role(run: Simul) -> None:
     assert summary["steps"]["dropped"]["server_died"] >= 1
 
 
-@pytest.mark.parametrize(
-    "kills",
-    [
-        pytest.param(9, marks=[pytest.mark.slow, pytest.mark.timeout(900)]),  # the others here kill each role once
-        pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
-    ],
-)
-def test_kill_after_kill_every_game_and_every_step_is_accounted_for(cartpole, kills: int) -> None:
-    """CartPole, one role after the other: each time it plays on and learns on, and in the end the books balance."""
-    simul = cartpole(
-        "--set", "learner.checkpoint_every_sec=0.5", "--set", "learner.batch_steps=256", "--set", "learner.epochs=1"
-    )
-    version = 0
-    for number in range(kills):
-        role = ROLES[number % len(ROLES)]
-        begin, before, restarts = time.monotonic(), simul.decisions(), _restarts(simul.status(), role)
-        os.kill(simul.pid(role), signal.SIGKILL)
-        simul.wait_for(lambda s, role=role, n=restarts: _restarts(s, role) > n, f"kill {number}: {role} comes back")
-        simul.wait_for(lambda _, least=before: simul.decisions() > least + 200, f"kill {number}: it goes on")
-        version = simul.wait_for(lambda s, v=version: _served(s) > v and _served(s), f"kill {number}: it learns")
-        if kills > 27:  # ten deaths of a role in two minutes end a run
-            time.sleep(max(0.0, PACE_SEC - (time.monotonic() - begin)))
-    simul.wait_for(lambda s: s["server"].get("weights_in_memory") or sys.platform != "linux", "weights out of memory")
-    _ends_well(simul, simul.finish())
-    assert sum(simul.summary()["restarts"].values()) >= kills
-
-
 @pytest.mark.slow  # .ci/long runs it
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(sys.platform == "win32", reason="sockets are no files there, and signals end a process at once")
@@ -168,11 +140,3 @@ def _ends_well(simul: Simul, result: tuple[int, str]) -> str:
 
 def _all_ready(status: dict, dead: int) -> bool:
     return all(p["state"] == "ready" and p["pid"] != dead for p in status["processes"])
-
-
-def _served(status: dict) -> int:
-    return int(status["server"].get("policy_version", -1))
-
-
-def _restarts(status: dict, role: str) -> int:
-    return next(p["restarts"] for p in status["processes"] if role in p["name"])

@@ -14,7 +14,6 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.support import random_kills
 from tests.support.random_kills import RandomKiller, run
 from tests.support.waiting import wait_for
 
@@ -56,15 +55,6 @@ def test_only_processes_of_the_run_that_live_get_a_signal() -> None:
         assert children["struck"].wait(60) < 0
         assert children["of another program"].poll() is None
         assert killer.done == Counter({"struck SIGKILL": 1})
-
-
-@pytest.mark.parametrize(("given", "kills"), [((), 60), (("--kills", "0"), 0)])
-def test_no_kills_are_none(given: tuple[str, ...], kills: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[int] = []
-    monkeypatch.setattr(random_kills, "run", lambda game, kills, seed, root, learn, say: ran.append(kills) or {})
-    monkeypatch.setattr(sys, "argv", ["random_kills", "pokemon", *given])
-    assert random_kills.main() == 0
-    assert ran == [kills]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")

@@ -11,9 +11,9 @@ import pytest
 
 from simul.common.client.client import InferenceClient
 from simul.common.client.columns import ColumnClient, Columns
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_VALUE
-from simul.common.protocol.messages import Close, Error, Step
+from simul.common.protocol.messages import Close, Step
 from simul.common.protocol.shared_memory import ALIGNMENT
 from simul.common.protocol.specs import GameSpec
 from tests.support.anonymous import anonymous_files
@@ -95,24 +95,14 @@ def test_a_full_memory_sends_the_rest_through_the_socket(stand) -> None:
     assert len(exchange(client, []).actions) == 4
 
 
-@pytest.mark.parametrize("offset", [0, 1, ALIGNMENT + 4, 2**40])
+@pytest.mark.parametrize(("asks", "offset"), [(True, 2**40), (False, ALIGNMENT)])
 @pytest.mark.counts("malformed", by=1)
-def test_an_offset_outside_is_refused_with_its_message(stand, raw, offset) -> None:
-    raw.hello("outside", run_id=time.time_ns(), shared_memory=True)
+def test_an_offset_outside_or_without_memory_is_refused_with_its_message(stand, raw, asks, offset) -> None:
+    welcome = raw.hello("outside", run_id=time.time_ns(), shared_memory=asks)
+    assert (welcome.shared_memory is not None) == asks
     step, tensors = pack_step(5, [stand.decision(0, 0, flags=FREE)], stand.spec)
     del tensors["observation"]
     answer = raw.ask(msgspec.structs.replace(step, observation_at=offset), tensors)
-    assert isinstance(answer, Error)
-    assert (answer.code, answer.id) == (ERR_VALUE, 5)
-
-
-@pytest.mark.counts("malformed", by=1)
-def test_who_did_not_ask_for_memory_has_none(stand, raw) -> None:
-    welcome = raw.hello("plain", run_id=time.time_ns())
-    assert welcome.shared_memory is None
-    step, tensors = pack_step(5, [stand.decision(0, 0, flags=FREE)], stand.spec)
-    del tensors["observation"]
-    answer = raw.ask(msgspec.structs.replace(step, observation_at=ALIGNMENT), tensors)
     assert (answer.code, answer.id) == (ERR_VALUE, 5)
 
 

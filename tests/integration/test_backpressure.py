@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.client import InferenceClient, Replies
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_BUSY, ERR_DEADLINE
 from simul.common.protocol.decisions import start_flags
 from simul.common.protocol.messages import Figures, StatusRequest

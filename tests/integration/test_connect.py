@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.client import InferenceClient
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import PROTOCOL, TO_CLIENT, Error, Hello, Step

@@ -17,7 +17,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout, unroll_at
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import RouterSocket
-from simul.inference_server.unrolls import buffer as server_memory
+from simul.inference_server.unrolls.buffer import SharedUnrolls
 from simul.inference_server.unrolls.learner_link import RECONNECT_EVERY_SEC, SILENT_AFTER_SEC, LearnerLink
 from tests.support.waiting import wait_for
 
@@ -59,7 +59,7 @@ class Ends:
         weights = run_dir.endpoint("weights")
         self.link = LearnerLink(endpoints[0], weights, SPEC, run_dir.token(), other_ranks=endpoints[1:])
         if memory:
-            self.memory = server_memory.UnrollMemory(UnrollLayout(SPEC, 4, 2), ROWS)
+            self.memory = SharedUnrolls(UnrollLayout(SPEC, 4, 2), ROWS)
             self.link.share(self.memory)
 
     def read_until(self, condition: Callable[[], object]) -> None:
@@ -103,7 +103,7 @@ class Ends:
         if self.link.reads_memory(self.now) and (lent := places.lend(row)) is not None:
             unroll = Unroll(length=2, **FACTS, place=lent[0], serial=lent[1])
         self.memory.tables["reward"][place] = row
-        return self.link.offer_unroll(unroll, unroll_at(self.memory.tables, place, 2), self.now)
+        return self.link.offer(unroll, unroll_at(self.memory.tables, place, 2), self.now)
 
     def close(self) -> None:
         self.link.close()

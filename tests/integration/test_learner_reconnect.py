@@ -71,7 +71,7 @@ def test_weights_come_again_after_their_connection_alone_was_lost(ends) -> None:
         ends.io.publish("learner", version, b"weights", ("learner",))
         wait_for(lambda: ends.serves(version))  # noqa: B023
     assert ends.unrolls.accepted == 1, "the other connection stays"
-    assert ends.link.offer_unroll(*one_step(), time.monotonic())
+    assert ends.link.offer(*one_step(), time.monotonic())
     wait_for(lambda: ends.io.unrolls.waiting_rows == 1)
 
 
@@ -89,7 +89,7 @@ def test_unrolls_go_again_after_their_connection_was_lost(ends) -> None:
 
     def arrived() -> bool:
         ends.poll()
-        ends.link.offer_unroll(*one_step(), time.monotonic())
+        ends.link.offer(*one_step(), time.monotonic())
         return ends.io.unrolls.waiting_rows > 0
 
     wait_for(lambda: ends.unrolls.accepted >= 2)

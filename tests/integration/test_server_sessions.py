@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.errors import (
     ERR_DENIED,
@@ -146,7 +146,7 @@ def test_what_is_resent_after_a_long_wait_is_answered_once() -> None:
         client.submit([stand.decision(0, 5)])
         for _ in range(3):
             client.poll()
-            client._sender.resend(older_than=time.monotonic())
+            client._resend(older_than=time.monotonic())
         stand.learner.credit = 1_000_000
         actions = gather(client).actions
         time.sleep(0.2)

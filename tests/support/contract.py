@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis.stateful import RuleBasedStateMachine
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.config.schema import NetworkConfig
 from simul.common.errors import ERR_DEADLINE
 from simul.common.nets.build import build_network
@@ -26,9 +26,9 @@ from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.policies.engine_factory import EngineFactory
 from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.serving.actor import Actor
-from simul.inference_server.serving.admission import RowAdmission
 from simul.inference_server.serving.admission_control import AdmissionControl
 from simul.inference_server.serving.evaluation import Evaluator
+from simul.inference_server.serving.step_admission import StepAdmission
 from simul.inference_server.sessions.clients import Client, ClientTable, InFlight
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import SessionTable
@@ -77,7 +77,7 @@ class RecordingLearner:
     def reads_memory(self, now) -> bool:
         return False
 
-    def offer_unroll(self, message, tensors, now) -> bool:
+    def offer(self, message, tensors, now) -> bool:
         self.last.append((message.terminated, message.truncated, tensors["observation"][-1].tolist()))
         return True
 
@@ -113,7 +113,9 @@ class ServerWithoutSockets(RuleBasedStateMachine):
         link = cast(Any, self.learner)
         self.recorder = recorder = Recorder(UnrollBuffer(SPEC, 3, self.network.state_size), link, statistics)
         self.session_closer = SessionCloser(self.sessions, recorder, statistics)
-        self.row_admission = RowAdmission(SPEC, self.sessions, self.policies, recorder, self.session_closer, statistics)
+        self.step_admission = StepAdmission(
+            SPEC, self.sessions, self.policies, recorder, self.session_closer, statistics
+        )
         self.actor = Actor(
             self.policies, self.sessions, recorder, self.session_closer, client_socket, statistics,
             logging.getLogger("test"), zero_state=False,
@@ -124,7 +126,7 @@ class ServerWithoutSockets(RuleBasedStateMachine):
             SPEC,
             client_socket,
             self.sessions,
-            self.row_admission,
+            self.step_admission,
             self.batcher,
             self.evaluator,
             SampleRelay(SPEC, link, statistics, algorithm="ppo"),

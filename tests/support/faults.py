@@ -13,8 +13,10 @@ import numpy as np
 import torch
 
 from simul.common.nets.build import build_network
+from simul.common.protocol.codec import Codec
 from simul.common.protocol.decisions import start_flags
-from simul.common.protocol.messages import ABORTED
+from simul.common.protocol.messages import ABORTED, TO_SUPERVISOR, Report
+from simul.common.transport import PullSocket
 from tests.support.stand import Stand, exchange
 from tests.support.waiting import PATIENCE_SEC, wait_for
 
@@ -147,6 +149,12 @@ class _Alone:
         legal = torch.from_numpy(np.stack(mask)) > 0
         logits, value, self._state = self._network(torch.from_numpy(observation), legal, self._state)
         return torch.log_softmax(logits.masked_fill(~legal, -torch.inf), dim=1).numpy(), value.numpy()
+
+
+def reported(status: PullSocket) -> list[str]:
+    """Events of the reports that have arrived at the supervisor's socket."""
+    codec: Codec[Report] = Codec(TO_SUPERVISOR)
+    return [codec.decode(frames)[0].event for frames in iter(status.receive, None)]
 
 
 def dial(port: int) -> plain_socket.socket:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from simul.common.client.evaluation import pack_evaluate
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.protocol.codec import Frame, encode
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import PROTOCOL, Close, Hello, Ping, StatusRequest

@@ -82,23 +82,6 @@ def stalled(stand: Stand) -> Iterator[Stall]:
 
 
 @contextmanager
-def slowed(stand: Stand, forward_sec: float) -> Iterator[None]:
-    """Every forward of the learner's policy takes so much longer."""
-    engine = stand.server._weight_updates._policies["learner"].engine
-    forward = engine.forward
-
-    def slower(rows: int):
-        time.sleep(forward_sec)
-        return forward(rows)
-
-    engine.forward = slower
-    try:
-        yield
-    finally:
-        engine.forward = forward
-
-
-@contextmanager
 def poisoned(stand: Stand, marker: float, error: type[Exception] = RuntimeError) -> Iterator[None]:
     """The network raises at every batch that holds an observation whose first number is `marker`."""
     engine = stand.server._weight_updates._policies["learner"].engine

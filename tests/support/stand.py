@@ -26,7 +26,7 @@ from simul.common.role.reports import Reporter
 from simul.common.role.run_directory import RunDir
 from simul.inference_server.build import build_server
 from simul.inference_server.proxy.framing import Limits
-from simul.inference_server.server import Server
+from simul.inference_server.server import InferenceServer
 from tests.support.fake_learner import FakeLearner
 from tests.support.waiting import PATIENCE_SEC
 
@@ -83,7 +83,7 @@ class Stand:
         log = logging.getLogger("test-server")
         server = build_server(arguments, None, self._reporter, self.stop_flag, log, proxy=self._proxy)
         assert server is not None
-        self.server: Server = server
+        self.server: InferenceServer = server
         server.metrics = _read_beside(server.metrics)  # type: ignore[method-assign]
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()

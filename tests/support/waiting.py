@@ -5,17 +5,20 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 PATIENCE_SEC = 100.0  # for what nobody has promised a time: only a test that fails waits so long
 POLL_SEC = 0.01
+T = TypeVar("T")
 
 
-def wait_for(condition: Callable[[], object], timeout_sec: float = PATIENCE_SEC) -> None:
-    """Wait until `condition()` is true; AssertionError with its source and its variables where it never is."""
+def wait_for(condition: Callable[[], T], timeout_sec: float = PATIENCE_SEC) -> T:
+    """Wait until `condition()` is true, and return it; else AssertionError with its source and variables."""
     deadline = time.monotonic() + timeout_sec
-    while not condition():
+    while not (found := condition()):
         assert time.monotonic() < deadline, f"not within {timeout_sec:g} s: {_described(condition)}"
         time.sleep(POLL_SEC)
+    return found
 
 
 def _described(condition: Callable[[], object]) -> str:

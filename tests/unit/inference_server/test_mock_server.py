@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.frame_dump import describe_frames

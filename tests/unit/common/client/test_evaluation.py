@@ -21,23 +21,12 @@ def _rows(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return draw.random((ROWS, 2), np.float32), mask
 
 
-def test_packed_masks_make_the_same_message() -> None:
-    observation, mask = _rows()
-    plain, tensors = pack_evaluate(7, observation, mask, SPEC, policy="past/1")
-    packed, same = pack_evaluate(7, observation, pack_masks(mask), SPEC, policy="past/1", packed=True)
-    assert packed == plain
-    assert tensors.keys() == same.keys()
-    for name, tensor in tensors.items():
-        assert same[name].dtype == tensor.dtype
-        assert same[name].tolist() == tensor.tolist()
-
-
 def test_priors_are_kept_by_legal_action_whatever_the_order_of_the_answers() -> None:
     observation, mask = _rows(1)
     dense = np.where(mask, np.random.default_rng(2).random(mask.shape, np.float32), 0)
     message, tensors = pack_evaluate(7, observation, pack_masks(mask), SPEC, packed=True)
-    pending = PendingEvaluations(SPEC)
-    pending.add(message, tensors)
+    pending = PendingEvaluations()
+    pending.add(message, tensors, SPEC.num_actions)
     for rows in ([3, 0], [4]):
         answer = {
             "row": np.array(rows, np.int32),

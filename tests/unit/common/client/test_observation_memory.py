@@ -13,7 +13,7 @@ from simul.common.client.observation_memory import ObservationMemory, open_obser
 from simul.common.errors import ERR_SHAPE, ERR_VALUE, ProtocolError
 from simul.common.protocol.shared_memory import ALIGNMENT, map_memory
 from simul.common.protocol.specs import GameSpec
-from simul.inference_server.base.shared_memory import SharedMemory, memory_size, with_observation
+from simul.inference_server.base.granted_memory import ClientMemory, memory_size, with_observation
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
 
@@ -24,7 +24,7 @@ SIZE = ALIGNMENT + 5 * 4032
 
 @pytest.fixture
 def granted():
-    memory = SharedMemory(SIZE)
+    memory = ClientMemory(SIZE)
     yield memory
     memory.close()
 
@@ -116,13 +116,6 @@ def test_a_file_that_could_be_cut_short_is_not_taken_and_a_pipe_stops_nobody(gra
         for writable in (False, True):
             with pytest.raises(ValueError, match="a file that is not the server's"):
                 map_memory(grant, writable=writable)
-
-
-def test_who_has_it_keeps_it_when_the_server_lets_go(granted, client) -> None:
-    client.allocate(1, 2, SPEC, owed={1}).observation[:] = 7
-    seen = granted.observation(SPEC, ALIGNMENT, 2)
-    granted.close()
-    assert (seen == 7).all()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from simul.common.client import samples as client_samples
 from simul.common.client.samples import PendingSamples, check_samples, pack_samples, split_samples
-from simul.common.protocol.masks import pack_masks, unpack_masks
+from simul.common.protocol.masks import pack_masks
 from simul.common.protocol.messages import SAMPLES_TENSORS, Error, RowErrors, Sampled
 from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec
@@ -22,12 +22,6 @@ def sample(actions: int = 2, **more) -> Sample:
         "probabilities": np.full(actions, 1 / max(actions, 1), np.float32),
     }  # fmt: skip
     return Sample(**given | more)
-
-
-def test_masks_travel_as_bits() -> None:
-    masks = np.random.default_rng(0).integers(0, 2, (5, 10)).astype(np.uint8)
-    assert pack_masks(masks).shape == (5, 2)
-    assert (unpack_masks(pack_masks(masks), 10) == masks).all()
 
 
 def test_rows_are_packed_in_order_with_the_targets_behind_one_another() -> None:

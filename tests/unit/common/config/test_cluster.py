@@ -13,10 +13,11 @@ def config(*overrides: str):
     return config_from_tree({"game": "gymnasium"}, "here", overrides)
 
 
-def test_one_server_is_the_default_and_changes_no_fingerprint():
-    assert config().cluster.servers.count == 1
-    assert config("cluster.servers.count=1").fingerprint() == config().fingerprint()
-    assert config("cluster.servers.count=2").fingerprint() != config().fingerprint()
+@pytest.mark.parametrize("key", ["cluster.servers.count", "cluster.learner.ranks"])
+def test_one_is_the_default_and_changes_no_fingerprint(key):
+    assert (config().cluster.servers.count, config().cluster.learner.ranks) == (1, 1)
+    assert config(f"{key}=1").fingerprint() == config().fingerprint()
+    assert config(f"{key}=2").fingerprint() != config().fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -36,11 +37,12 @@ def test_each_server_has_addresses_of_its_own(endpoint, of_third):
     assert config().server_settings(2).prometheus_port == 0
 
 
-def test_each_server_has_sockets_of_its_own(tmp_path):
+def test_each_server_and_each_rank_has_sockets_of_its_own(tmp_path):
     run_dir = RunDir(tmp_path)
     names = ("data", "own", "control")
     endpoints = {run_dir.endpoint(name, server) for name in names for server in range(3)}
-    assert len(endpoints) == 9
+    endpoints |= {run_dir.endpoint("unrolls", rank) for rank in range(3)} | {run_dir.endpoint("weights")}
+    assert len(endpoints) == 9 + 4
     assert run_dir.endpoint("data") == run_dir.endpoint("data", 0) == f"ipc://{tmp_path}/sockets/data.ipc"
     assert run_dir.own_endpoint("", 2) == run_dir.endpoint("own", 2)
 
@@ -64,22 +66,10 @@ def test_sessions_are_counted_for_the_workers_of_one_server():
         (["server.prometheus_port=9100", "server.endpoint=tcp://127.0.0.1:9102"], "these overlap"),
         (["server.deterministic=true"], "deterministic runs have one server"),
         (["cluster.servers.count=0"], "expected a whole number >= 1 and <= 64"),
+        (["cluster.learner.ranks=0"], r"cluster\.learner\.ranks"),
         (["cluster.server.count=2"], "did you mean cluster.servers"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(overrides, problem):
     with pytest.raises(ConfigError, match=problem):
         config("cluster.servers.count=3", *overrides)
-
-
-def test_one_rank_is_the_default_and_changes_no_fingerprint():
-    assert config().cluster.learner.ranks == 1
-    assert config("cluster.learner.ranks=1").fingerprint() == config().fingerprint()
-    assert config("cluster.learner.ranks=2").fingerprint() != config().fingerprint()
-    with pytest.raises(ConfigError, match=r"cluster\.learner\.ranks"):
-        config("cluster.learner.ranks=0")
-
-
-def test_each_rank_receives_unrolls_at_a_socket_of_its_own(tmp_path):
-    run_dir = RunDir(tmp_path)
-    assert len({run_dir.endpoint("unrolls", rank) for rank in range(3)} | {run_dir.endpoint("weights")}) == 4

@@ -40,9 +40,10 @@ def problems_of(load, text: str, *overrides: str) -> dict[str, str]:
 
 
 def test_what_holds_itself_has_no_end(tmp_path):
-    (tmp_path / "run.yaml").write_text("game_options: &a\n  x: *a\n")
-    with pytest.raises(ConfigError, match="nested too deeply, or contains itself"):
-        load_config(tmp_path / "run.yaml")
+    for text in ("game_options: &a\n  x: *a\n", "game: " + "[" * 5000 + "]" * 5000):
+        (tmp_path / "run.yaml").write_text(text)
+        with pytest.raises(ConfigError, match="nested too deeply"):
+            load_config(tmp_path / "run.yaml")
     for value in ("&a [*a]", "[" * 100 + "]" * 100, "[" * 5000 + "]" * 5000):
         with pytest.raises(ConfigError, match=r"--set learner\.clip=.*: the value is nested too deeply"):
             load_config("configs/cartpole.yaml", [f"learner.clip={value}"])
@@ -285,7 +286,6 @@ def test_overrides_that_do_not_parse(load, override):
 @pytest.mark.parametrize(
     ("text", "path", "reason"),
     [
-        ("opponents: {self_play: 0.5}", "opponents", "must add up to 1, because every game"),
         (
             "game: pokemon\nopponents: {self_play: 0.5, past: 0.5}\nlearner: {past_resident: 0}",
             "opponents.past",
@@ -335,11 +335,6 @@ def test_files_that_are_no_mapping(load, text, words):
         load(text)
 
 
-def test_a_missing_file_is_a_sentence(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read: No such file"):
-        load_config(tmp_path / "none.yaml")
-
-
 @pytest.mark.parametrize(
     ("name", "says"),
     [
@@ -360,14 +355,6 @@ def test_a_misspelt_name_of_a_shipped_configuration_names_the_nearest(name, says
 def test_a_name_of_module_and_class_is_a_game_and_a_network(load):
     config = load("game: my.module:Env\nnetwork: {name: my_net:Net}")
     assert (config.game, config.network.name) == ("my.module:Env", "my_net:Net")
-
-
-def test_builtins_of_a_config_load_again():
-    assert config_from_tree(msgspec.to_builtins(Config()), "here") == Config()
-
-
-def test_an_empty_run_directory_would_be_the_current_folder(load):
-    assert problems_of(load, "", "run_dir=''") == {"--set run_dir=''": "expected text that is not empty, got ''"}
 
 
 def test_what_the_run_directory_keeps_is_what_was_loaded(load, tmp_path):
@@ -439,35 +426,20 @@ def test_a_section_given_as_one_string_and_by_its_keys_is_a_contradiction(load):
 
 
 @pytest.mark.parametrize(
-    "override",
-    [
-        "seed=99999999999999999999999", "server.max_sessions=1000000000000", "server.threads=1000000",
-        "workers.envs=100000000", "learner.unroll_length=1000000000", "learner.batch_steps=4000000000",
-    ],
-)  # fmt: skip
-def test_numbers_that_nothing_has_room_for_are_refused(tmp_path, override):
-    file = tmp_path / "config.yaml"
-    file.write_text("game: gymnasium")
-    with pytest.raises(ConfigError, match=f"--set {override}: expected a whole number"):
-        load_config(file, [override])
-
-
-def test_what_is_nested_too_deeply_is_a_sentence(tmp_path):
-    file = tmp_path / "config.yaml"
-    file.write_text("game: " + "[" * 5000 + "]" * 5000)
-    with pytest.raises(ConfigError, match="nested too deeply"):
-        load_config(file)
-
-
-@pytest.mark.parametrize(
     ("override", "sentence"),
     [
+        ("seed=99999999999999999999999", "expected a whole number"),
+        ("server.max_sessions=1000000000000", "expected a whole number"),
+        ("server.threads=1000000", "expected a whole number"),
+        ("workers.envs=100000000", "expected a whole number"),
+        ("learner.unroll_length=1000000000", "expected a whole number"),
+        ("learner.batch_steps=4000000000", "expected a whole number"),
         (f"seed={'9' * 400}", "expected a whole number"),
         (f"seed={'9' * 5000}", "the value is not YAML: Exceeds the limit"),
         (f"learner.clip={'9' * 400}", "expected a number"),
     ],
 )
-def test_numbers_of_hundreds_of_digits_are_sentences(load, override, sentence):
+def test_numbers_that_nothing_has_room_for_are_refused(load, override, sentence):
     with pytest.raises(ConfigError, match=f"--set {override[:20]}.*: {sentence}"):
         load("", override)
 
@@ -481,6 +453,7 @@ def test_nothing_clears_a_text(load):
     assert load("metrics_callback: mine:callback", "metrics_callback=").metrics_callback == ""
     assert load("metrics_callback:").metrics_callback == ""
     assert problems_of(load, "", "run_dir=") == {"--set run_dir=": "expected text that is not empty, got nothing"}
+    assert problems_of(load, "", "run_dir=''") == {"--set run_dir=''": "expected text that is not empty, got ''"}
 
 
 @pytest.mark.parametrize(
@@ -526,17 +499,13 @@ def test_a_number_is_the_text_that_was_written_where_text_is_expected(load):
         load_config("openspiel", ["openspiel.name=yes"])
 
 
-def test_curves_may_go_nowhere_or_everywhere(load):
-    assert load("metrics: []").metrics == ()
-    assert load("metrics: [wandb, csv]").metrics == ("wandb", "csv")
-
-
 def test_what_is_only_watched_does_not_change_the_configuration_of_a_run(load):
     watched = load(
         "metrics: [csv]\nmetrics_callback: a:b\nprometheus_port: 9101\nevaluation: {every_decisions: 5}\n"
         "store: s3://bucket/run@1\nstore_milestone_decisions: 2e6"
     )
-    assert watched.store == "s3://bucket/run@1"
+    assert (watched.store, watched.metrics) == ("s3://bucket/run@1", ("csv",))
+    assert load("metrics: []").metrics == ()
     assert watched.fingerprint() == load("").fingerprint() != load("seed: 2").fingerprint()
 
 

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from simul.common.protocol.specs import GameSpec, Slice
+from simul.env_worker.games.ofc.observation import ofc_spec
+from simul.env_worker.games.ofc.rules import Rules
 
 TABLES = {"species": 40, "item": 12, "ability": 9, "move": 30}
 
@@ -95,6 +97,19 @@ def flat_spec() -> GameSpec:
 def image_spec() -> GameSpec:
     """7 x 6 pixels of 3 channels, and 2 numbers behind them."""
     return GameSpec("image", 128, 5, "uint8", observation_shape=(7, 6, 3), observation_axes="HWC")
+
+
+@pytest.fixture
+def board_spec() -> GameSpec:
+    """5 x 4 cells of 2 planes, and 2 numbers behind them; the first and the last action have no cell."""
+    cells = (-1, *np.random.default_rng(0).permutation(60)[:11].tolist(), -1)
+    image = {"observation_shape": (2, 5, 4), "observation_axes": "CHW"}
+    return GameSpec("board", 42, len(cells), **image, action_planes=3, action_cells=cells)
+
+
+@pytest.fixture(name="ofc_spec")
+def _ofc_spec() -> GameSpec:
+    return ofc_spec(Rules())
 
 
 @pytest.fixture

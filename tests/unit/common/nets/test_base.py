@@ -22,6 +22,8 @@ LENGTHS = [3, 7, 0, 7, 1]
         ("conv_lstm", "image_spec", {"channels": [], "hidden": 16, "memory": False}),
         ("pokemon", "entity_spec_with_sets", {"entity": 8, "hidden": 16}),
         ("pokemon", "doubles_spec", {"entity": 8, "hidden": 16}),
+        ("board_resnet", "board_spec", {"channels": 8, "blocks": 2, "hidden": 16}),
+        ("ofc", "ofc_spec", {"hidden": 24, "row": 16, "joint": 16}),
     ],
 )
 def test_unroll_is_stepping_and_so_are_its_gradients(name, layout, options, request, observed):
@@ -47,6 +49,17 @@ def test_unroll_is_stepping_and_so_are_its_gradients(name, layout, options, requ
     for parameter, grad in grads.items():
         assert grad.abs().max() > 0, parameter
         torch.testing.assert_close(grad, slow_grads[parameter], atol=2e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("name", "layout"), [("board_resnet", "board_spec"), ("ofc", "ofc_spec")])
+def test_fresh_policies_are_nearly_uniform(name, layout, request, observed):
+    spec = request.getfixturevalue(layout)
+    network = build_network(NetworkConfig(name), spec, seed=1)
+    observation, mask = observed(spec, 20)
+    logits, value, _ = network(observation, mask, network.initial_state(20))
+    probability = logits.masked_fill(~mask, -torch.inf).softmax(-1)
+    assert (probability.amax(1) < 3 / mask.sum(1)).all()
+    assert value.abs().max() < 1
 
 
 def test_padding_does_not_reach_the_valid_rows(entity_spec, observed):
@@ -86,7 +99,14 @@ def test_packed_lstm_agrees_with_torch():
 
 
 @pytest.mark.parametrize(
-    ("name", "layout"), [("pokemon", "entity_spec_with_sets"), ("pokemon", "doubles_spec"), ("conv_lstm", "image_spec")]
+    ("name", "layout"),
+    [
+        ("pokemon", "entity_spec_with_sets"),
+        ("pokemon", "doubles_spec"),
+        ("conv_lstm", "image_spec"),
+        ("board_resnet", "board_spec"),
+        ("ofc", "ofc_spec"),
+    ],
 )
 def test_bfloat16_serving_stays_near_float32(name, layout, request, observed):
     spec = request.getfixturevalue(layout)

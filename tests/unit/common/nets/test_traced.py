@@ -23,6 +23,8 @@ from simul.common.nets.traced import trace_network, traced_forward, with_packed_
         ("conv_lstm", "image_spec"),
         ("pokemon", "entity_spec"),
         ("pokemon", "doubles_spec"),
+        ("board_resnet", "board_spec"),
+        ("ofc", "ofc_spec"),
         ("examples.custom_network:GruNetwork", "entity_spec"),
     ],
 )
@@ -62,36 +64,21 @@ def test_a_twin_answers_as_the_first_and_has_weights_of_its_own(name, dtype, ent
 
 
 class Branching(RecurrentNetwork):
-    """Its arithmetic depends on the batch: a recording would be wrong."""
+    """Goes another way in a larger batch, or where the numbers are negative, which no recording shows."""
 
-    def __init__(self, actions: int) -> None:
+    def __init__(self, spec, by: str) -> None:
         super().__init__()
-        self.actions = actions
-
-    def forward(self, observation, mask, state):
-        offset = 1.0 if len(observation) > 5 else 0.0
-        return torch.full(mask.shape, offset), torch.zeros(len(mask)), state
-
-
-def test_a_network_that_cannot_be_recorded_is_served_as_it_is(flat_spec):
-    network = Branching(flat_spec.num_actions)
-    assert traced_forward(network, flat_spec) is network
-
-
-class _Branches(RecurrentNetwork):
-    """Goes another way where the numbers are negative, which no recording shows."""
-
-    def __init__(self, observation_size: int, num_actions: int) -> None:
-        super().__init__()
-        self.head = nn.Linear(observation_size, num_actions)
+        self.head, self.by = nn.Linear(spec.observation_size, spec.num_actions), by
 
     def forward(self, observation, mask, state):
         logits = self.head(observation)
-        return logits if observation.sum() > 0 else -logits, logits[:, 0], state
+        plain = len(observation) > 5 if self.by == "batch" else observation.sum() > 0
+        return logits if plain else -logits, logits[:, 0], state
 
 
-def test_a_network_that_branches_on_its_input_is_served_as_it_is(flat_spec):
-    network = _Branches(flat_spec.observation_size, flat_spec.num_actions).eval()
+@pytest.mark.parametrize("by", ["batch", "numbers"])
+def test_a_network_that_cannot_be_recorded_is_served_as_it_is(by, flat_spec):
+    network = Branching(flat_spec, by).eval()
     assert traced_forward(network, flat_spec) is network
 
 

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as npst
 
 from simul.common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
 from simul.common.protocol.codec import MAX_FRAMES, MAX_HEADER_BYTES, Codec, encode, expect
-from simul.common.protocol.messages import TO_CLIENT, TO_SERVER, Actions, Error, Step
+from simul.common.protocol.messages import TO_CLIENT, TO_SERVER, Error, Step
 from simul.common.protocol.specs import GameSpec
 from tests.support.mutants import mutate, valid_messages
 
@@ -164,12 +164,6 @@ def test_expect():
         assert says in str(caught.value)
 
 
-def test_actions_of_numpy_travel():
-    message, tensors = Codec(TO_CLIENT).decode(encode(Actions(id=1), {"row": np.arange(3, dtype=np.int32)}))
-    assert message.id == 1
-    assert tensors["row"].tolist() == [0, 1, 2]
-
-
 SPEC = GameSpec(name="toy", observation_size=3, num_actions=2)
 STEP = b"\x83\xa4type\xa4STEP\xa2id\x01"
 BOMBS = {
@@ -192,6 +186,10 @@ BOMBS = {
     "timestamp": b"\xd7\xff" + b"\xff" * 8,
     "broken text": b"\x82\xa4type\xa4STEP\xa2\xff\xfe\x01",
     "a surrogate": STEP + b"\xa8policies\x91\xa3\xed\xa0\x80",
+    "a map of 8,000 keys": msgpack.packb({str(i): 0 for i in range(8_000)}),
+    "keys that are no text": msgpack.packb({1: 2, b"x": 3}),
+    "NaN for an integer": b"\x82\xa4type\xa4PING\xa2id\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00",
+    "text for an integer": b"\x82\xa4type\xa4STEP\xa2id\xa1x",
     "huge keys": b"\x82\xa4type\xa4STEP\xd9\xff" + b"k" * 255 + b"\x01",
 }
 
@@ -229,20 +227,3 @@ def test_20_000_mutated_messages_raise_protocol_errors_only():
     assert codes <= {ERR_MALFORMED, ERR_SHAPE, ERR_LIMIT, ERR_VERSION}
     assert 10_000 < refusals < 20_000
     assert all(SERVER.decode(frames) for frames in messages)  # and a normal message is still read
-
-
-def test_mutated_messages_hold_no_memory():
-    dice = random.Random(7)
-    messages = valid_messages(SPEC)
-    tracemalloc.start()
-    try:
-        for _ in range(2_000):
-            try:
-                SERVER.decode(mutate(dice.choice(messages), dice))
-            except ProtocolError:
-                continue
-        held, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert held < 1_000_000
-    assert peak < 4_000_000

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ProtocolError
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.masks import PACKED_FROM, list_legal, no_bits_beyond, pack_masks, unpack_masks

@@ -13,48 +13,29 @@ from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.messages import (
     ABORTED,
     DECISION,
-    FROM_CONTROL,
-    FROM_LEARNER,
     PROTOCOL,
     RECORD,
     START,
     TERMINATED,
     TO_CLIENT,
-    TO_CONTROL,
-    TO_LEARNER,
     TO_SERVER,
-    TO_SUPERVISOR,
     TRUNCATED,
     Actions,
     Close,
-    ControlAnswer,
-    Credit,
     Error,
     Evaluate,
     Evaluated,
     Figures,
     Hello,
-    ListPolicies,
-    LoadPolicy,
     Message,
     Ping,
-    PolicyFacts,
     Pong,
-    Report,
     RowErrors,
-    SampleBatch,
     Sampled,
     Samples,
-    ServerHello,
     SharedMemory,
-    Shutdown,
     StatusRequest,
     Step,
-    UnloadPolicy,
-    Unroll,
-    UnrollMemory,
-    Weights,
-    WeightsAck,
     Welcome,
 )
 
@@ -193,31 +174,6 @@ def test_the_order_of_keys_does_not_matter():
     backwards = dict(reversed(BY_NAME["WELCOME"]["header"].items()))
     message, _ = Codec(TO_CLIENT).decode([msgpack.packb(backwards)])
     assert message == EXPECTED["WELCOME"]
-
-
-@pytest.mark.parametrize(
-    ("direction", "message"),
-    [
-        (TO_LEARNER, Unroll(length=2, first_step=0, terminated=True, truncated=False, spec_fingerprint="f")),
-        (TO_LEARNER, SampleBatch(length=2, batch=2**62, spec_fingerprint="f")),
-        (TO_LEARNER, ServerHello(protocol=PROTOCOL, spec_fingerprint="f")),
-        (TO_LEARNER, WeightsAck(policy="learner", policy_version=3, accepted=False, reason="no")),
-        (TO_LEARNER, UnrollMemory(memory=MEMORY, places=8, unroll_length=4, state_size=2)),
-        (FROM_LEARNER, Credit(total=3)),
-        (FROM_LEARNER, Credit(total=3, taken=2, memory=True)),
-        (FROM_LEARNER, Weights(policy="learner", policy_version=3, fingerprint="f", resident=("learner", "past-1"))),
-        (TO_CONTROL, LoadPolicy(name="rival", checkpoint="/run/checkpoints/000000007")),
-        (TO_CONTROL, UnloadPolicy(name="rival", drain=True)),
-        (TO_CONTROL, ListPolicies()),
-        (TO_CONTROL, Shutdown()),
-        (FROM_CONTROL, ControlAnswer(ok=True, text="", policies=(PolicyFacts("a", 3, 2, "checkpoint", True),))),
-        (TO_SUPERVISOR, Report(role="learner", index=0, run_id=1, pid=2, state="ready", metrics={"a": [1.5, None]})),
-    ],
-)  # fmt: skip
-def test_inner_messages_travel(direction, message):
-    decoded, tensors = Codec(direction).decode(encode(message))
-    assert decoded == message
-    assert tensors == {}
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])

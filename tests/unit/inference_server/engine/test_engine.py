@@ -12,11 +12,9 @@ from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.devices import choose_device, choose_precision
-from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.common.protocol.specs import GameSpec, random_observations
 from simul.common.runtime import rng
 from simul.inference_server.engine.engine import PolicyEngine
-from simul.inference_server.engine.sampling import sample
 from tests.support.engines import act
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=5)
@@ -43,18 +41,6 @@ def _observations(spec: GameSpec, rows: int, seed: int) -> np.ndarray:
 def _noise(n: int, seed: int = 0) -> np.ndarray:
     keys = np.full(n, rng.session_key(seed, "a", 0, 0, 0), np.uint64)
     return rng.gumbel(keys, np.arange(n, dtype=np.uint64), np.zeros(n, np.uint64), 5)
-
-
-def test_a_masked_action_is_never_sampled_and_the_rest_follow_the_softmax() -> None:
-    n = 200_000
-    logits = torch.tensor([[2.0, 0.0, -1.0, 30.0, 1.0]]).expand(n, 5)
-    mask = torch.tensor([[True, True, True, False, True]]).expand(n, 5)
-    action, log_prob = sample(logits, mask, torch.from_numpy(_noise(n)))
-    share = np.bincount(action.numpy(), minlength=5) / n
-    wanted = torch.log_softmax(torch.tensor([2.0, 0.0, -1.0, -torch.inf, 1.0]), 0)
-    assert share[3] == 0
-    assert np.abs(share - wanted.exp().numpy()).max() < 0.005
-    assert torch.allclose(log_prob, wanted[action], atol=1e-5)
 
 
 @both_networks
@@ -91,19 +77,6 @@ def test_deterministic_rows_do_not_depend_on_position_or_mates(precision: torch.
         part = slice(i, i + 1)
         alone = act(engine, observation[part], mask[part], zero[part], rows[part], noise[part])
         assert alone.value[0] == together.value[i]
-
-
-def test_loading_weights_changes_the_answers_in_place() -> None:
-    engine, other = _engine(), _network(seed=1)
-    observation, mask = np.ones((1, 6), np.float32), np.ones((1, 5), np.uint8)
-    row, noise = np.array([engine.zero_row]), np.zeros((1, 5), np.float32)
-    before = act(engine, observation, mask, row, np.array([0]), noise).value[0]
-    data = weights_to_bytes(other)
-    engine.load(bytes_to_state(data))
-    after = act(engine, observation, mask, row, np.array([0]), noise).value[0]
-    expected = other(torch.from_numpy(observation), torch.ones(1, 5, dtype=torch.bool), other.initial_state(1))[1]
-    assert before != after
-    assert after == pytest.approx(expected.item(), abs=1e-6)
 
 
 def test_swapped_weights_answer_from_the_next_batch_on_and_states_stay() -> None:

@@ -106,19 +106,6 @@ def test_answers_stay_what_they_are_when_the_next_batch_comes() -> None:
         assert_same(answers, act(eager, *batch))
 
 
-def test_evaluating_reads_the_table_and_disturbs_no_batch() -> None:
-    device = StandInGraphs()
-    graphs, eager = captured(device), engine(device)
-    sessions = Sessions(graphs.zero_row)
-    for n in (5, 12, 12, 5):
-        act_alike(graphs, eager, sessions.batch(n))
-        observation, mask, rows, *_ = sessions.batch(n)
-        before = table(graphs)
-        for found, expected in zip(graphs.evaluate(observation, mask, rows), eager.evaluate(observation, mask, rows)):
-            np.testing.assert_array_equal(found, expected)
-        np.testing.assert_array_equal(table(graphs), before)
-
-
 def test_every_bucket_is_captured_the_largest_first_into_one_lane() -> None:
     device = StandInGraphs()
     rows = []

@@ -17,10 +17,10 @@ from simul.common.config.trust import NOTHING
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.messages import Weights
-from simul.inference_server.build import _policies
+from simul.inference_server.build import Placement, engine_factory
 from simul.inference_server.engine.graphs import GraphEngine
 from simul.inference_server.policies.engine_factory import EngineFactory
-from simul.inference_server.policies.table import LATECOMERS_SEC, Policy, PolicyTable
+from simul.inference_server.policies.table import LATECOMERS_SEC, NamedPolicy, PolicyTable
 from tests.support.contract import NETWORK, SLOTS, SPEC
 from tests.support.engines import act
 from tests.support.graph_stand_in import StandInGraphs
@@ -97,9 +97,9 @@ def test_newer_weights_are_what_the_graphs_replay(policies) -> None:
 def test_the_server_builds_engines_with_graphs_where_its_device_has_them(device) -> None:
     log, cpu = logging.getLogger("test"), torch.device("cpu")
     config = Config(network=NETWORK, server=ServerConfig(max_batch=40, max_sessions=SLOTS))
-    with_graphs = _policies(config, NOTHING, SPEC, cpu, torch.float32, device, log)
-    without = _policies(config, NOTHING, SPEC, cpu, torch.float32, None, log)
-    for table, largest, runner in ((with_graphs, 40, "8 graphs"), (without, 256, "recorded")):
+    for graphs, largest, runner in ((device, 40, "8 graphs"), (None, 256, "recorded")):
+        factory = engine_factory(config, NOTHING, SPEC, Placement(cpu, torch.float32, graphs), log)
+        table = PolicyTable(SPEC, factory)
         _install(table, "learner", 1)
         assert table["learner"].engine.runner == runner
         assert table["learner"].engine.largest_batch == largest
@@ -108,7 +108,7 @@ def test_the_server_builds_engines_with_graphs_where_its_device_has_them(device)
 def test_unloading_a_policy_frees_its_graphs(device, policies) -> None:
     engine = _build(device)(build_network(NETWORK, SPEC))
     engine.warm_up((1, 2))
-    policies.add_policy(Policy("other", 1, engine, "checkpoint"))
+    policies.add_policy(NamedPolicy("other", 1, engine, "checkpoint"))
     del engine
     assert len(device.living()) == 2 * len(BUCKETS)
     policies.unload("other", 0)

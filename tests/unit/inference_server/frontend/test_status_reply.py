@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.config.schema import ServerConfig
 from simul.common.protocol.codec import MAX_HEADER_BYTES
 from simul.common.protocol.decisions import Decision

@@ -17,7 +17,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from simul.common.client.evaluation import pack_evaluate
-from simul.common.client.pending import pack_step
+from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_CAPACITY, ERR_DEADLINE, ERR_NO_SESSION, ERR_ORDER
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
@@ -163,6 +163,9 @@ class Interleavings(ServerWithoutSockets):
     def every_recorded_step_is_accounted_for(self) -> None:
         steps = self.recorder.steps(self.sessions.count_pending_recorded())
         assert steps["seen"] == steps["sent"] + sum(steps["dropped"].values()) + steps["open"]
+        buffer = self.recorder._buffer
+        assert len(buffer._free) + sum(game.record for game in self.games.values()) == len(buffer._filled)
+        assert self.sessions.started == len(self.sessions) + self.admission_control._statistics.sessions_ended.total()
 
     @invariant()
     def no_row_is_answered_twice(self) -> None:

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simul.common.errors import ProtocolError
+from simul.common.client.steps import pack_step
+from simul.common.errors import ERR_SHAPE, ProtocolError
+from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import DECISION, TERMINATED
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.sessions.row_checks import unpack_step
@@ -60,6 +62,26 @@ def test_bytes_are_finite_whatever_they_are() -> None:
         unpack_step(GameSpec("test/rows", D, A, observation_dtype="uint8"), tensors | {"observation": np.zeros((2, D))})
 
 
-def test_a_message_without_its_columns_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="'observation' is missing"):
-        unpack_step(GameSpec("test/rows", D, A), {"keys": np.zeros((2, 5), np.int64)})
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("observation", None),
+        ("observation", np.zeros((2, D))),
+        ("observation", np.zeros((2, D, 1), np.float32)),
+        ("observation", np.zeros((2, D + 1), np.float32)),
+        ("mask", np.ones((1, A), np.uint8)),
+        ("mask", np.ones((2, A), np.int8)),
+        ("keys", np.zeros((2, 4), np.int64)),
+        ("temperature", np.ones((2, 1), np.float32)),
+        ("comment", np.zeros(3, np.uint8)),
+    ],
+)
+def test_a_tensor_that_is_not_as_promised_is_err_shape(name: str, wrong: np.ndarray | None) -> None:
+    spec = GameSpec("test/rows", D, A)
+    row = Decision(0, 0, 0, 0, observation=np.zeros(D), mask=np.ones(A), temperature=0.5)
+    _, tensors = pack_step(1, [row, row], spec)
+    assert unpack_step(spec, tensors).plain.all()
+    changed = {key: tensor for key, tensor in tensors.items() if key != name} | ({} if wrong is None else {name: wrong})
+    with pytest.raises(ProtocolError, match=name) as refused:
+        unpack_step(spec, changed)
+    assert refused.value.code == ERR_SHAPE

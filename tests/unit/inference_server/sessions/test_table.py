@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ERR_NO_SESSION, ERR_ORDER, ProtocolError
-from simul.common.protocol.messages import RECORD, START
+from simul.common.errors import ERR_CAPACITY, ERR_NO_SESSION, ERR_ORDER, ProtocolError
+from simul.common.protocol.messages import START
 from simul.inference_server.sessions.clients import ClientTable
 from simul.inference_server.sessions.rules import Verdict, classify_row
 from simul.inference_server.sessions.table import Session, SessionTable
@@ -24,8 +24,8 @@ def _client(name: str = "a", training: str = ""):
     return ClientTable("secret").register_client(name, 1, training, name.encode(), 0.0)[0]
 
 
-def _commit(table: SessionTable, session: Session) -> tuple[int, int]:
-    """Forward what waits; the state rows that were read and written."""
+def _commit(table: SessionTable, session: Session) -> None:
+    """Forward what waits."""
     slots = np.array([session.slot])
     read, write = np.zeros(1, np.int64), np.zeros(1, np.int64)
     table.find_state_rows(slots, np.array([session.redoing]), read, write)
@@ -34,36 +34,6 @@ def _commit(table: SessionTable, session: Session) -> tuple[int, int]:
         slots, write, np.array([action], np.int32), np.array([log_prob], np.float32),
         np.array([value], np.float32), version, 0.0,
     )  # fmt: skip
-    return int(read[0]), int(write[0])
-
-
-def test_a_step_reads_one_row_and_writes_the_other_and_a_redo_reads_the_same_again() -> None:
-    table, client = SessionTable(SLOTS, seed=0), _client()
-    session = table.open_session(client, 0, 0, 0, START, "learner", 0.0)
-    before = 2 * SLOTS  # the row of zeros
-    for step in range(4):
-        table.begin_step(session, step, 0)
-        read, write = _commit(table, session)
-        assert read != write
-        assert write // 2 == session.slot
-        for attempt in (1, 2):
-            table.begin_step(session, step, attempt)
-            assert _commit(table, session) == (read, write)
-        assert read == before
-        before = write
-
-
-def test_capacity_and_record_are_refused_with_their_codes() -> None:
-    table, client = SessionTable(1, seed=0), _client()
-    with pytest.raises(ProtocolError, match="training token") as denied:
-        table.open_session(client, 0, 0, 0, START | RECORD, "learner", 0.0)
-    assert denied.value.code == ERR_DENIED
-    first = table.open_session(client, 0, 0, 0, START, "learner", 0.0)
-    with pytest.raises(ProtocolError) as full:
-        table.open_session(client, 1, 0, 0, START, "learner", 0.0)
-    assert full.value.code == ERR_CAPACITY
-    assert table.free_slot(first)
-    table.open_session(client, 1, 0, 0, START, "learner", 0.0)
 
 
 def test_a_client_without_the_training_token_does_not_take_every_session() -> None:

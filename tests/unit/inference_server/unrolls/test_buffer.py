@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.unrolls.buffer import FinishedUnroll, UnrollBuffer, UnrollMemory
+from simul.inference_server.unrolls.buffer import FinishedUnroll, SharedUnrolls, UnrollBuffer
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
 T = 4
@@ -104,8 +104,8 @@ def _games(builder: UnrollBuffer, lengths: list[int], kind: int, redo_every: int
 
 
 @contextmanager
-def _memory(rows: int) -> Iterator[UnrollMemory]:
-    memory = UnrollMemory(UnrollLayout(SPEC, T, state_size=1), rows)
+def _memory(rows: int) -> Iterator[SharedUnrolls]:
+    memory = SharedUnrolls(UnrollLayout(SPEC, T, state_size=1), rows)
     try:
         yield memory
     finally:

@@ -11,7 +11,6 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.errors import ConfigError
 from simul.common.nets.base import example_observation
 from simul.common.nets.build import build_network
-from simul.common.nets.traced import trace_network
 from simul.common.protocol.specs import GameSpec
 
 HEIGHT, WIDTH, PLANES, REST = 5, 4, 3, 2
@@ -84,42 +83,6 @@ def test_numbers_behind_the_board_matter() -> None:
     logits, value, _ = network(observation, mask, state)
     assert (logits[0] != logits[1]).any()
     assert value[0] != value[1]
-
-
-def test_unrolling_gives_what_stepping_gives_and_zeros_behind_the_end() -> None:
-    spec = spec_of()
-    network = trained(spec)
-    observation, mask, state = inputs(spec, 12)
-    lengths = torch.tensor([3, 0, 4])
-    logits, value = network.unroll(observation.unflatten(0, (4, 3)), mask.unflatten(0, (4, 3)), state[:3], lengths)
-    stepped, stepped_value, _ = network(observation, mask, state)
-    valid = torch.arange(4)[:, None] < lengths
-    torch.testing.assert_close(logits[valid], stepped.unflatten(0, (4, 3))[valid], rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(value[valid], stepped_value.unflatten(0, (4, 3))[valid], rtol=1e-5, atol=1e-5)
-    assert not logits[~valid].any()
-
-
-def test_it_is_traced_and_runs_in_bfloat16_with_heads_in_float32() -> None:
-    spec = spec_of()
-    network = trained(spec)
-    assert trace_network(network, spec).traced is not None
-    lowered = network.lowered(torch.bfloat16)
-    assert lowered.stem.weight.dtype == lowered.tower[0].first.weight.dtype == torch.bfloat16
-    lowered.load_state_dict(network.state_dict())
-    got, wanted = lowered(*inputs(spec, 5)), network(*inputs(spec, 5))
-    assert got[0].dtype == got[1].dtype == torch.float32
-    for low, exact in zip(got, wanted):
-        torch.testing.assert_close(low, exact, rtol=0.1, atol=0.1)
-    assert trace_network(lowered, spec).traced is not None
-
-
-def test_fresh_policies_are_nearly_uniform() -> None:
-    spec = spec_of()
-    network = build_network(NetworkConfig("board_resnet", OPTIONS), spec, seed=1)
-    logits, value, _ = network(*inputs(spec, 20))
-    probability = logits.softmax(-1)
-    assert probability.max() < 3 / len(CELLS)
-    assert value.abs().max() < 0.9
 
 
 @pytest.mark.parametrize(

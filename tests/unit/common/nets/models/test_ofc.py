@@ -23,7 +23,6 @@ from simul.common.nets.layers.card_rows import (
     RowFigures,
 )
 from simul.common.nets.models.ofc import LATER, OPENINGS
-from simul.common.nets.traced import trace_network
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.ofc.actions import PLACEMENTS
 from simul.env_worker.games.ofc.evaluator import SIZES, STARTS, TOP, row_value, royalty
@@ -146,57 +145,6 @@ def test_cards_that_may_come_are_counted_by_the_streets_left() -> None:
     torch.testing.assert_close(cards.ranks[:3].sum(1), expected)
     torch.testing.assert_close(cards.suits[:3].sum(1), expected)
     assert not cards.ranks[12:].any()
-
-
-def test_rows_are_independent_and_every_weight_matters() -> None:
-    network = trained().requires_grad_(True)
-    observation, mask, state = inputs(positions(2))
-    logits, value, after = network(observation, mask, state)
-    assert logits.shape == mask.shape
-    assert after.shape == (len(mask), 0)
-    alone = [network(observation[i : i + 1], mask[i : i + 1], state[:1]) for i in range(len(mask))]
-    torch.testing.assert_close(torch.cat([row[0] for row in alone]), logits, rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(torch.cat([row[1] for row in alone]), value, rtol=1e-4, atol=1e-4)
-    (logits.square().sum() + value.square().sum()).backward()
-    for name, parameter in network.named_parameters():
-        assert parameter.grad.any(), name
-
-
-def test_unrolling_gives_what_stepping_gives_and_zeros_behind_the_end() -> None:
-    network = trained()
-    observation, mask, state = inputs(positions(2)[:28])
-    lengths = torch.tensor([3, 0, 4, 4, 2, 4, 1])
-    shape = (4, 7)
-    logits, value = network.unroll(observation.unflatten(0, shape), mask.unflatten(0, shape), state[:7], lengths)
-    stepped, stepped_value, _ = network(observation, mask, state)
-    valid = torch.arange(4)[:, None] < lengths
-    torch.testing.assert_close(logits[valid], stepped.unflatten(0, shape)[valid], rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(value[valid], stepped_value.unflatten(0, shape)[valid], rtol=1e-4, atol=1e-4)
-    assert not logits[~valid].any()
-    assert not value[~valid].any()
-
-
-def test_it_is_traced_and_runs_in_bfloat16_with_the_rows_in_float32() -> None:
-    network = trained()
-    assert trace_network(network, SPEC).traced is not None
-    lowered = network.lowered(torch.bfloat16)
-    assert lowered.body[0].weight.dtype == torch.bfloat16
-    lowered.load_state_dict(network.state_dict())
-    observation, mask, state = inputs(positions(1))
-    got, wanted = lowered(observation, mask, state), network(observation, mask, state)
-    assert got[0].dtype == got[1].dtype == torch.float32
-    for low, exact in zip(got, wanted):
-        torch.testing.assert_close(low, exact, rtol=0.1, atol=0.1)
-    assert trace_network(lowered, SPEC).traced is not None
-
-
-def test_fresh_policies_are_nearly_uniform() -> None:
-    network = build_network(NetworkConfig("ofc"), SPEC, seed=1)
-    observation, mask, state = inputs(positions(2))
-    logits, value, _ = network(observation, mask, state)
-    probability = logits.masked_fill(~mask, -torch.inf).softmax(-1)
-    assert (probability.amax(1) < 3 / mask.sum(1)).all()
-    assert value.abs().max() < 1
 
 
 def test_two_players_are_read_too() -> None:

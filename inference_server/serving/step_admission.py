@@ -63,30 +63,24 @@ class _Queued:
         self.redo.append(redo)
 
 
-class ServedPolicy(Protocol):
-    """Where a policy comes from: learner, league or checkpoint."""
-
-    @property
-    def source(self) -> str: ...
-
-
-class ServedPolicies(Protocol):
-    """What admission asks of `simul.inference_server.policies.table.PolicyTable`."""
+class PolicyCatalog(Protocol):
+    """What admission asks of `simul.inference_server.policies.table.PolicyTable`, which imports torch."""
 
     def versions(self) -> dict[str, int]:
         """Served versions by name."""
 
-    def __getitem__(self, name: str) -> ServedPolicy: ...
+    def source_of(self, name: str) -> str:
+        """Where a served policy comes from: learner, league or checkpoint."""
 
 
-class RowAdmission:
-    """Checks rows against the session table; the only place that opens sessions."""
+class StepAdmission:
+    """Checks the rows of STEP against the session table; the only place that opens sessions."""
 
     def __init__(
         self,
         spec: GameSpec,
         sessions: SessionTable,
-        policies: ServedPolicies,
+        policies: PolicyCatalog,
         recorder: StepRecorder,
         session_closer: SessionCloser,
         statistics: Statistics,
@@ -212,7 +206,7 @@ class RowAdmission:
             raise ProtocolError(ERR_SHAPE, f"policy index {rows.policy[i]} of {len(message.policies)} names")
         policy = message.policies[rows.policy[i]]
         check_start(flags, step, attempt, policy, self._policies.versions().keys())
-        if flags & RECORD and self._policies[policy].source == "checkpoint":
+        if flags & RECORD and self._policies.source_of(policy) == "checkpoint":
             raise ProtocolError(ERR_DENIED, f"{policy!r} was loaded from a checkpoint: its sessions are not recorded")
         temperature = rows.temperature_of(i)
         if old is not None and episode < old.episode:

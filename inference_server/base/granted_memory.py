@@ -46,7 +46,7 @@ class AnonymousFile:
             self._file = -1
 
 
-class SharedMemory(AnonymousFile):
+class ClientMemory(AnonymousFile):
     """One client's memory, which it writes and the server reads."""
 
     def __init__(self, size: int) -> None:
@@ -76,7 +76,7 @@ def memory_size(endpoint: str, spec: GameSpec, rows: int) -> int:
     return min(MAX_BYTES, ALIGNMENT + MESSAGES * rows * spec.observation_size * spec.dtype().itemsize)
 
 
-def with_observation(memory: SharedMemory | None, spec: GameSpec, offset: int, tensors: Tensors) -> Tensors:
+def with_observation(memory: ClientMemory | None, spec: GameSpec, offset: int, tensors: Tensors) -> Tensors:
     """The tensors of a STEP whose observation lies at `offset` of its client's memory. Raises ProtocolError."""
     if memory is None:
         raise ProtocolError(ERR_VALUE, "observation_at needs shared memory, and WELCOME granted none; send the tensor")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.evaluation import pack_evaluate
-from simul.common.client.pending import PendingSteps, check_shapes
+from simul.common.client.steps import PendingSteps, check_shapes
 from simul.common.errors import ERR_DEADLINE, ERR_ORDER
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import TERMINATED, Error

@@ -1,18 +1,16 @@
-"""Requests of a client that the server has not answered in full: packing, bookkeeping, resends and retries."""
+"""STEP for `InferenceClient`: packs decisions, and keeps them until they are answered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.client.connection import ServerConnection
-from simul.common.client.evaluation import PendingEvaluations, check_bytes
+from simul.common.client.evaluation import check_bytes
 from simul.common.client.observation_memory import ObservationBlock
-from simul.common.client.samples import PendingSamples
 from simul.common.protocol.codec import Tensors, expect
 from simul.common.protocol.decisions import Action, Decision, Failure
 from simul.common.protocol.masks import PACKED_FROM, pack_masks
@@ -155,7 +153,12 @@ def check_shapes(decisions: Sequence[Decision], spec: GameSpec) -> None:
 
 
 def pack_step(
-    number: int, decisions: Sequence[Decision], spec: GameSpec, block: ObservationBlock | None = None
+    number: int,
+    decisions: Sequence[Decision],
+    spec: GameSpec,
+    block: ObservationBlock | None = None,
+    *,
+    deadline_ms: int = 0,
 ) -> tuple[Step, dict[str, NDArray[Any]]]:
     """The STEP message `number` for decisions, and its tensors (see `simul.common.protocol.messages.Step`).
 
@@ -182,89 +185,5 @@ def pack_step(
         tensors["temperature"] = np.array([d.temperature for d in decisions], np.float32)
     if block is not None:
         del tensors["observation"]
-    return Step(id=number, policies=tuple(names), observation_at=-1 if block is None else block.offset), tensors
-
-
-MAX_RETRY_SEC = 2.0  # bound of the exponential backoff while the server answers ERR_BUSY
-MAX_DOUBLINGS = 8
-
-
-class RequestSender:
-    """Sends, resends and retries STEP, EVALUATE and SAMPLES of one client. Sends nothing before WELCOME.
-
-    Attributes:
-        steps, evaluations, samples: requests not answered in full.
-        resent: messages sent again because no answer came.
-        busy: messages answered with ERR_BUSY; each is sent again after the time the server asked for.
-    """
-
-    def __init__(self, connection: ServerConnection, spec: GameSpec, clock: Callable[[], float]) -> None:
-        self.resent = self.busy = 0
-        self.steps = PendingSteps()
-        self.evaluations = PendingEvaluations(spec)
-        self.samples = PendingSamples()
-        self._connection = connection
-        self._spec = spec
-        self._clock = clock
-        self._busy_in_a_row = 0
-        self._last_id = 0
-
-    def next_id(self) -> int:
-        """Number of a new message."""
-        self._last_id += 1
-        return self._last_id
-
-    def send_steps(self, pending: PendingMessage, *, resend: bool = False) -> None:
-        """`resend`: skip the shared-memory block; it may have been reused by the time the server reads it."""
-        number = self.next_id()
-        self.steps.mark_sent(number, pending, self._clock())
-        if self._connection.welcomed:
-            decisions = [row.decision for row in pending.rows]
-            block = None if resend else self._connection.allocate_block(number, len(decisions), self.steps)
-            message, tensors = pack_step(number, decisions, self._spec, block)
-            message = msgspec.structs.replace(message, deadline_ms=pending.deadline_ms)
-            self._connection.send(message, tensors)
-
-    def send_evaluate(self, number: int) -> None:
-        """Send the EVALUATE `number`, or resend it; a second answer to it is ignored."""
-        if self._connection.welcomed and number in self.evaluations:
-            self.evaluations.mark_sent(number, self._clock())
-            self._connection.send(*self.evaluations.request(number))
-
-    def send_samples(self, number: int) -> None:
-        """Send the SAMPLES `number`, or send it again under its id."""
-        if self._connection.welcomed and number in self.samples:
-            self.samples.mark_sent(number, self._clock())
-            self._connection.send(*self.samples.request(number))
-
-    def send_due(self, now: float) -> None:
-        """Send deferred requests that are due."""
-        for pending in self.steps.due(now):
-            self.send_steps(pending)
-        for number in self.evaluations.due(now):
-            self.send_evaluate(number)
-        for number in self.samples.due(now):
-            self.send_samples(number)
-
-    def resend(self, older_than: float) -> None:
-        """Send again what is unanswered of messages sent before `older_than`."""
-        for pending in self.steps.overdue(older_than):
-            self.resent += 1
-            self.send_steps(pending, resend=True)
-        for number in self.evaluations.overdue(older_than):
-            self.resent += 1
-            self.send_evaluate(number)
-        for number in self.samples.overdue(older_than):
-            self.resent += 1
-            self.send_samples(number)
-
-    def defer(self, pending: PendingSteps | PendingEvaluations | PendingSamples, refusal: Error) -> None:
-        """Retry a message of `pending` for which the server has no room now, with exponential backoff."""
-        self.busy += 1
-        self._busy_in_a_row = min(self._busy_in_a_row + 1, MAX_DOUBLINGS)
-        wait_sec = max(1, refusal.retry_after_ms) / 1000 * 2 ** (self._busy_in_a_row - 1)
-        pending.defer(refusal.id, self._clock() + min(wait_sec, MAX_RETRY_SEC))
-
-    def reset_backoff(self) -> None:
-        """The server answers again: the next retry waits as long as the server asks for."""
-        self._busy_in_a_row = 0
+    at = -1 if block is None else block.offset
+    return Step(id=number, policies=tuple(names), deadline_ms=deadline_ms, observation_at=at), tensors
