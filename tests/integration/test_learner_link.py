@@ -94,7 +94,7 @@ class Ends:
     def offer(self, number: int = 0) -> bool:
         """An unroll that comes through the socket."""
         unroll = Unroll(length=1, **FACTS | {"first_step": number})
-        return self.link.offer_unroll(unroll, {"reward": np.zeros(1, np.float32)}, self.now)
+        return self.link.offer(unroll, {"reward": np.zeros(1, np.float32)}, self.now)
 
     def offer_row(self, row: int) -> bool:
         """An unroll of this row of the memory, as the recorder does it."""

@@ -60,8 +60,8 @@ ROOMS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
          "tests/chaos/test_faults_rows.py"],
     ),
     "engine": (
-        ["inference_server/base", "inference_server/engine", "inference_server/policies", "inference_server/ops", "inference_server/serving",
-         "inference_server/server.py"],
+        ["inference_server/base", "inference_server/engine", "inference_server/policies", "inference_server/ops",
+         "inference_server/serving", "inference_server/server.py"],
         [*(f"{UNIT}/inference_server/{room}" for room in ("engine", "policies", "ops")),
          "tests/integration/test_evaluate.py", "tests/integration/test_server_sessions.py"],
     ),
