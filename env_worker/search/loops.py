@@ -13,21 +13,17 @@ selected).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
-from numba import njit, types
 from numpy.typing import NDArray
 
-P = ParamSpec("P")
-R = TypeVar("R")
+from simul.common.runtime.compiled import BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT8, column, compiled
 
-_INTS, _FLOATS, _VALUES = types.int32[::1], types.float32[::1], types.float64[::1]
-_TABLE, _BOOLS = types.float64[:, ::1], types.boolean[::1]
-_LONGS, _ROWS = types.int64[::1], types.uint8[:, ::1]
-_INT, _FLOAT = types.int64, types.float64
+_INT, _FLOAT = INT64, FLOAT64
+_INTS, _FLOATS, _VALUES = column(INT32), column(FLOAT32), column(FLOAT64)
+_TABLE, _BOOLS = column(FLOAT64, 2), column(BOOL)
+_LONGS, _ROWS = column(INT64), column(UINT8, 2)
 LOWEST = -1e300
 CHANCE = -1  # `actor` of a node of chance
 
@@ -50,20 +46,7 @@ _EXPLORATION, _BASE, _REDUCTION = (
 _VISIT_OFFSET, _VALUE_SCALE = int(Setting.VISIT_OFFSET), int(Setting.VALUE_SCALE)
 
 
-def _compiled(signature: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Compile for these types, once on a machine; where no cache can be written, at every start."""
-
-    def compile_it(function: Callable[P, R]) -> Callable[P, R]:
-        try:
-            kept = njit(signature, cache=True, error_model="numpy")(function)
-        except Exception:  # noqa: BLE001 no folder to write to, or a torn file, which may raise anything
-            kept = njit(signature, error_model="numpy")(function)
-        return cast(Callable[P, R], kept)
-
-    return compile_it
-
-
-@_compiled(_VALUES(_INT, _INT, _FLOAT, _FLOATS, _FLOATS, _INTS, _VALUES, _VALUES))
+@compiled(_INT, _INT, _FLOAT, _FLOATS, _FLOATS, _INTS, _VALUES, _VALUES)
 def improved_logits(
     first: int,
     count: int,
@@ -101,7 +84,7 @@ def improved_logits(
     return logits
 
 
-@_compiled(_INT(_INT, _INT, _FLOAT, _FLOATS, _FLOATS, _INTS, _VALUES, _BOOLS, _VALUES))
+@compiled(_INT, _INT, _FLOAT, _FLOATS, _FLOATS, _INTS, _VALUES, _BOOLS, _VALUES)
 def _improved_edge(
     first: int,
     count: int,
@@ -132,7 +115,7 @@ def _improved_edge(
     return best
 
 
-@_compiled(_INT(_INT, _INT, _INT, _FLOAT, _FLOATS, _INT, _INTS, _VALUES, _BOOLS, _VALUES))
+@compiled(_INT, _INT, _INT, _FLOAT, _FLOATS, _INT, _INTS, _VALUES, _BOOLS, _VALUES)
 def _puct_edge(
     first: int,
     count: int,
@@ -169,7 +152,7 @@ def _puct_edge(
     return best
 
 
-@_compiled(_INT(_INT, _VALUES, _INTS, _INT, _INT, _FLOAT, _FLOATS, _FLOATS, _INTS, _VALUES, _BOOLS, _VALUES))
+@compiled(_INT, _VALUES, _INTS, _INT, _INT, _FLOAT, _FLOATS, _FLOATS, _INTS, _VALUES, _BOOLS, _VALUES)
 def _scheduled_edge(
     wanted: int,
     noise: NDArray[np.float64],
@@ -204,12 +187,30 @@ def _scheduled_edge(
     return first + place
 
 
-@_compiled(
-    _INT(
-        _INT, _INT, _VALUES, _INTS, _INTS, _INTS, types.boolean, _FLOATS, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE,
-        _BOOLS, _FLOATS, _FLOATS, _INTS, _VALUES, _INTS, _BOOLS, _VALUES,
-    )
-)  # fmt: skip
+@compiled(
+    _INT,
+    _INT,
+    _VALUES,
+    _INTS,
+    _INTS,
+    _INTS,
+    BOOL,
+    _FLOATS,
+    _INTS,
+    _INTS,
+    _INTS,
+    _INTS,
+    _TABLE,
+    _TABLE,
+    _BOOLS,
+    _FLOATS,
+    _FLOATS,
+    _INTS,
+    _VALUES,
+    _INTS,
+    _BOOLS,
+    _VALUES,
+)
 def descend(
     depth: int,
     wanted: int,
@@ -274,11 +275,7 @@ def descend(
         path_nodes[depth] = child[edge]
 
 
-@_compiled(
-    types.void(
-        _INT, _INTS, _INTS, _VALUES, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _INTS, _VALUES, _INTS
-    )
-)  # fmt: skip
+@compiled(_INT, _INTS, _INTS, _VALUES, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _INTS, _VALUES, _INTS)
 def back_up(
     depth: int,
     path_nodes: NDArray[np.int32],
@@ -324,12 +321,31 @@ def back_up(
                         edge_value[other] = taken * mean
 
 
-@_compiled(
-    types.void(
-        _INT, _INT, _LONGS, _FLOATS, _FLOATS, _VALUES, _INTS, _FLOATS, _FLOATS, _BOOLS, _INT, _INTS, _INTS, _INTS,
-        _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _INTS, _VALUES, _INTS,
-    )
-)  # fmt: skip
+@compiled(
+    _INT,
+    _INT,
+    _LONGS,
+    _FLOATS,
+    _FLOATS,
+    _VALUES,
+    _INTS,
+    _FLOATS,
+    _FLOATS,
+    _BOOLS,
+    _INT,
+    _INTS,
+    _INTS,
+    _INTS,
+    _INTS,
+    _INTS,
+    _INTS,
+    _TABLE,
+    _TABLE,
+    _BOOLS,
+    _INTS,
+    _VALUES,
+    _INTS,
+)
 def expand(
     node: int,
     edges: int,
@@ -378,7 +394,7 @@ def expand(
     )  # fmt: skip
 
 
-@_compiled(_INT(_INT, _INT, _INT, _INTS, _TABLE, _BOOLS, _BOOLS))
+@compiled(_INT, _INT, _INT, _INTS, _TABLE, _BOOLS, _BOOLS)
 def _best_if_solved(
     first: int,
     count: int,
@@ -410,7 +426,7 @@ def _best_if_solved(
     return best if complete or bound >= 1.0 else -1
 
 
-@_compiled(types.void(_INT, _INTS, _INTS, _INTS, _INTS, _INTS, _TABLE, _BOOLS, _INTS, _INTS, _VALUES, _BOOLS))
+@compiled(_INT, _INTS, _INTS, _INTS, _INTS, _INTS, _TABLE, _BOOLS, _INTS, _INTS, _VALUES, _BOOLS)
 def back_up_proof(
     depth: int,
     path_nodes: NDArray[np.int32],
@@ -443,7 +459,7 @@ def back_up_proof(
         estimate[node] = estimate[best]
 
 
-@_compiled(_INTS(_INT, _INT, _INTS, _INTS, _INTS, _INTS, _INTS, _INTS))
+@compiled(_INT, _INT, _INTS, _INTS, _INTS, _INTS, _INTS, _INTS)
 def nodes_below(
     root: int,
     nodes: int,
@@ -478,12 +494,24 @@ def nodes_below(
     return found[:used].copy()
 
 
-@_compiled(
-    _INT(
-        _INTS, _INT, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _INTS, _INTS, _INTS, _VALUES, _FLOATS, _FLOATS,
-        _BOOLS,
-    )
-)  # fmt: skip
+@compiled(
+    _INTS,
+    _INT,
+    _INTS,
+    _INTS,
+    _INTS,
+    _INTS,
+    _TABLE,
+    _TABLE,
+    _BOOLS,
+    _INTS,
+    _INTS,
+    _INTS,
+    _VALUES,
+    _FLOATS,
+    _FLOATS,
+    _BOOLS,
+)
 def keep_nodes(
     kept: NDArray[np.int32],
     nodes: int,
@@ -547,7 +575,7 @@ def keep_nodes(
     return total
 
 
-@_compiled(_INT(_LONGS, _LONGS, _INT, _ROWS))
+@compiled(_LONGS, _LONGS, _INT, _ROWS)
 def pack_actions(
     actions: NDArray[np.int64], first: NDArray[np.int64], num_actions: int, bits: NDArray[np.uint8]
 ) -> int:
@@ -566,7 +594,7 @@ def pack_actions(
     return -1
 
 
-@_compiled(types.void(_FLOATS, _LONGS, _LONGS, _ROWS, _FLOATS))
+@compiled(_FLOATS, _LONGS, _LONGS, _ROWS, _FLOATS)
 def priors_by_action(
     priors: NDArray[np.float32],
     actions: NDArray[np.int64],

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 from simul.env_worker.games.ofc.cards import JOKER, card_name, parse_cards
-from simul.env_worker.games.ofc.compiled import compiled
 from simul.env_worker.games.ofc.evaluator import (
     BOTTOM,
     CATEGORIES,
@@ -41,7 +41,7 @@ def value(text: str) -> int:
     return row_value(cards, 0, len(cards))
 
 
-@compiled
+@njit
 def values_of(hands, values):
     for index in range(len(hands)):
         values[index] = row_value(hands[index], 0, hands.shape[1])
