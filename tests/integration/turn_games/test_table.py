@@ -26,7 +26,7 @@ from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.base.replays import RecordedGame, ReplayFolder, game_settings, read_replay
 from simul.env_worker.games.loading import game_spec, scripted_players, turn_game
 from simul.env_worker.terminal.game_loop import GameLoop
-from simul.env_worker.terminal.players import ScriptedPlayer
+from simul.env_worker.terminal.players import BotPlayer
 from simul.env_worker.terminal.screen import Screen
 from simul.launch import cli
 from tests.support.checkpoints import write_checkpoint
@@ -62,7 +62,7 @@ class FirstLegal:
 def rehearsed(config: Config, opponents: list[str], seat: int, seed: int) -> tuple[list[str], RecordedGame]:
     """What a person writes who takes the first legal action each time, and the game that comes of it."""
     played, factories, person = RecordedGame(turn_game(config)(), seed), scripted_players(config), FirstLegal()
-    others = [ScriptedPlayer(kind, factories[kind]()) for kind in opponents]
+    others = [BotPlayer(kind, factories[kind]()) for kind in opponents]
     players = [*others[:seat], person, *others[seat:]]
     GameLoop(played, players, Screen(output=io.StringIO()), seat).run()
     return person.written, played
@@ -318,7 +318,7 @@ def written_replay(game: str, folder: Path) -> dict:
     config = load_game(game)
     played, replays = RecordedGame(turn_game(config, EVERYTHING)(), 3), ReplayFolder(folder, game_settings(config))
     factories = scripted_players(config, EVERYTHING)
-    players = [ScriptedPlayer("random", factories["random"]()) for _ in range(played.game.spec.seats)]
+    players = [BotPlayer("random", factories["random"]()) for _ in range(played.game.spec.seats)]
     GameLoop(played, players, Screen(output=io.StringIO()), None).run()
     file = replays.save(played.game, 0, 3, [player.name for player in players], played.turns)
     return json.loads(file.read_text())
