@@ -41,6 +41,11 @@ def read(dtype: types.Type, dimensions: int = 1, *, aligned: bool = False) -> ty
     return types.Array(dtype, dimensions, "C", readonly=True, aligned=aligned)
 
 
+def columns(kind: type[tuple[Any, ...]], *arrays: types.Array) -> types.BaseTuple:
+    """A namedtuple of arrays that a loop takes: as one argument, with the columns as attributes."""
+    return types.BaseTuple.from_types(arrays, kind)
+
+
 def compiled(*arguments: types.Type, nogil: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Compile a function for these types of arguments; others raise TypeError.
 
