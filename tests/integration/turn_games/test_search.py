@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +16,6 @@ from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
 from simul.common.runtime.installation import ROOT
 from simul.launch.monitoring.accounting import imbalances
-from tests.support.waiting import wait_for
 
 CONFIG = """
 game: tests.support.small_games:TicTacToe
@@ -72,22 +69,3 @@ def test_a_searched_game_is_learned_and_the_books_balance(tmp_path: Path, settin
     assert accounts["samples_received"]["stored"] > 0
     assert imbalances(summary) == []
     assert load_policy(tmp_path / "run").spec.num_actions == 9
-
-
-@pytest.mark.slow
-def test_a_killed_worker_costs_its_games_and_nothing_else(tmp_path: Path) -> None:
-    run_status = tmp_path / "run" / "status.json"
-
-    def workers() -> list[int]:
-        status = read_json(RunDir(tmp_path / "run"), "status.json") if run_status.exists() else {}
-        found = [each["pid"] for each in status.get("processes", []) if each["name"] == "simul-worker-0"]
-        return found if status.get("server", {}).get("samples", {}).get("admitted") else []
-
-    with _started(tmp_path, "stop_after_decisions=3000") as run:
-        wait_for(lambda: bool(workers()))
-        os.kill(workers()[0], signal.SIGKILL)
-        summary = _summary(run, tmp_path)
-    assert summary["restarts"]["simul-worker-0"] == 1
-    assert summary["battles"]["aborted_by_cause"]["worker_died"] == 16
-    assert summary["accounting"]["samples_received"]["stored"] >= 2000
-    assert imbalances(summary) == []

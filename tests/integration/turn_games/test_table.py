@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from examples.custom_game import TicTacToe
-from simul.common.config.loader import load_config, load_game
+from simul.common.config.loader import load_game
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.config.trust import EVERYTHING
 from simul.common.runtime.installation import ROOT
@@ -158,55 +158,6 @@ def test_a_policy_that_was_trained_with_search_searches(tmp_path):
     assert sum(shares(hint)) == pytest.approx(100, abs=60)
     assert "value " in hint
     assert "You resigned; seat 1 (" in done.stdout
-
-
-@pytest.mark.slow  # each starts a server and a game; tests/unit/env_worker/terminal/test_advice.py has hints
-@pytest.mark.parametrize(
-    ("game", "settings", "network"),
-    [
-        pytest.param(
-            "blokus",
-            "learner: {algorithm: alphazero}\nsearch: {simulations: 8}\n",
-            NetworkConfig("board_resnet", {"channels": 8, "blocks": 1}),
-            id="blokus",
-        ),
-        pytest.param(
-            "ofc",
-            "ofc: {button: last}\n",
-            NetworkConfig("ofc", {"hidden": 16, "row": 8, "joint": 8}),
-            id="ofc",
-        ),
-    ],
-)
-def test_hints_of_the_policies_of_large_games(game, settings, network, tmp_path):
-    """Blokus: a search, whose masks are packed. OFC: both heads of its network, for five cards and for three."""
-    (tmp_path / "config.yaml").write_text(
-        f"game: {game}\n{settings}network: {json.dumps(msgspec.to_builtins(network))}\n"
-    )
-    config = load_config(tmp_path / "config.yaml")
-    write_checkpoint(tmp_path / "checkpoints" / "000000003", game_spec(config), 3, network)
-    opening = turn_game(config)()
-    opening.reset(5)
-    assert opening.acting() == (0,)
-    legal = {opening.action_name(0, int(action)) for action in opening.legal_actions(0)}
-    first = opening.action_name(0, int(opening.legal_actions(0)[0]))
-    done = simul("play", "--checkpoint", tmp_path, "--seed", "5", lines=f"hint\n{first}\nhint\nquit\n")
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    hints = [part.partition("seat 0> ")[0] for part in done.stdout.split("seat 0> hint\n")[1:]]
-    assert len(hints) == 2
-    for hint in hints:
-        found = shares(hint)
-        assert len(found) == 5
-        assert found == sorted(found, reverse=True)
-        assert 0 < sum(found) <= 100.5, "printed with one decimal place"
-        value = float(hint.partition("value ")[2].split()[0])
-        assert game == "ofc" or -1 <= value <= 1
-    named = {line.split("%  ")[1] for line in hints[0].splitlines() if "%  " in line}
-    assert len(named) == 5
-    assert named <= legal
-    assert "\nseat 1 (" in done.stdout, "the policy answered in between"
-    assert game == "blokus" or hints[1].count("discard") == 5
 
 
 def test_ctrl_c_ends_everything(checkpoint):

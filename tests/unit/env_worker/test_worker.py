@@ -166,26 +166,6 @@ def test_actions_go_to_the_source() -> None:
     assert _turn(Replies([action], [])).calls == [("act", [2])]
 
 
-def test_every_moment_of_the_loop_belongs_to_one_stage_and_ends_are_no_actions() -> None:
-    class Slow(ScriptedSource):
-        def act(self, actions: Any) -> None:
-            time.sleep(0.05)
-
-    actions = [Action(0, 0, 10, 3, 0, 1, -0.1, 0.0, 5), Action(1, 0, 11, 3, 0, -1, 0.0, 0.0, 5)]  # -1: an end
-    client = ScriptedClient(Replies(actions, []), Replies([], []))
-    worker = Worker(Slow(), client, SilentReporter(), logging.getLogger("test"))  # type: ignore[arg-type]
-    began = time.perf_counter()
-    worker._stages.start()
-    worker._run_once(0.0)
-    worker._run_once(0.0)
-    elapsed_sec = time.perf_counter() - began
-    seconds = worker._stages.seconds
-    assert worker._actions == 1
-    assert seconds["step"] >= 0.05
-    assert all(spent > 0 for spent in seconds.values()), "each stage was passed"
-    assert 0 <= elapsed_sec - sum(seconds.values()) < elapsed_sec - 0.05, "nothing is counted twice"
-
-
 SLEEPS = {"poll": 0.008, "observe": 0.005, "act": 0.02, "submit": 0.006, "receive": 0.004, "wait": 0.01}
 PASSES = 5
 

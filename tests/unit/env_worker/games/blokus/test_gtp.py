@@ -114,12 +114,6 @@ def test_an_engine_that_hangs_is_stopped(players):
         player.choose(game, 0, draw)
 
 
-def test_an_engine_that_counts_wrong_is_found_where_it_ends_a_game(players):
-    player = engine(players, "--fault", "wrong_score")
-    with pytest.raises(EnvError, match="gives the final score"):
-        play(duo(), player, {0, 1}, seed=1)
-
-
 def test_after_a_fault_the_next_game_has_a_new_engine(players):
     player = engine(players, "--fault", "wrong_score")
     for seed in range(2):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import subprocess
-import sys
 
 import gymnasium
 import numpy as np
@@ -144,15 +142,6 @@ def test_memory_rewards_the_right_answer_only():
     assert 0.15 < blind.metrics()["returns"]["mean"] < 0.35
 
 
-def test_a_worker_never_loads_torch():
-    code = (
-        "import sys; from simul.env_worker.games import loading; "
-        "from simul.env_worker.games.gymnasium import memory, source; "
-        "sys.exit('torch' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 @pytest.mark.parametrize("action", [2, 3, -1, 10**6])
 def test_an_illegal_action_is_an_error_and_the_others_are_stepped(action):
     source = make_source(Counting, envs=2)
@@ -188,21 +177,6 @@ def test_an_env_that_raises_is_aborted_and_built_anew():
     metrics = source.metrics()
     assert metrics["episodes"] == {"started": 2, "finished": 0, "aborted": {"env_error": 1}, "alive": 1, "truncated": 0}
     assert "RuntimeError: broken cable" in metrics["events"][0]
-
-
-def test_an_env_that_keeps_failing_ends_the_source():
-    source = make_source(lambda: Counting(fail_at=1), max_failed_share=0.9)
-    source.start()
-    for _ in range(19):
-        source.act([answer(row) for row in source.poll() if row.kind == DECISION])
-    last = [answer(row) for row in source.poll() if row.kind == DECISION]
-    with pytest.raises(FailingEnvError, match=r"20 of the last 20 episodes failed.*gym_envs\.py:\d+ \(20 times\)"):
-        source.act(last)
-    first, tenth = source.metrics()["events"]  # the view does not repeat the others
-    assert "gym_envs.py:" in first
-    assert "RuntimeError: broken cable (env 0 episode 9 step 1), 10 times so far; a new env" in tenth
-    assert source.metrics()["episodes"]["aborted"] == {"env_error": 20}
-    assert balanced(source)
 
 
 class Sometimes(Counting):

@@ -10,7 +10,7 @@ import pytest
 from simul.common.config.games.openspiel import OpenSpielConfig
 from simul.common.config.schema import Config, OpponentsConfig
 from simul.common.errors import ConfigError
-from simul.env_worker.games.base.turn_game import CHANCE, IllegalActionError
+from simul.env_worker.games.base.turn_game import CHANCE
 from simul.env_worker.games.loading import build_source, game_spec
 from tests.support.turn_games import any_legal, play
 
@@ -69,12 +69,6 @@ def test_games_are_those_of_the_library(name):
     compare(name, 3 if name == "backgammon" else 30)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", GAMES)
-def test_a_thousand_games_are_those_of_the_library(name):
-    compare(name, 1000)
-
-
 def test_specs_have_the_librarys_sizes():
     spec = game_spec(config("leduc_poker", {"players": 3}))
     assert (spec.name, spec.seats, spec.observation_size, spec.num_actions) == ("openspiel/leduc_poker", 3, 47, 3)
@@ -106,23 +100,6 @@ def test_one_seat_has_a_spec_whatever_is_configured_but_a_worker_plays_it_withou
     source.start()
     play(source, any_legal(1))
     assert source.metrics()["episodes"]["finished"] == 5
-
-
-def test_a_clone_goes_its_own_way_and_an_illegal_action_changes_nothing():
-    game = make("tic_tac_toe")
-    game.reset(0)
-    game.apply({0: 4})
-    copy = game.clone()
-    copy.apply({1: 0})
-    assert game.acting() == (1,)
-    assert game.legal_actions(1).size == 8
-    assert copy.legal_actions(0).size == 7
-    for wrong in ({1: 4}, {0: 0}, {}):
-        with pytest.raises(IllegalActionError):
-            game.apply(wrong)
-    assert game.legal_actions(1).size == 8
-    assert game.action_name(1, 0) == "o(0,0)"
-    assert game.render().count(" x") == 1
 
 
 def test_a_game_that_draws_its_own_chance_events_follows_the_seed():
