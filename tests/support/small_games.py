@@ -125,11 +125,6 @@ class ConnectFour(Board):
         return False
 
 
-def solve(game: Board) -> int:
-    """Value for the seat that acts, of a game that is not over: 1, 0, -1 (alpha-beta)."""
-    return _solve(game, -1, 1, {})
-
-
 def best_actions(game: Board) -> set[int]:
     """The actions that keep the value of the position."""
     values = {}

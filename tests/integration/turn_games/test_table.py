@@ -186,17 +186,10 @@ def test_ctrl_c_ends_everything(checkpoint):
     assert not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in family)
 
 
-def test_the_end_of_the_input_leaves_the_game_and_exits_cleanly():
-    done = simul("play", "--game", "examples.custom_game:TicTacToe", "--opponent", "random", lines="4\n")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.rstrip().endswith("You left the game after 2 turns.")
-
-
 @pytest.mark.parametrize(
     ("command", "typed", "last"),
     [
         ("play", [b"4\n", b"\x04"], "You left the game after 2 turns."),
-        ("play", [b"4\n", b"quit\n"], "You left the game after 2 turns."),
         ("watch", [b"\n"] * 9, "The game is over: seat 0 (random)"),
     ],
 )

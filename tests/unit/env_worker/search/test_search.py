@@ -239,16 +239,6 @@ def test_the_temperature_is_for_the_first_moves(method: str) -> None:
     assert len(played(4)) == 1
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_search_follows_from_its_seed(method: str) -> None:
-    def found(seed: int) -> tuple[int, list[float]]:
-        result = searched(ConnectFour(), _config(method), RowEvaluator(hashed), seed=seed, noise=True).result()
-        return result.action, result.policy.tolist()
-
-    assert found(5) == found(5)
-    assert len({str(found(seed)) for seed in range(8)}) > 1
-
-
 def test_a_known_position_is_not_asked_again_until_the_weights_change() -> None:
     cache, evaluator = EvaluationCache(1000), RowEvaluator(hashed)
     config = _config("puct", simulations=60)

@@ -69,11 +69,6 @@ def test_a_game_to_its_end():
     assert "\x1b" not in shown, "no terminal, no escape codes"
 
 
-def test_a_lost_game_from_the_second_seat():
-    shown, _ = played_out(["8", "7", "5"], seat=1)
-    assert shown.rstrip().endswith("You lose.")
-
-
 def test_mistakes_are_answered_and_cost_nothing():
     shown, played = played_out(["", "9", "centre", "4", "4", "quit"])
     assert shown.count("there is no legal action '9'; expected one such as") == 1

@@ -40,7 +40,7 @@ def new(name: str, seed: int = 5) -> TurnGame:
 def shown(game: TurnGame) -> list[Any]:
     """What the game says of its position."""
     acting = list(game.acting())
-    seats = [] if CHANCE in acting else acting or range(game.spec.seats)
+    seats = [] if CHANCE in acting else range(game.spec.seats)
     legal = [game.legal_actions(seat).tolist() for seat in acting if seat != CHANCE]
     return [acting, legal, [game.observation(seat).tolist() for seat in seats], list(game.returns()), game.truncated()]
 
@@ -102,10 +102,12 @@ def test_observations_and_actions_are_those_of_the_spec(name: str) -> None:
     assert ends[-1] == (spec.observation_size if spec.layout else 0)
     while acting := game.acting():
         for seat in [] if acting[0] == CHANCE else acting:
-            legal, observation = game.legal_actions(seat), game.observation(seat)
+            legal = game.legal_actions(seat)
             assert game.count_legal(seat) == len(legal) > 0
             assert (np.diff(legal) > 0).all()
             assert np.flatnonzero(game.mask(seat)).tolist() == legal.tolist()
+        for seat in [] if acting[0] == CHANCE else range(spec.seats):
+            observation = game.observation(seat)
             assert (observation.dtype, observation.shape) == (spec.dtype(), (spec.observation_size,))
             assert np.isfinite(observation).all()
             for part in spec.layout:

@@ -134,15 +134,6 @@ def test_three_players_see_whose_the_shared_colour_is():
     assert part_of(game, 0, "seat.2").tolist() == [0, 1, 0]
 
 
-def test_any_seat_can_be_observed_at_any_time():
-    for plies in (0, 1, 30, 1000):
-        game = played(classic(2), plies)
-        for seat in range(2):
-            row = game.observation(seat)
-            assert row.dtype == np.uint8
-            assert row.shape == (game.spec.observation_size,)
-
-
 def test_the_text_shows_pieces_starts_and_points():
     game = Blokus(duo())
     game.apply({0: int(game.legal_actions(0)[0])})
