@@ -38,7 +38,7 @@ class NetworkEvaluator:
         self._submitted = 0
 
     def submit(self, observation: NDArray[Any], mask: NDArray[np.uint8], num_actions: int) -> int:
-        """As `Evaluator.submit`."""
+        """As `LeafEvaluator.submit`."""
         self._submitted += 1
         rows = np.full(len(mask), self._engine.zero_row)
         answer = unanswered(self._submitted, mask, num_actions)

@@ -19,7 +19,7 @@ from benchmarks.search.games import search_source
 from simul.common.client.client import InferenceClient
 from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
-from simul.env_worker.search.evaluators import Evaluator, ServerEvaluator, UniformEvaluator
+from simul.env_worker.search.evaluators import LeafEvaluator, ServerEvaluator, UniformEvaluator
 from simul.env_worker.source import SearchingSource
 
 ROWS = 256  # of one request, where no server says
@@ -28,7 +28,7 @@ ROWS = 256  # of one request, where no server says
 class Player:
     """The loop of a worker that searches, with any evaluator."""
 
-    def __init__(self, source: SearchingSource, evaluator: Evaluator, rows: int) -> None:
+    def __init__(self, source: SearchingSource, evaluator: LeafEvaluator, rows: int) -> None:
         self._source = source
         self._evaluator = evaluator
         self._rows = rows
@@ -70,7 +70,7 @@ def main() -> None:
     source = search_source(config, options.index, lengths)
     assert isinstance(source, SearchingSource)
     rows, client = ROWS, None
-    evaluator: Evaluator = UniformEvaluator()
+    evaluator: LeafEvaluator = UniformEvaluator()
     if options.evaluator == "network":
         module = importlib.import_module("benchmarks.search.network")  # torch, which workers do without
         evaluator = module.NetworkEvaluator(

@@ -4,11 +4,19 @@ Small batches cost next to nothing that way, and the code is so little that a fo
 processor's cache. Compiled for the stated types when a module is first imported (seconds), read from a cache beside
 it from then on; where there can be none, or it is torn, every start takes those seconds. NUMBA_DISABLE_JIT=1 runs them
 as the plain Python they are.
+
+numba reads a function from its cache as long as the function's own file is unchanged. The machine code of a function
+also contains the functions that it calls and the constants that it reads: they belong into the same file, or, of a
+function that is compiled without stated types, into the same folder.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 from llvmlite import ir
@@ -18,7 +26,7 @@ from numba.extending import intrinsic
 P = ParamSpec("P")
 R = TypeVar("R")
 
-BOOL, UINT8, INT32, INT64 = types.boolean, types.uint8, types.int32, types.int64
+BOOL, UINT8, INT16, INT32, INT64 = types.boolean, types.uint8, types.int16, types.int32, types.int64
 UINT16, UINT32, UINT64 = types.uint16, types.uint32, types.uint64
 FLOAT32, FLOAT64 = types.float32, types.float64
 
@@ -28,22 +36,55 @@ def column(dtype: types.Type, dimensions: int = 1) -> types.Array:
     return types.Array(dtype, dimensions, "C")
 
 
-def read(dtype: types.Type, dimensions: int = 1) -> types.Array:
-    """An array that a loop reads: contiguous, aligned or not, such as the frames of a message are."""
-    return types.Array(dtype, dimensions, "C", readonly=True, aligned=False)
+def read(dtype: types.Type, dimensions: int = 1, *, aligned: bool = False) -> types.Array:
+    """An array that a loop reads: contiguous; where not `aligned`, also one such as the frames of a message are."""
+    return types.Array(dtype, dimensions, "C", readonly=True, aligned=aligned)
 
 
-def compiled(*arguments: types.Type) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Compile a function for these types of arguments; others raise TypeError."""
+def columns(kind: type[tuple[Any, ...]], *arrays: types.Array) -> types.BaseTuple:
+    """A namedtuple of arrays that a loop takes: as one argument, with the columns as attributes."""
+    return types.BaseTuple.from_types(arrays, kind)
+
+
+def compiled(*arguments: types.Type, nogil: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Compile a function for these types of arguments; others raise TypeError.
+
+    Without types it is compiled on its first call, for each combination of types that it is called with, and its cache
+    is void as soon as any Python file of its folder changes.
+
+    Args:
+        nogil: other threads of the process run while the function does.
+    """
 
     def compile_it(function: Callable[P, R]) -> Callable[P, R]:
+        def compiled_with(**caching: bool) -> Any:
+            kept = njit(error_model="numpy", nogil=nogil, **caching)(function)
+            if config.DISABLE_JIT:
+                return kept
+            if arguments:
+                kept.compile(arguments)
+                kept.disable_compile()
+            elif caching:
+                kept._cache._cache_file._source_stamp = _digest(Path(inspect.getfile(function)).parent)
+            return kept
+
         try:
-            kept = njit(arguments, cache=True, error_model="numpy")(function)
+            kept = compiled_with(cache=True)
         except Exception:  # noqa: BLE001 no folder to write to, or a torn file, which may raise anything
-            kept = njit(arguments, error_model="numpy")(function)
+            kept = compiled_with()
         return cast(Callable[P, R], kept)
 
     return compile_it
+
+
+@functools.cache
+def _digest(folder: Path) -> str:
+    """SHA-256 of the Python files of a folder, in hex digits."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob("*.py")):
+        text = file.read_bytes()
+        digest.update(f"{file.name} {len(text)}\n".encode() + text)
+    return digest.hexdigest()
 
 
 STREAMS = not config.DISABLE_JIT  # `stream_line` is there only where loops are compiled

@@ -13,7 +13,7 @@ from simul.common.errors import EnvError
 from simul.common.protocol.masks import packed_width
 from simul.env_worker.search import loops
 from simul.env_worker.search.evaluation_cache import CachedEvaluation, logits_of
-from simul.env_worker.search.evaluators import Evaluator
+from simul.env_worker.search.evaluators import LeafEvaluator
 from simul.env_worker.search.search import Leaf, Search
 
 ACTION_0 = np.zeros(1, np.int64)  # legal, as is asked, in the row of a seat that does not act
@@ -107,7 +107,7 @@ def take_answers(request: LeafRequest, evaluation: Evaluation) -> dict[Search, t
     return refused
 
 
-def run_searches(searches: Sequence[Search], evaluator: Evaluator, symmetries: bool = True) -> None:
+def run_searches(searches: Sequence[Search], evaluator: LeafEvaluator, symmetries: bool = True) -> None:
     """Run searches that have begun to their end, one simulation of each at a time.
 
     Raises:

@@ -11,7 +11,7 @@ from simul.common.client.client import InferenceClient
 from simul.common.client.evaluation import Evaluation, unanswered
 
 
-class Evaluator(Protocol):
+class LeafEvaluator(Protocol):
     """Answers rows with priors and values, some time after they were submitted:
 
     number = evaluator.submit(observation, mask, num_actions)

@@ -1,35 +1,90 @@
 """The compiled loops of a search tree: selection, backup, improved policy.
 
-Columns of nodes: `actor` int32 [N] (seat that acts, or below 0: chance, or over), `first` and `count` int32 [N] (its
-edges), `visits` int32 [N], `value` float64 [N, seats] (mean times visits), `estimate` float64 [N, seats] (the
-network's, or the exact value where `solved`), `solved` bool [N] (over, or proven by what lies below it). Columns of
-edges: `prior` and `logit` float32 [E], `edge_visits` int32 [E], `edge_value` float64 [E] (mean times visits, of the one
-that acts), `child` int32 [E] (-1: none yet), `closed` bool [E] (proven to be worse than another edge, or lost; not
-selected).
-
-`path_nodes` and `path_edges` int32 [N]: the nodes from the root on, and the edge that leaves each (-1 at chance).
-`settings` float64: see `Setting`.
+They take the columns of a tree as `Nodes`, `Edges` and `Path`, the root's noise as `Root`, and `settings`, float64: see
+`Setting`. Those that every leaf calls take them as `Columns`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
 
-P = ParamSpec("P")
-R = TypeVar("R")
+from simul.common.runtime.compiled import BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT8, column, columns, compiled
 
-_INTS, _FLOATS, _VALUES = types.int32[::1], types.float32[::1], types.float64[::1]
-_TABLE, _BOOLS = types.float64[:, ::1], types.boolean[::1]
-_LONGS, _ROWS = types.int64[::1], types.uint8[:, ::1]
-_INT, _FLOAT = types.int64, types.float64
 LOWEST = -1e300
 CHANCE = -1  # `actor` of a node of chance
+
+
+class Nodes(NamedTuple):
+    """Columns of nodes.
+
+    Attributes:
+        actor: int32 [N], the seat that acts, or below 0: chance, or over.
+        first_edge, num_edges: int32 [N], its edges.
+        visits: int32 [N].
+        value: float64 [N, seats], mean times visits.
+        estimate: float64 [N, seats], the network's, or the exact value where `solved`.
+        solved: bool [N], over, or proven by what lies below it.
+    """
+
+    actor: NDArray[np.int32]
+    first_edge: NDArray[np.int32]
+    num_edges: NDArray[np.int32]
+    visits: NDArray[np.int32]
+    value: NDArray[np.float64]
+    estimate: NDArray[np.float64]
+    solved: NDArray[np.bool_]
+
+
+class Edges(NamedTuple):
+    """Columns of edges.
+
+    Attributes:
+        action: int32 [E].
+        child: int32 [E], -1: none yet.
+        visits: int32 [E].
+        value: float64 [E], mean times visits, of the seat that acts.
+        prior, logit: float32 [E].
+        closed: bool [E], proven to be worse than another edge, or lost; not selected.
+    """
+
+    action: NDArray[np.int32]
+    child: NDArray[np.int32]
+    visits: NDArray[np.int32]
+    value: NDArray[np.float64]
+    prior: NDArray[np.float32]
+    logit: NDArray[np.float32]
+    closed: NDArray[np.bool_]
+
+
+class Path(NamedTuple):
+    """int32 [N]: the nodes from the root on, and the edge that leaves each, -1 at chance."""
+
+    nodes: NDArray[np.int32]
+    edges: NDArray[np.int32]
+
+
+class Root(NamedTuple):
+    """What a search adds at its root, [K], for each of the root's edges.
+
+    Attributes:
+        noise: float64, Gumbel draws of sequential halving.
+        searched: int32, how often sequential halving has chosen the edge.
+        prior: float32, PUCT's priors, with their noise.
+    """
+
+    noise: NDArray[np.float64]
+    searched: NDArray[np.int32]
+    prior: NDArray[np.float32]
+
+
+# Path, nodes and edges, or a root, as plain tuples: of a namedtuple, numba takes twice as long to find the type.
+Columns = tuple[tuple[Any, ...], ...]
+RootColumns = tuple[Any, ...]
 
 
 class Setting(IntEnum):
@@ -49,45 +104,34 @@ _EXPLORATION, _BASE, _REDUCTION = (
 )
 _VISIT_OFFSET, _VALUE_SCALE = int(Setting.VISIT_OFFSET), int(Setting.VALUE_SCALE)
 
-
-def _compiled(signature: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Compile for these types, once on a machine; where no cache can be written, at every start."""
-
-    def compile_it(function: Callable[P, R]) -> Callable[P, R]:
-        try:
-            kept = njit(signature, cache=True, error_model="numpy")(function)
-        except Exception:  # noqa: BLE001 no folder to write to, or a torn file, which may raise anything
-            kept = njit(signature, error_model="numpy")(function)
-        return cast(Callable[P, R], kept)
-
-    return compile_it
+_INTS, _FLOATS, _VALUES, _BOOLS = column(INT32), column(FLOAT32), column(FLOAT64), column(BOOL)
+_LONGS, _ROWS, _TABLE = column(INT64), column(UINT8, 2), column(FLOAT64, 2)
+_NODES = columns(Nodes, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS)
+_EDGES = columns(Edges, _INTS, _INTS, _INTS, _VALUES, _FLOATS, _FLOATS, _BOOLS)
+_PATH = columns(Path, _INTS, _INTS)
+_ROOT = columns(Root, _VALUES, _INTS, _FLOATS)
+_COLUMNS = types.Tuple([types.Tuple(list(named)) for named in (_PATH, _NODES, _EDGES)])
+_ROOT_COLUMNS = types.Tuple(list(_ROOT))
 
 
-@_compiled(_VALUES(_INT, _INT, _FLOAT, _FLOATS, _FLOATS, _INTS, _VALUES, _VALUES))
-def improved_logits(
-    first: int,
-    count: int,
-    estimate: float,
-    prior: NDArray[np.float32],
-    logit: NDArray[np.float32],
-    edge_visits: NDArray[np.int32],
-    edge_value: NDArray[np.float64],
-    settings: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """logits + sigma(completed Q), float64 [count], of one node's edges (Danihelka et al. 2022, equations 8, 10, 33).
+@compiled(INT64, _NODES, _EDGES, _VALUES)
+def improved_logits(node: int, nodes: Nodes, edges: Edges, settings: NDArray[np.float64]) -> NDArray[np.float64]:
+    """logits + sigma(completed Q), float64 [K], of a node's edges (Danihelka et al. 2022, equations 8, 10, 33).
 
-    Q is brought from [-1, 1] to [0, 1]. An action without a visit gets the mixed value of the node, whose own is
-    `estimate` for the seat that acts.
+    Q is brought from [-1, 1] to [0, 1]. An action without a visit gets the mixed value of the node, whose own is its
+    estimate for the seat that acts.
     """
+    first, count = nodes.first_edge[node], nodes.num_edges[node]
+    estimate = nodes.estimate[node, nodes.actor[node]]
     most = total = 0
     visited_prior = weighted = 0.0
     for edge in range(first, first + count):
-        visits = edge_visits[edge]
+        visits = edges.visits[edge]
         if visits > 0:
             total += visits
             most = max(most, visits)
-            visited_prior += prior[edge]
-            weighted += prior[edge] * edge_value[edge] / visits
+            visited_prior += edges.prior[edge]
+            weighted += edges.prior[edge] * edges.value[edge] / visits
     mixed = estimate
     if visited_prior > 0.0:
         mixed = (estimate + total * weighted / visited_prior) / (1 + total)
@@ -95,206 +139,143 @@ def improved_logits(
     logits = np.empty(count, np.float64)
     for place in range(count):
         edge = first + place
-        visits = edge_visits[edge]
-        q = edge_value[edge] / visits if visits > 0 else mixed
-        logits[place] = logit[edge] + scale * 0.5 * (q + 1.0)
+        visits = edges.visits[edge]
+        q = edges.value[edge] / visits if visits > 0 else mixed
+        logits[place] = edges.logit[edge] + scale * 0.5 * (q + 1.0)
     return logits
 
 
-@_compiled(_INT(_INT, _INT, _FLOAT, _FLOATS, _FLOATS, _INTS, _VALUES, _BOOLS, _VALUES))
-def _improved_edge(
-    first: int,
-    count: int,
-    estimate: float,
-    prior: NDArray[np.float32],
-    logit: NDArray[np.float32],
-    edge_visits: NDArray[np.int32],
-    edge_value: NDArray[np.float64],
-    closed: NDArray[np.bool_],
-    settings: NDArray[np.float64],
-) -> int:
+@compiled(INT64, _NODES, _EDGES, _VALUES)
+def _improved_edge(node: int, nodes: Nodes, edges: Edges, settings: NDArray[np.float64]) -> int:
     """The open edge whose visits lag most behind the improved policy (Danihelka et al. 2022, equation 14)."""
-    policy = improved_logits(first, count, estimate, prior, logit, edge_visits, edge_value, settings)
+    first, count = nodes.first_edge[node], nodes.num_edges[node]
+    policy = improved_logits(node, nodes, edges, settings)
     highest = policy.max()
     mass = 0.0
     total = 0
     for place in range(count):
         policy[place] = np.exp(policy[place] - highest)
         mass += policy[place]
-        total += edge_visits[first + place]
+        total += edges.visits[first + place]
     best, best_score = first, LOWEST
     for place in range(count):
-        if closed[first + place]:
+        if edges.closed[first + place]:
             continue
-        score = policy[place] / mass - edge_visits[first + place] / (1.0 + total)
+        score = policy[place] / mass - edges.visits[first + place] / (1.0 + total)
         if score > best_score:
             best, best_score = first + place, score
     return best
 
 
-@_compiled(_INT(_INT, _INT, _INT, _FLOAT, _FLOATS, _INT, _INTS, _VALUES, _BOOLS, _VALUES))
+@compiled(INT64, _FLOATS, INT64, _NODES, _EDGES, _VALUES)
 def _puct_edge(
-    first: int,
-    count: int,
-    visits: int,
-    node_value: float,
+    node: int,
     prior: NDArray[np.float32],
     prior_first: int,
-    edge_visits: NDArray[np.int32],
-    edge_value: NDArray[np.float64],
-    closed: NDArray[np.bool_],
+    nodes: Nodes,
+    edges: Edges,
     settings: NDArray[np.float64],
 ) -> int:
-    """The open edge of greatest Q + U (Silver et al. 2018).
+    """The open edge of greatest Q + U (Silver et al. 2018); the node's priors begin at `prior_first` of `prior`.
 
-    An unvisited action's Q is `node_value` less a reduction that grows with the visited share of the priors (KataGo).
+    An unvisited action's Q is the node's value less a reduction that grows with the visited share of the priors
+    (KataGo).
     """
+    first, count, visits = nodes.first_edge[node], nodes.num_edges[node], nodes.visits[node]
     base = settings[_BASE]
     exploration = (settings[_EXPLORATION] + np.log((1.0 + visits + base) / base)) * np.sqrt(visits)
     visited_prior = 0.0
     for place in range(count):
-        if edge_visits[first + place] > 0:
+        if edges.visits[first + place] > 0:
             visited_prior += prior[prior_first + place]
+    node_value = nodes.value[node, nodes.actor[node]] / visits
     unvisited = max(node_value - settings[_REDUCTION] * np.sqrt(visited_prior), -1.0)
     best, best_score = first, LOWEST
     for place in range(count):
         edge = first + place
-        if closed[edge]:
+        if edges.closed[edge]:
             continue
-        taken = edge_visits[edge]
-        q = edge_value[edge] / taken if taken > 0 else unvisited
+        taken = edges.visits[edge]
+        q = edges.value[edge] / taken if taken > 0 else unvisited
         score = q + exploration * prior[prior_first + place] / (1.0 + taken)
         if score > best_score:
             best, best_score = edge, score
     return best
 
 
-@_compiled(_INT(_INT, _VALUES, _INTS, _INT, _INT, _FLOAT, _FLOATS, _FLOATS, _INTS, _VALUES, _BOOLS, _VALUES))
+@compiled(INT64, _ROOT, INT64, _NODES, _EDGES, _VALUES)
 def _scheduled_edge(
-    wanted: int,
-    noise: NDArray[np.float64],
-    searched: NDArray[np.int32],
-    first: int,
-    count: int,
-    estimate: float,
-    prior: NDArray[np.float32],
-    logit: NDArray[np.float32],
-    edge_visits: NDArray[np.int32],
-    edge_value: NDArray[np.float64],
-    closed: NDArray[np.bool_],
-    settings: NDArray[np.float64],
+    wanted: int, root: Root, node: int, nodes: Nodes, edges: Edges, settings: NDArray[np.float64]
 ) -> int:
     """Sequential halving: the open edge of greatest g + logits + sigma(Q), of those that were searched `wanted` times.
 
     Where all of those are closed, of all open ones.
     """
-    logits = improved_logits(first, count, estimate, prior, logit, edge_visits, edge_value, settings)
+    first = nodes.first_edge[node]
+    logits = improved_logits(node, nodes, edges, settings)
     best, best_of_all = -1, 0
     score = score_of_all = -np.inf
-    for place in range(count):
-        if closed[first + place]:
+    for place in range(len(logits)):
+        if edges.closed[first + place]:
             continue
-        found = noise[place] + logits[place]
+        found = root.noise[place] + logits[place]
         if found > score_of_all:
             best_of_all, score_of_all = place, found
-        if searched[place] == wanted and (best < 0 or found > score):
+        if root.searched[place] == wanted and (best < 0 or found > score):
             best, score = place, found
     place = best if best >= 0 else best_of_all
-    searched[place] += 1
+    root.searched[place] += 1
     return first + place
 
 
-@_compiled(
-    _INT(
-        _INT, _INT, _VALUES, _INTS, _INTS, _INTS, types.boolean, _FLOATS, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE,
-        _BOOLS, _FLOATS, _FLOATS, _INTS, _VALUES, _INTS, _BOOLS, _VALUES,
-    )
-)  # fmt: skip
+@compiled(_COLUMNS)
+def _named(columns: Columns) -> tuple[Path, Nodes, Edges]:
+    return Path(*columns[0]), Nodes(*columns[1]), Edges(*columns[2])
+
+
+@compiled(INT64, INT64, BOOL, _ROOT_COLUMNS, _COLUMNS, _VALUES)
 def descend(
     depth: int,
     wanted: int,
-    noise: NDArray[np.float64],
-    searched: NDArray[np.int32],
-    path_nodes: NDArray[np.int32],
-    path_edges: NDArray[np.int32],
     improved: bool,
-    root_prior: NDArray[np.float32],
-    actor: NDArray[np.int32],
-    first: NDArray[np.int32],
-    count: NDArray[np.int32],
-    visits: NDArray[np.int32],
-    value: NDArray[np.float64],
-    estimate: NDArray[np.float64],
-    solved: NDArray[np.bool_],
-    prior: NDArray[np.float32],
-    logit: NDArray[np.float32],
-    edge_visits: NDArray[np.int32],
-    edge_value: NDArray[np.float64],
-    child: NDArray[np.int32],
-    closed: NDArray[np.bool_],
+    root_columns: RootColumns,
+    columns: Columns,
     settings: NDArray[np.float64],
 ) -> int:
-    """Follow the best edges from `path_nodes[depth]`. Returns the depth where the descent ends.
+    """Follow the best edges from the path's node at `depth`. Returns the depth where the descent ends.
 
     It ends at a node of chance, at one that is solved or has no edges yet, or behind an edge without a child, where the
     path's node is -1.
 
     Args:
-        wanted: from 0 up: choose the root's edge by sequential halving, of the actions with so many visits in
-            `searched`, which counts the chosen one; `noise`: float64 [K], its Gumbel draws. -1: as at every other node.
+        wanted: from 0 up: choose the root's edge by sequential halving, of the actions that it has searched so often.
+            -1: as at every other node.
         improved: select by the improved policy instead of PUCT.
-        root_prior: float32, PUCT's priors of the edges of `path_nodes[0]`, with its noise.
     """
+    path, nodes, edges = _named(columns)
+    root = Root(*root_columns)
     if wanted >= 0:
-        node = path_nodes[0]
-        edge = _scheduled_edge(
-            wanted, noise, searched, first[node], count[node], estimate[node, actor[node]], prior, logit, edge_visits,
-            edge_value, closed, settings,
-        )  # fmt: skip
-        path_edges[0] = edge
+        edge = _scheduled_edge(wanted, root, path.nodes[0], nodes, edges, settings)
+        path.edges[0] = edge
         depth = 1
-        path_nodes[1] = child[edge]
+        path.nodes[1] = edges.child[edge]
     while True:
-        node = path_nodes[depth]
-        if node < 0 or actor[node] < 0 or count[node] == 0 or solved[node]:
+        node = path.nodes[depth]
+        if node < 0 or nodes.actor[node] < 0 or nodes.num_edges[node] == 0 or nodes.solved[node]:
             return depth
-        seat = actor[node]
         if improved:
-            edge = _improved_edge(
-                first[node], count[node], estimate[node, seat], prior, logit, edge_visits, edge_value, closed, settings
-            )
+            edge = _improved_edge(node, nodes, edges, settings)
+        elif depth == 0:
+            edge = _puct_edge(node, root.prior, 0, nodes, edges, settings)
         else:
-            mean = value[node, seat] / visits[node]
-            priors, start = (root_prior, 0) if depth == 0 else (prior, first[node])
-            edge = _puct_edge(
-                first[node], count[node], visits[node], mean, priors, start, edge_visits, edge_value, closed, settings
-            )
-        path_edges[depth] = edge
+            edge = _puct_edge(node, edges.prior, nodes.first_edge[node], nodes, edges, settings)
+        path.edges[depth] = edge
         depth += 1
-        path_nodes[depth] = child[edge]
+        path.nodes[depth] = edges.child[edge]
 
 
-@_compiled(
-    types.void(
-        _INT, _INTS, _INTS, _VALUES, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _INTS, _VALUES, _INTS
-    )
-)  # fmt: skip
-def back_up(
-    depth: int,
-    path_nodes: NDArray[np.int32],
-    path_edges: NDArray[np.int32],
-    values: NDArray[np.float64],
-    actor: NDArray[np.int32],
-    first: NDArray[np.int32],
-    count: NDArray[np.int32],
-    visits: NDArray[np.int32],
-    value: NDArray[np.float64],
-    estimate: NDArray[np.float64],
-    solved: NDArray[np.bool_],
-    edge_visits: NDArray[np.int32],
-    edge_value: NDArray[np.float64],
-    child: NDArray[np.int32],
-) -> None:
+@compiled(INT64, _VALUES, _PATH, _NODES, _EDGES)
+def _add_visit(depth: int, values: NDArray[np.float64], path: Path, nodes: Nodes, edges: Edges) -> None:
     """Add one visit to the path, whose last node was found to be worth `values` [seats].
 
     A node that a seat acts in is worth the mean of its own estimate and of its edges' children, an edge counting as
@@ -303,251 +284,197 @@ def back_up(
     """
     seats = len(values)
     for place in range(depth, -1, -1):
-        node = path_nodes[place]
-        edge = path_edges[place] if place < depth else -1
-        visits[node] += 1
+        node = path.nodes[place]
+        edge = path.edges[place] if place < depth else -1
+        nodes.visits[node] += 1
         if edge < 0:
             for seat in range(seats):
-                value[node, seat] += values[seat]
+                nodes.value[node, seat] += values[seat]
             continue
-        edge_visits[edge] += 1
+        edges.visits[edge] += 1
         for seat in range(seats):
-            value[node, seat] = estimate[node, seat]
-        for other in range(first[node], first[node] + count[node]):
-            taken = edge_visits[other]
+            nodes.value[node, seat] = nodes.estimate[node, seat]
+        first = nodes.first_edge[node]
+        for other in range(first, first + nodes.num_edges[node]):
+            taken = edges.visits[other]
             if taken > 0:
-                below = child[other]
+                below = edges.child[other]
                 for seat in range(seats):
-                    mean = estimate[below, seat] if solved[below] else value[below, seat] / visits[below]
-                    value[node, seat] += taken * mean
-                    if seat == actor[node]:
-                        edge_value[other] = taken * mean
+                    solved = nodes.solved[below]
+                    mean = nodes.estimate[below, seat] if solved else nodes.value[below, seat] / nodes.visits[below]
+                    nodes.value[node, seat] += taken * mean
+                    if seat == nodes.actor[node]:
+                        edges.value[other] = taken * mean
 
 
-@_compiled(
-    types.void(
-        _INT, _INT, _LONGS, _FLOATS, _FLOATS, _VALUES, _INTS, _FLOATS, _FLOATS, _BOOLS, _INT, _INTS, _INTS, _INTS,
-        _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _INTS, _VALUES, _INTS,
-    )
-)  # fmt: skip
+@compiled(INT64, INT64, _LONGS, _FLOATS, _FLOATS, _VALUES, INT64, _COLUMNS)
 def expand(
     node: int,
-    edges: int,
+    start: int,
     actions: NDArray[np.int64],
     priors: NDArray[np.float32],
     logits: NDArray[np.float32],
     values: NDArray[np.float64],
-    action: NDArray[np.int32],
-    prior: NDArray[np.float32],
-    logit: NDArray[np.float32],
-    closed: NDArray[np.bool_],
     depth: int,
-    path_nodes: NDArray[np.int32],
-    path_edges: NDArray[np.int32],
-    actor: NDArray[np.int32],
-    first: NDArray[np.int32],
-    count: NDArray[np.int32],
-    visits: NDArray[np.int32],
-    value: NDArray[np.float64],
-    estimate: NDArray[np.float64],
-    solved: NDArray[np.bool_],
-    edge_visits: NDArray[np.int32],
-    edge_value: NDArray[np.float64],
-    child: NDArray[np.int32],
+    columns: Columns,
 ) -> None:
-    """Give `node`, where the path ends, its edges from the place `edges` on, and back up its `values` [seats].
+    """Give `node`, where the path ends, its edges from the place `start` on, and back up its `values` [seats].
 
     Args:
         actions, priors, logits: [K], of the edges.
     """
-    first[node], count[node] = edges, len(actions)
+    path, nodes, edges = _named(columns)
+    nodes.first_edge[node], nodes.num_edges[node] = start, len(actions)
     for seat in range(len(values)):
-        estimate[node, seat] = values[seat]
-    stop = edges + len(actions)
+        nodes.estimate[node, seat] = values[seat]
+    stop = start + len(actions)
     for place in range(len(actions)):
-        action[edges + place] = actions[place]
-    prior[edges:stop] = priors
-    logit[edges:stop] = logits
-    child[edges:stop] = -1
-    edge_visits[edges:stop] = 0
-    edge_value[edges:stop] = 0.0
-    closed[edges:stop] = False
-    back_up(
-        depth, path_nodes, path_edges, values, actor, first, count, visits, value, estimate, solved, edge_visits,
-        edge_value, child,
-    )  # fmt: skip
+        edges.action[start + place] = actions[place]
+    edges.prior[start:stop] = priors
+    edges.logit[start:stop] = logits
+    edges.child[start:stop] = -1
+    edges.visits[start:stop] = 0
+    edges.value[start:stop] = 0.0
+    edges.closed[start:stop] = False
+    _add_visit(depth, values, path, nodes, edges)
 
 
-@_compiled(_INT(_INT, _INT, _INT, _INTS, _TABLE, _BOOLS, _BOOLS))
-def _best_if_solved(
-    first: int,
-    count: int,
-    seat: int,
-    child: NDArray[np.int32],
-    estimate: NDArray[np.float64],
-    solved: NDArray[np.bool_],
-    closed: NDArray[np.bool_],
-) -> int:
-    """The solved child of highest value for `seat`, if it is 1 or all children are solved; else -1.
+@compiled(INT64, _NODES, _EDGES)
+def _best_if_solved(node: int, nodes: Nodes, edges: Edges) -> int:
+    """The solved child of highest value for the seat that acts, if it is 1 or all children are solved; else -1.
 
     Edges of solved children that are worse than it, or -1, are closed.
     """
+    first, seat = nodes.first_edge[node], nodes.actor[node]
+    stop = first + nodes.num_edges[node]
     best = -1
     complete = True
-    for edge in range(first, first + count):
-        node = child[edge]
-        if node < 0 or not solved[node]:
+    for edge in range(first, stop):
+        child = edges.child[edge]
+        if child < 0 or not nodes.solved[child]:
             complete = False
-        elif best < 0 or estimate[node, seat] > estimate[best, seat]:
-            best = node
+        elif best < 0 or nodes.estimate[child, seat] > nodes.estimate[best, seat]:
+            best = child
     if best < 0:
         return -1
-    bound = estimate[best, seat]
-    for edge in range(first, first + count):
-        node = child[edge]
-        if node >= 0 and solved[node]:
-            closed[edge] = estimate[node, seat] < bound or bound <= -1.0
+    bound = nodes.estimate[best, seat]
+    for edge in range(first, stop):
+        child = edges.child[edge]
+        if child >= 0 and nodes.solved[child]:
+            edges.closed[edge] = nodes.estimate[child, seat] < bound or bound <= -1.0
     return best if complete or bound >= 1.0 else -1
 
 
-@_compiled(types.void(_INT, _INTS, _INTS, _INTS, _INTS, _INTS, _TABLE, _BOOLS, _INTS, _INTS, _VALUES, _BOOLS))
-def back_up_proof(
-    depth: int,
-    path_nodes: NDArray[np.int32],
-    path_edges: NDArray[np.int32],
-    actor: NDArray[np.int32],
-    first: NDArray[np.int32],
-    count: NDArray[np.int32],
-    estimate: NDArray[np.float64],
-    solved: NDArray[np.bool_],
-    child: NDArray[np.int32],
-    edge_visits: NDArray[np.int32],
-    edge_value: NDArray[np.float64],
-    closed: NDArray[np.bool_],
-) -> None:
+@compiled(INT64, _PATH, _NODES, _EDGES)
+def _back_up_proof(depth: int, path: Path, nodes: Nodes, edges: Edges) -> None:
     """Solve the nodes of the path that the solved node at its end decides (Winands et al. 2008, MCTS-Solver).
 
     A node is solved where the seat that acts reaches 1, or where all children are solved. Chance nodes never are. The
     mean of an edge with a solved child becomes its exact value.
     """
     for place in range(depth - 1, -1, -1):
-        node, below, edge = path_nodes[place], path_nodes[place + 1], path_edges[place]
-        if edge < 0 or not solved[below]:
+        node, below, edge = path.nodes[place], path.nodes[place + 1], path.edges[place]
+        if edge < 0 or not nodes.solved[below]:
             return
-        seat = actor[node]
-        edge_value[edge] = estimate[below, seat] * edge_visits[edge]
-        best = _best_if_solved(first[node], count[node], seat, child, estimate, solved, closed)
+        edges.value[edge] = nodes.estimate[below, nodes.actor[node]] * edges.visits[edge]
+        best = _best_if_solved(node, nodes, edges)
         if best < 0:
             return
-        solved[node] = True
-        estimate[node] = estimate[best]
+        nodes.solved[node] = True
+        nodes.estimate[node] = nodes.estimate[best]
 
 
-@_compiled(_INTS(_INT, _INT, _INTS, _INTS, _INTS, _INTS, _INTS, _INTS))
+@compiled(INT64, _VALUES, _COLUMNS)
+def back_up(depth: int, values: NDArray[np.float64], columns: Columns) -> None:
+    """Add one visit to the path, and, where its last node is solved, solve what follows from that."""
+    path, nodes, edges = _named(columns)
+    _add_visit(depth, values, path, nodes, edges)
+    if nodes.solved[path.nodes[depth]]:
+        _back_up_proof(depth, path, nodes, edges)
+
+
+@compiled(INT64, INT64, _INTS, _INTS, _NODES, _EDGES)
 def nodes_below(
     root: int,
-    nodes: int,
+    used: int,
     event_parents: NDArray[np.int32],
     event_children: NDArray[np.int32],
-    actor: NDArray[np.int32],
-    first: NDArray[np.int32],
-    count: NDArray[np.int32],
-    child: NDArray[np.int32],
+    nodes: Nodes,
+    edges: Edges,
 ) -> NDArray[np.int32]:
-    """int32 [N]: `root`, and the nodes below it of the `nodes` in use, each once, breadth first.
+    """int32 [N]: `root`, and the nodes below it of the first `used` nodes, each once, breadth first.
 
     Args:
         event_parents, event_children: int32 [P], nodes of chance and the children behind their events.
     """
-    found = np.empty(nodes, np.int32)
-    seen = np.zeros(nodes, np.bool_)
+    found = np.empty(used, np.int32)
+    seen = np.zeros(used, np.bool_)
     found[0], seen[root] = root, True
-    used, at = 1, 0
-    while at < used:
+    length, at = 1, 0
+    while at < length:
         node = found[at]
         at += 1
-        by_chance = actor[node] == CHANCE
-        start, stop = (0, len(event_parents)) if by_chance else (first[node], first[node] + count[node])
+        by_chance = nodes.actor[node] == CHANCE
+        first = nodes.first_edge[node]
+        start, stop = (0, len(event_parents)) if by_chance else (first, first + nodes.num_edges[node])
         for place in range(start, stop):
             if by_chance and event_parents[place] != node:
                 continue
-            below = event_children[place] if by_chance else child[place]
+            below = event_children[place] if by_chance else edges.child[place]
             if below >= 0 and not seen[below]:
-                found[used], seen[below] = below, True
-                used += 1
-    return found[:used].copy()
+                found[length], seen[below] = below, True
+                length += 1
+    return found[:length].copy()
 
 
-@_compiled(
-    _INT(
-        _INTS, _INT, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS, _INTS, _INTS, _INTS, _VALUES, _FLOATS, _FLOATS,
-        _BOOLS,
-    )
-)  # fmt: skip
-def keep_nodes(
-    kept: NDArray[np.int32],
-    nodes: int,
-    actor: NDArray[np.int32],
-    first: NDArray[np.int32],
-    count: NDArray[np.int32],
-    visits: NDArray[np.int32],
-    value: NDArray[np.float64],
-    estimate: NDArray[np.float64],
-    solved: NDArray[np.bool_],
-    action: NDArray[np.int32],
-    child: NDArray[np.int32],
-    edge_visits: NDArray[np.int32],
-    edge_value: NDArray[np.float64],
-    prior: NDArray[np.float32],
-    logit: NDArray[np.float32],
-    closed: NDArray[np.bool_],
-) -> int:
-    """Make `kept` the only ones of the `nodes` in use, in this order, with their edges. Returns how many edges.
+@compiled(_INTS, INT64, _NODES, _EDGES)
+def keep_nodes(kept: NDArray[np.int32], used: int, nodes: Nodes, edges: Edges) -> int:
+    """Make `kept` the only ones of the first `used` nodes, in this order, with their edges. Returns how many edges.
 
     All children of kept nodes are kept. Columns of nodes are 0 behind them.
     """
-    place_of = np.empty(nodes, np.int32)
+    place_of = np.empty(used, np.int32)
     total = 0
     for place in range(len(kept)):
         place_of[kept[place]] = place
-        total += count[kept[place]]
-    edges, firsts = np.empty(total, np.int32), np.empty(len(kept), np.int32)
+        total += nodes.num_edges[kept[place]]
+    moved, firsts = np.empty(total, np.int32), np.empty(len(kept), np.int32)
     total = 0
     for place in range(len(kept)):
-        node = kept[place]
+        first = nodes.first_edge[kept[place]]
         firsts[place] = total
-        for edge in range(first[node], first[node] + count[node]):
-            edges[total] = edge
+        for edge in range(first, first + nodes.num_edges[kept[place]]):
+            moved[total] = edge
             total += 1
-    action[:total] = action[edges]
-    child[:total] = child[edges]
-    edge_visits[:total] = edge_visits[edges]
-    edge_value[:total] = edge_value[edges]
-    prior[:total] = prior[edges]
-    logit[:total] = logit[edges]
-    closed[:total] = closed[edges]
+    edges.action[:total] = edges.action[moved]
+    edges.child[:total] = edges.child[moved]
+    edges.visits[:total] = edges.visits[moved]
+    edges.value[:total] = edges.value[moved]
+    edges.prior[:total] = edges.prior[moved]
+    edges.logit[:total] = edges.logit[moved]
+    edges.closed[:total] = edges.closed[moved]
     for edge in range(total):
-        if child[edge] >= 0:
-            child[edge] = place_of[child[edge]]
-    used = len(kept)
-    actor[:used] = actor[kept]
-    first[:used] = firsts
-    count[:used] = count[kept]
-    visits[:used] = visits[kept]
-    value[:used] = value[kept]
-    estimate[:used] = estimate[kept]
-    solved[:used] = solved[kept]
-    actor[used:nodes] = 0
-    first[used:nodes] = 0
-    count[used:nodes] = 0
-    visits[used:nodes] = 0
-    value[used:nodes] = 0.0
-    estimate[used:nodes] = 0.0
-    solved[used:nodes] = False
+        if edges.child[edge] >= 0:
+            edges.child[edge] = place_of[edges.child[edge]]
+    left = len(kept)
+    nodes.actor[:left] = nodes.actor[kept]
+    nodes.first_edge[:left] = firsts
+    nodes.num_edges[:left] = nodes.num_edges[kept]
+    nodes.visits[:left] = nodes.visits[kept]
+    nodes.value[:left] = nodes.value[kept]
+    nodes.estimate[:left] = nodes.estimate[kept]
+    nodes.solved[:left] = nodes.solved[kept]
+    nodes.actor[left:used] = 0
+    nodes.first_edge[left:used] = 0
+    nodes.num_edges[left:used] = 0
+    nodes.visits[left:used] = 0
+    nodes.value[left:used] = 0.0
+    nodes.estimate[left:used] = 0.0
+    nodes.solved[left:used] = False
     return total
 
 
-@_compiled(_INT(_LONGS, _LONGS, _INT, _ROWS))
+@compiled(_LONGS, _LONGS, INT64, _ROWS)
 def pack_actions(
     actions: NDArray[np.int64], first: NDArray[np.int64], num_actions: int, bits: NDArray[np.uint8]
 ) -> int:
@@ -566,7 +493,7 @@ def pack_actions(
     return -1
 
 
-@_compiled(types.void(_FLOATS, _LONGS, _LONGS, _ROWS, _FLOATS))
+@compiled(_FLOATS, _LONGS, _LONGS, _ROWS, _FLOATS)
 def priors_by_action(
     priors: NDArray[np.float32],
     actions: NDArray[np.int64],

@@ -21,7 +21,7 @@ from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.turn_game import CHANCE, Position, TurnGame, position_of
 from simul.env_worker.search.evaluation_cache import CachedEvaluation, EvaluationCache, logits_of, position_key
-from simul.env_worker.search.loops import Setting
+from simul.env_worker.search.loops import Root, RootColumns, Setting
 from simul.env_worker.search.outcomes import outcome_of
 from simul.env_worker.search.sequential_halving import visit_schedule
 from simul.env_worker.search.tree import NO_EDGE, OVER, Tree
@@ -108,9 +108,8 @@ class Search:
         self._dirichlet = False
         self._schedule: tuple[int, ...] = ()
         self._begun = False  # the noise of the root is drawn
-        self._noise = np.zeros(0)  # of the root: Gumbel draws, or Dirichlet
-        self._root_prior = np.zeros(0, np.float32)
-        self._searched = np.zeros(0, np.int32)  # Gumbel: visits of the root's actions by this search
+        self._root = Root(np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.float32))
+        self._root_columns: RootColumns = tuple(self._root)
 
     @property
     def tree(self) -> Tree:
@@ -140,9 +139,9 @@ class Search:
         tree = self._tree
         while self._legal > 1 and self._left() > 0:
             depth = self._descend()
-            node = int(tree.path_nodes[depth])
-            if tree.solved[node]:
-                self._back_up(depth, tree.estimate[node])
+            node = int(tree.path.nodes[depth])
+            if tree.nodes.solved[node]:
+                self._back_up(depth, tree.nodes.estimate[node])
                 continue
             leaf = Leaf(node, depth, *self._fresh)
             found = self._cache.find(leaf.key)
@@ -160,23 +159,24 @@ class Search:
         """The move, and what is learned from it. Of a search that is over."""
         tree = self._tree
         if self._legal == 1:
-            only = tree.games[ROOT].legal_actions(int(tree.actor[ROOT]))
+            only = tree.games[ROOT].legal_actions(int(tree.nodes.actor[ROOT]))
             return SearchResult(int(only[0]), only[:0], np.zeros(0, np.float32), np.zeros(self.seats), 0)
         part = tree.edges_of(ROOT)
-        actions = tree.action[part].astype(np.intp)
+        actions = tree.edges.action[part].astype(np.intp)
         playable = self._playable()
         if self._gumbel:
             policy = _softmax(np.where(playable, tree.improved_logits(ROOT, self._settings), -np.inf))
             place = self._place_by_score(playable)
             policy[policy < LEAST_TARGET] = 0.0
         else:
-            policy = np.where(playable, tree.edge_visits[part], 0).astype(np.float64)
+            policy = np.where(playable, tree.edges.visits[part], 0).astype(np.float64)
             if not policy.any():  # the visited actions are proven to be lost
-                policy = np.where(playable, tree.prior[part], 0).astype(np.float64)
+                policy = np.where(playable, tree.edges.prior[part], 0).astype(np.float64)
             place = self._place_by_visits(policy)
         kept = np.flatnonzero(policy) if self._full else np.empty(0, np.intp)
         target = (policy[kept] / policy[kept].sum()).astype(np.float32)
-        value = tree.estimate[ROOT].copy() if tree.solved[ROOT] else tree.value[ROOT] / tree.visits[ROOT]
+        nodes = tree.nodes
+        value = nodes.estimate[ROOT].copy() if nodes.solved[ROOT] else nodes.value[ROOT] / nodes.visits[ROOT]
         return SearchResult(int(actions[place]), actions[kept], target, value, self._simulations)
 
     def _set_root(self, game: TurnGame) -> None:
@@ -197,32 +197,30 @@ class Search:
         PUCT counts the visits that were kept from the move before, so a kept tree saves simulations. Sequential halving
         needs all of its own.
         """
-        if self._tree.solved[ROOT]:
+        if self._tree.nodes.solved[ROOT]:
             return 0
-        made = self._simulations if self._gumbel else int(self._tree.visits[ROOT]) - 1
-        return self._budget - made if self._tree.count[ROOT] else 1
+        made = self._simulations if self._gumbel else int(self._tree.nodes.visits[ROOT]) - 1
+        return self._budget - made if self._tree.nodes.num_edges[ROOT] else 1
 
     def _descend(self) -> int:
         """Select a path from the root to a node that is over or has no edges yet. Returns its depth."""
         tree = self._tree
-        tree.path_nodes[0] = ROOT
+        tree.path.nodes[0] = ROOT
         depth, wanted = 0, -1
-        if tree.count[ROOT]:
+        if tree.nodes.num_edges[ROOT]:
             if not self._begun:
                 self._begin_root()
             if self._gumbel:
                 wanted = self._schedule[self._simulations]
         while True:
-            depth = tree.descend(
-                depth, wanted, self._noise, self._searched, self._gumbel, self._root_prior, self._settings
-            )
+            depth = tree.descend(depth, wanted, self._gumbel, self._root_columns, self._settings)
             wanted = -1
-            if tree.path_nodes[depth] < 0:
+            if tree.path.nodes[depth] < 0:
                 self._add_child(depth - 1)
-            node = int(tree.path_nodes[depth])
-            if tree.actor[node] == CHANCE:
+            node, nodes = int(tree.path.nodes[depth]), tree.nodes
+            if nodes.actor[node] == CHANCE:
                 depth = self._follow_chance(depth)
-            elif tree.solved[node] or not tree.count[node]:
+            elif nodes.solved[node] or not nodes.num_edges[node]:
                 return depth
 
     def _begin_root(self) -> None:
@@ -231,35 +229,33 @@ class Search:
         self._begun = True
         part = tree.edges_of(ROOT)
         count = part.stop - part.start
-        self._root_prior = tree.prior[part].copy()
+        noise, prior = np.zeros(count), tree.edges.prior[part].copy()
         if self._gumbel:
-            self._noise = self._temperature * self._draw.gumbel(size=count)
-            self._searched = np.zeros(count, np.int32)
+            noise = self._temperature * self._draw.gumbel(size=count)
             self._schedule = visit_schedule(min(config.considered_actions, count), self._budget)
         elif self._dirichlet:
-            self._noise = self._draw.dirichlet(np.full(count, config.noise_total / count))
-            share = config.noise_share
-            self._root_prior[:] = (1 - share) * self._root_prior + share * self._noise
-        else:
-            self._noise = np.zeros(count)
+            drawn = self._draw.dirichlet(np.full(count, config.noise_total / count))
+            prior[:] = (1 - config.noise_share) * prior + config.noise_share * drawn
+        self._root = Root(noise, np.zeros(count, np.int32), prior)
+        self._root_columns = tuple(self._root)
 
     def _scores(self, among: NDArray[np.bool_]) -> NDArray[np.float64]:
         """g + logits + sigma(Q) of the root's actions, -inf of those not `among`."""
-        return np.where(among, self._noise + self._tree.improved_logits(ROOT, self._settings), -np.inf)
+        return np.where(among, self._root.noise + self._tree.improved_logits(ROOT, self._settings), -np.inf)
 
     def _add_child(self, depth: int) -> None:
         """Put a node behind the edge that leaves the path at `depth`."""
         tree = self._tree
-        parent, edge = int(tree.path_nodes[depth]), int(tree.path_edges[depth])
-        position = tree.games[parent].after(int(tree.action[edge]))
+        parent, edge = int(tree.path.nodes[depth]), int(tree.path.edges[depth])
+        position = tree.games[parent].after(int(tree.edges.action[edge]))
         node = self._add(position, tree.moves[parent] + 1)
-        tree.child[edge] = node
-        tree.path_nodes[depth + 1] = node
+        tree.edges.child[edge] = node
+        tree.path.nodes[depth + 1] = node
 
     def _follow_chance(self, depth: int) -> int:
         """Draw the event of the chance node at `depth` of the path. Returns the depth of its child."""
         tree = self._tree
-        node = int(tree.path_nodes[depth])
+        node = int(tree.path.nodes[depth])
         event = tree.games[node].draw_chance(self._chance)
         child = tree.child_at(node, event)
         if child < 0:
@@ -267,8 +263,8 @@ class Search:
             game.apply({CHANCE: event})
             child = self._add(position_of(game), tree.moves[node] + 1)
             tree.add_event(node, event, child)
-        tree.path_edges[depth] = NO_EDGE
-        tree.path_nodes[depth + 1] = child
+        tree.path.edges[depth] = NO_EDGE
+        tree.path.nodes[depth + 1] = child
         return depth + 1
 
     def _add(self, position: Position, moves: int) -> int:
@@ -314,26 +310,25 @@ class Search:
 
     def _playable(self) -> NDArray[np.bool_]:
         """bool [K]: actions of the root that are not proven to be worse than another."""
-        tree = self._tree
-        part = tree.edges_of(ROOT)
-        if not tree.solved[ROOT]:
-            return ~tree.closed[part]
-        children = tree.child[part]
-        exact = np.where((children >= 0) & tree.solved[children], tree.estimate[children, tree.actor[ROOT]], -np.inf)
+        nodes, edges, part = self._tree.nodes, self._tree.edges, self._tree.edges_of(ROOT)
+        if not nodes.solved[ROOT]:
+            return ~edges.closed[part]
+        children = edges.child[part]
+        exact = np.where((children >= 0) & nodes.solved[children], nodes.estimate[children, nodes.actor[ROOT]], -np.inf)
         return np.asarray(exact == exact.max())
 
     def _place_by_score(self, playable: NDArray[np.bool_]) -> int:
         """The best of the actions that sequential halving kept to its end."""
         if not self._begun:  # solved before this search made a simulation
             return int(np.argmax(playable))
-        most = self._searched[playable].max()
-        return int(np.argmax(self._scores(playable & (self._searched == most))))
+        most = self._root.searched[playable].max()
+        return int(np.argmax(self._scores(playable & (self._root.searched == most))))
 
     def _place_by_visits(self, visits: NDArray[np.float64]) -> int:
         """An action by its visits at the temperature; the most visited at 0, of equals the one of higher value."""
         if self._temperature == 0:
             part = self._tree.edges_of(ROOT)
-            means = self._tree.edge_value[part] / np.maximum(self._tree.edge_visits[part], 1)
+            means = self._tree.edges.value[part] / np.maximum(self._tree.edges.visits[part], 1)
             return int(np.lexsort((means, visits))[-1])
         weights = (visits / visits.max()) ** (1 / self._temperature)
         return int(self._draw.choice(len(visits), p=weights / weights.sum()))

@@ -30,7 +30,7 @@ from simul.env_worker.games.base.turn_game import IllegalActionError
 from simul.env_worker.games.loading import scripted_players, turn_game
 from simul.env_worker.terminal.advice import Advisor, PolicySearch, PolicySession
 from simul.env_worker.terminal.game_loop import GameLoop, ReplayLoop
-from simul.env_worker.terminal.players import Person, PolicyPlayer, ScriptedPlayer, SeatPlayer
+from simul.env_worker.terminal.players import BotPlayer, Person, PolicyPlayer, TerminalPlayer
 from simul.env_worker.terminal.screen import Screen
 from simul.env_worker.terminal.server_line import ServerLine
 
@@ -132,7 +132,7 @@ class _Table:
         self._line: ServerLine | None = None
         self._policies: list[str] = []  # a session's env is its policy's place here
 
-    def players(self, contestants: Sequence[Contestant], person: int | None) -> list[SeatPlayer]:
+    def players(self, contestants: Sequence[Contestant], person: int | None) -> list[TerminalPlayer]:
         """[seats]: the person, and the contestants in order at the other seats. Raises ConfigError."""
         seats = self._spec.seats
         if person is not None and not 0 <= person < seats:
@@ -156,7 +156,7 @@ class _Table:
     def _kinds(self) -> str:
         return ", ".join(scripted_players(self._config, self._trust))
 
-    def _player(self, contestant: Contestant, seat: int) -> SeatPlayer:
+    def _player(self, contestant: Contestant, seat: int) -> TerminalPlayer:
         if contestant.policy:
             watched = self._screen if self._options.person is None else None
             return PolicyPlayer(contestant.label, self._advisor(contestant.policy, seat), watched)
@@ -165,11 +165,11 @@ class _Table:
             raise ConfigError(
                 f"The game {self._config.game} has no opponent {contestant.bot}; expected one of {self._kinds()}."
             )
-        player = ScriptedPlayer(contestant.label, factories[contestant.bot]())
+        player = BotPlayer(contestant.label, factories[contestant.bot]())
         self._until_done.callback(player.close)
         return player
 
-    def _person(self, seat: int) -> SeatPlayer:
+    def _person(self, seat: int) -> TerminalPlayer:
         adviser = self._options.adviser
         return Person(self._screen, self._advisor(adviser, seat) if adviser else None)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from simul.env_worker.games.base.replays import RecordedGame, Turn, actions_of
 from simul.env_worker.games.base.turn_game import CHANCE, IllegalActionError, TurnGame
-from simul.env_worker.terminal.players import Left, SeatPlayer, TakenBack, describe_action
+from simul.env_worker.terminal.players import Left, TakenBack, TerminalPlayer, describe_action
 from simul.env_worker.terminal.screen import Screen
 
 MOST_LISTED = 20  # legal actions in an error
@@ -23,7 +23,7 @@ class GameLoop:
     """
 
     def __init__(
-        self, played: RecordedGame, players: Sequence[SeatPlayer], screen: Screen, person: int | None,
+        self, played: RecordedGame, players: Sequence[TerminalPlayer], screen: Screen, person: int | None,
         pause: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._played = played

@@ -31,7 +31,7 @@ class Left(Exception):
         self.resigned = resigned
 
 
-class SeatPlayer(Protocol):
+class TerminalPlayer(Protocol):
     """Chooses the actions of a seat. `name` tells people who it is."""
 
     name: str
@@ -40,7 +40,7 @@ class SeatPlayer(Protocol):
         """A legal action."""
 
 
-class ScriptedPlayer:
+class BotPlayer:
     """A scripted player of the game. What it draws at a turn depends on the game's seed and the turn only."""
 
     def __init__(self, name: str, player: Player) -> None:

@@ -80,7 +80,7 @@ class ServerLine:
 
 
 class LineEvaluator:
-    """An Evaluator of `simul.env_worker.search.evaluators`, whose answers are waited for at most SILENT_SEC."""
+    """A LeafEvaluator of `simul.env_worker.search.evaluators`, whose answers are waited for at most SILENT_SEC."""
 
     def __init__(
         self, client: InferenceClient, wait_for: Callable[[Callable[[Replies], Any]], Any], policy: str

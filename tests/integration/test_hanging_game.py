@@ -59,14 +59,6 @@ def test_ctrl_c_ends_the_start(starting, temporary) -> None:
     assert list(temporary.glob("simul-spec-*")) == []
 
 
-@pytest.mark.slow  # 15 s; unit tests have the watch, and what the supervisor reads of it
-def test_the_call_that_does_not_return_is_named(starting) -> None:
-    simul, _ = starting
-    lines = iter(simul.stdout.readline, "")
-    said = next(line for line in lines if "has not returned" in line)
-    assert "Hanging.__init__ for 15 s: tests/support/hanging.py:" in said
-
-
 def test_kill_9_leaves_no_process_and_its_folder_goes_with_the_next(starting, temporary) -> None:
     simul, pid = starting
     os.kill(simul.pid, signal.SIGKILL)

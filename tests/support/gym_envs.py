@@ -17,6 +17,12 @@ def make_source(make_env, **options):
     return GymnasiumSource(make_env, **{"name": "test", "envs": 1, "seed": 7, **options})
 
 
+def started(make_env, **options):
+    source = make_source(make_env, **options)
+    source.start()
+    return source
+
+
 def balanced(source):
     e = source.metrics()["episodes"]
     return e["started"] == e["finished"] + sum(e["aborted"].values()) + e["alive"]

@@ -15,7 +15,7 @@ from simul.common.protocol.masks import no_bits_beyond, unpack_masks
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.search.batched_search import run_searches
 from simul.env_worker.search.evaluation_cache import EvaluationCache
-from simul.env_worker.search.evaluators import Evaluator, UniformEvaluator
+from simul.env_worker.search.evaluators import LeafEvaluator, UniformEvaluator
 from simul.env_worker.search.search import Search
 
 Network = Callable[[NDArray[Any], NDArray[np.bool_]], tuple[NDArray[np.float32], float]]
@@ -62,7 +62,7 @@ def hashed(observation: NDArray[Any], mask: NDArray[np.bool_]) -> tuple[NDArray[
 
 
 def searched(
-    game: TurnGame, config: SearchConfig, evaluator: Evaluator | None = None, *, seed: int = 0, full: bool = True,
+    game: TurnGame, config: SearchConfig, evaluator: LeafEvaluator | None = None, *, seed: int = 0, full: bool = True,
     move: int = 0, noise: bool = False, cache: EvaluationCache | None = None,
 ) -> Search:  # fmt: skip
     """A search of the position that has come to its end."""

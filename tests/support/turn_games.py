@@ -109,3 +109,23 @@ def any_legal(seed: int) -> Callable[[Decision], int]:
     """Uniformly random legal actions."""
     draw = random.Random(seed)
     return lambda row: draw.choice(np.flatnonzero(row.mask).tolist())
+
+
+def take_any(game: TurnGame, draw: random.Random) -> dict[int, int]:
+    """Random actions of the seats that act, or a random event, which are applied."""
+    acting = game.acting()
+    if acting[0] == CHANCE:
+        actions = {CHANCE: game.draw_chance(draw)}
+    else:
+        actions = {seat: draw.choice(game.legal_actions(seat).tolist()) for seat in acting}
+    game.apply(actions)
+    return actions
+
+
+def played_on(game: TurnGame, turns: int, seed: int = 0) -> TurnGame:
+    """`game` after so many random turns, or at its end."""
+    draw = random.Random(seed)
+    while turns > 0 and game.acting():
+        take_any(game, draw)
+        turns -= 1
+    return game

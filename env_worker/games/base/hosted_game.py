@@ -24,7 +24,7 @@ class PlayerError(Exception):
     """A scripted player raised, which is the cause. Caught by the source: the game is aborted."""
 
 
-class PolicySeat:
+class SeatSession:
     """A seat that a policy plays.
 
     Attributes:
@@ -74,7 +74,7 @@ class PolicySeat:
         return reward * self._reward_scale
 
 
-class ScriptedSeat:
+class BotSeat:
     """A seat that a scripted player plays; `draw`: of everything it draws."""
 
     def __init__(self, seat: int, player: Player, draw: random.Random) -> None:
@@ -108,7 +108,7 @@ class HostedGame:
 
     def __init__(
         self, game: TurnGame, number: int, env: int, episode: int, matchup: Matchup,
-        seats: Sequence[PolicySeat | ScriptedSeat], seed: int, chance: random.Random, recorded: bool = False,
+        seats: Sequence[SeatSession | BotSeat], seed: int, chance: random.Random, recorded: bool = False,
     ) -> None:  # fmt: skip
         self.game = game
         self.seed = seed
@@ -122,14 +122,14 @@ class HostedGame:
         self._actions: dict[int, int] = {}
 
     @property
-    def policy_seats(self) -> list[PolicySeat]:
+    def sessions(self) -> list[SeatSession]:
         """Seats that policies play."""
-        return [seat for seat in self.seats if isinstance(seat, PolicySeat)]
+        return [seat for seat in self.seats if isinstance(seat, SeatSession)]
 
     @property
     def step(self) -> int:
         """The latest step of any seat, for messages; -1 before the first."""
-        return max((seat.step for seat in self.policy_seats), default=-1)
+        return max((seat.step for seat in self.sessions), default=-1)
 
     def advance(self, decisions: list[Decision], until: float) -> bool:
         """Play on until policies must act (their decisions are added), or the game is over: then True.
@@ -143,7 +143,7 @@ class HostedGame:
                 continue
             for number in acting:
                 seat = self.seats[number]
-                if isinstance(seat, ScriptedSeat):
+                if isinstance(seat, BotSeat):
                     self._actions[number] = seat.choose(game)
                 else:
                     begin = time.perf_counter()
@@ -169,14 +169,14 @@ class HostedGame:
                 )
         return returns, figures
 
-    def answers(self, seat: int, episode: int, step: int) -> PolicySeat | None:
+    def answers(self, seat: int, episode: int, step: int) -> SeatSession | None:
         """The seat whose decision waits for this action; None where it is an old one."""
         found = self.seats[seat]
-        if not isinstance(found, PolicySeat) or episode != self.episode or found.mask is None or found.step != step:
+        if not isinstance(found, SeatSession) or episode != self.episode or found.mask is None or found.step != step:
             return None
         return found
 
-    def take_action(self, seat: PolicySeat, action: int) -> bool:
+    def take_action(self, seat: SeatSession, action: int) -> bool:
         """The action of a decision, a legal one. True: it was the last one that the game waited for."""
         seat.mask = None
         self._actions[seat.seat] = action

@@ -17,7 +17,7 @@ from simul.common.config.schema import OpponentsConfig
 from simul.common.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.decisions import Action, Decision, start_flags
 from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure, is_reported
-from simul.env_worker.games.base.hosted_game import HostedGame, PlayerError, PolicySeat, Results, ScriptedSeat
+from simul.env_worker.games.base.hosted_game import BotSeat, HostedGame, PlayerError, Results, SeatSession
 from simul.env_worker.games.base.matchmaking import Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.base.players import Players
 from simul.env_worker.games.base.replays import ReplayFolder
@@ -237,13 +237,13 @@ class TurnGameSource:
 
     def _seat(
         self, env: int, seat: int, episode: int, contestant: Contestant, matchup: Matchup, draw: int
-    ) -> PolicySeat | ScriptedSeat:
+    ) -> SeatSession | BotSeat:
         if contestant.bot:
             if (env, contestant.bot) not in self._players:
                 self._players[env, contestant.bot] = self._factories[contestant.bot]()
-            return ScriptedSeat(seat, self._players[env, contestant.bot], random.Random(draw))
+            return BotSeat(seat, self._players[env, contestant.bot], random.Random(draw))
         flags = start_flags(self._record and matchup.learns[seat], self._greedy)
-        return PolicySeat(env, seat, episode, contestant.policy, flags, self._reward_scale)
+        return SeatSession(env, seat, episode, contestant.policy, flags, self._reward_scale)
 
     def _advance(self, hosted: HostedGame, until: float) -> None:
         if self._running[hosted.env] is not hosted:
@@ -264,7 +264,7 @@ class TurnGameSource:
         if self._running[hosted.env] is None:
             self._begin(hosted.env)
 
-    def _take(self, hosted: HostedGame, seat: PolicySeat, action: int) -> None:
+    def _take(self, hosted: HostedGame, seat: SeatSession, action: int) -> None:
         try:
             if hosted.take_action(seat, action):
                 self._due.append(hosted)
@@ -275,7 +275,7 @@ class TurnGameSource:
     def _finish(self, hosted: HostedGame) -> None:
         """Count a game that is over, and end its sessions. What may raise comes before the first row."""
         truncated, results = hosted.game.truncated(), hosted.results()
-        ends = [seat.end(hosted.game, truncated) for seat in hosted.policy_seats]
+        ends = [seat.end(hosted.game, truncated) for seat in hosted.sessions]
         self._ready += [end for end in ends if end is not None]
         self._count(hosted, results, truncated)
         self._failures.add_finished(hosted.env)
@@ -292,7 +292,7 @@ class TurnGameSource:
         seat, score = hosted.seats[matchup.learner_seat], returns[matchup.learner_seat]
         found = None if truncated else outcome(matchup.learner_seat, returns)
         episode = None
-        if isinstance(seat, PolicySeat) and self._schedule is None:  # an evaluation reports `standings`
+        if isinstance(seat, SeatSession) and self._schedule is None:  # an evaluation reports `standings`
             own = {name: values[matchup.learner_seat] for name, values in figures.items()}
             several = len(returns) > 1
             episode = Episode(
@@ -311,7 +311,7 @@ class TurnGameSource:
         self._counters.aborted[cause] += 1
         self._running[hosted.env] = None
         if not silent:
-            self._ready += [end for seat in hosted.policy_seats if (end := seat.aborted()) is not None]
+            self._ready += [end for seat in hosted.sessions if (end := seat.aborted()) is not None]
 
     def _fail(self, hosted: HostedGame, error: Exception) -> None:
         by_player = isinstance(error, PlayerError) and isinstance(error.__cause__, Exception)
@@ -371,7 +371,7 @@ class _Returns:
         return {"returns": returns, "episode_returns": list(self._all)}
 
 
-def _illegal(seat: PolicySeat, action: int) -> str:
+def _illegal(seat: SeatSession, action: int) -> str:
     legal = np.flatnonzero(seat.mask)[:20].tolist() if seat.mask is not None else []
     place = f"env {seat.env} seat {seat.seat} episode {seat.episode} step {seat.step}"
     return f"{place}: action {action} is not legal; expected one of {legal}"

@@ -21,15 +21,15 @@ from simul.env_worker.games.blokus.pieces import ORIENTATIONS, Shape, Square, no
 
 HEADER = 32  # numbers of a state before its cells
 
-# Columns of `Tables.tree`: a row is a way to cover a cell; row and column of the cell are counted with the border.
+# Columns of `BoardTables.tree`: a row is a way to cover a cell; row and column of the cell are counted with the border.
 OFFSET, SKIP, PIECE, BELOW, NUMBER = range(5)  # from NUMBER on, for each quarter turn: constant, factors of row, column
 TREE_COLUMNS = NUMBER + 3 * 4
 
-# Columns of `Tables.placements`: piece, number of squares, and the squares as cells of the view.
+# Columns of `BoardTables.placements`: piece, number of squares, and the squares as cells of the view.
 SQUARES = 2
 PLACEMENT_COLUMNS = SQUARES + 5
 
-# Numbers of `Tables.rules`, then the quarter turn of each colour's view.
+# Numbers of `BoardTables.rules`, then the quarter turn of each colour's view.
 COLOURS, SEATS, SIDE, PASS, TURNS = range(5)
 
 
@@ -93,7 +93,7 @@ def turned(square: Square, quarters: int, side: int) -> Square:
     return row, column
 
 
-class Tables(NamedTuple):
+class BoardTables(NamedTuple):
     """What the compiled loops read, in the order of their arguments.
 
     Attributes:
@@ -110,10 +110,10 @@ class Tables(NamedTuple):
 
 
 @cache
-def tables(variant: Variant) -> Tables:
+def tables(variant: Variant) -> BoardTables:
     """Built once per process and variant; read-only."""
     rules = [len(variant.colours), variant.seats, variant.side, variant.placements, *variant.turns]
-    built = Tables(_tree(variant), _placements(variant), _views(variant), np.array(rules, np.int32))
+    built = BoardTables(_tree(variant), _placements(variant), _views(variant), np.array(rules, np.int32))
     for table in built:
         table.flags.writeable = False
     return built

@@ -15,7 +15,7 @@ from simul.env_worker.games.base.source import TurnGameSource
 from simul.env_worker.games.blokus.board import Variant, classic, duo
 from simul.env_worker.games.blokus.players.gtp import GtpPlayer, engine_command
 from simul.env_worker.games.blokus.players.largest import LargestPiecePlayer
-from simul.env_worker.games.blokus.players.monte_carlo import MonteCarloPlayer
+from simul.env_worker.games.blokus.players.mcts import MctsPlayer
 from simul.env_worker.games.blokus.turn_game import Blokus
 from simul.env_worker.source import SourceOptions
 
@@ -49,7 +49,7 @@ def players(config: Config, trust: Trust = NOTHING) -> Players:
     section = config.blokus
     return {
         "largest_piece": LargestPiecePlayer,
-        "mcts": lambda: MonteCarloPlayer(section.mcts_rollouts),
+        "mcts": lambda: MctsPlayer(section.mcts_rollouts),
         ENGINE: lambda: GtpPlayer(engine_command(section.gtp), section.gtp_timeout_sec, trust=trust),
     }
 

@@ -18,6 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.runtime.compiled import (
+    FLOAT64,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT64,
+    column,
+    compiled,
+    read,
+)
 from simul.env_worker.games.blokus.board import (
     BELOW,
     COLOURS,
@@ -33,20 +44,6 @@ from simul.env_worker.games.blokus.board import (
     TURNS,
     Variant,
 )
-from simul.env_worker.games.blokus.compiled import (
-    BYTES,
-    COUNTS,
-    FLOATS,
-    INT,
-    NODES,
-    RANDOM,
-    RULES,
-    SMALL_TABLE,
-    STATE,
-    SUMS,
-    TABLE,
-    compiled,
-)
 from simul.env_worker.games.blokus.pieces import MONOMINO, NAMES
 
 # Facts of a state. PASSED has a bit for each colour; LEFT, PLACED, COVERED and LAST have a number for each: a bit for
@@ -60,6 +57,10 @@ FORBIDDEN, ATTACH, OWNER = 1, 16, 8
 BLOCKED = 15  # forbidden to every colour
 
 Numbers = NDArray[Any]
+
+INT, STATE, BYTES, FLOATS, RANDOM = INT64, column(INT32), column(UINT8), column(FLOAT64), column(UINT64)
+TABLE, SMALL_TABLE, RULES = read(INT32, 2, aligned=True), read(INT16, 2, aligned=True), read(INT32, aligned=True)
+NODES, COUNTS, SUMS = column(INT32, 2), column(INT64), column(FLOAT64, 2)
 
 ALL_PIECES = len(NAMES)
 ALL_PLACED, MONOMINO_LAST = 15, 5  # points beside those for squares
@@ -77,7 +78,7 @@ def new_state(variant: Variant) -> NDArray[np.int32]:
     return state
 
 
-@compiled(STATE, INT, TABLE, RULES, STATE, INT)
+@compiled(STATE, INT, TABLE, RULES, STATE, INT, nogil=True)
 def find_moves(state: Numbers, colour: int, tree: Numbers, rules: Numbers, moves: Numbers, most: int) -> int:
     """Write placements that `colour` may place, in no order, to `moves`; returns how many, at most `most`.
 
@@ -113,7 +114,7 @@ def find_moves(state: Numbers, colour: int, tree: Numbers, rules: Numbers, moves
     return found
 
 
-@compiled(STATE, TABLE, RULES)
+@compiled(STATE, TABLE, RULES, nogil=True)
 def legal_moves(state: Numbers, tree: Numbers, rules: Numbers) -> Numbers:
     """int32 [K]: what the colour to move may do, in no order: its placements, else the pass."""
     moves = np.empty(rules[PASS] + 1, np.int32)
@@ -124,20 +125,20 @@ def legal_moves(state: Numbers, tree: Numbers, rules: Numbers) -> Numbers:
     return moves[:found].copy()
 
 
-@compiled(STATE, TABLE, RULES)
+@compiled(STATE, TABLE, RULES, nogil=True)
 def count_moves(state: Numbers, tree: Numbers, rules: Numbers) -> int:
     """How many actions the colour to move has."""
     moves = np.empty(rules[PASS], np.int32)
     return max(1, find_moves(state, state[TO_MOVE], tree, rules, moves, len(moves)))
 
 
-@compiled(STATE, INT, TABLE, RULES)
+@compiled(STATE, INT, TABLE, RULES, nogil=True)
 def has_move(state: Numbers, colour: int, tree: Numbers, rules: Numbers) -> bool:
     """True if `colour` can place a piece."""
     return find_moves(state, colour, tree, rules, np.empty(1, np.int32), 1) > 0
 
 
-@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES)
+@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, nogil=True)
 def is_legal(state: Numbers, action: int, tree: Numbers, placements: Numbers, views: Numbers, rules: Numbers) -> bool:
     """True if the colour to move may take `action`."""
     colour = state[TO_MOVE]
@@ -157,7 +158,7 @@ def is_legal(state: Numbers, action: int, tree: Numbers, placements: Numbers, vi
     return touches
 
 
-@compiled(STATE, INT, SMALL_TABLE, SMALL_TABLE, RULES)
+@compiled(STATE, INT, SMALL_TABLE, SMALL_TABLE, RULES, nogil=True)
 def _place(state: Numbers, action: int, placements: Numbers, views: Numbers, rules: Numbers) -> None:
     """Lay the placement down for the colour to move."""
     colour, stride = state[TO_MOVE], rules[SIDE] + 2
@@ -176,7 +177,7 @@ def _place(state: Numbers, action: int, placements: Numbers, views: Numbers, rul
     state[LAST + colour] = piece + 1
 
 
-@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES)
+@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, nogil=True)
 def play(state: Numbers, action: int, tree: Numbers, placements: Numbers, views: Numbers, rules: Numbers) -> None:
     """Take a legal action. A colour that passes is out; the game is over when no colour can place a piece."""
     colours, colour = rules[COLOURS], state[TO_MOVE]
@@ -198,7 +199,7 @@ def play(state: Numbers, action: int, tree: Numbers, placements: Numbers, views:
     state[OVER] = 1
 
 
-@compiled(STATE, INT, RULES)
+@compiled(STATE, INT, RULES, nogil=True)
 def seat_of(state: Numbers, colour: int, rules: Numbers) -> int:
     """The seat that places `colour`; of the colour that three players share, the seat that places it next."""
     seats = rules[SEATS]
@@ -207,7 +208,7 @@ def seat_of(state: Numbers, colour: int, rules: Numbers) -> int:
     return state[PLACED + colour] % seats
 
 
-@compiled(STATE, INT)
+@compiled(STATE, INT, nogil=True)
 def colour_points(state: Numbers, colour: int) -> int:
     """Squares placed, and the bonus of a colour that has placed all its pieces. The official score is 89 less."""
     points = state[COVERED + colour]
@@ -218,7 +219,7 @@ def colour_points(state: Numbers, colour: int) -> int:
     return points
 
 
-@compiled(STATE, INT, RULES)
+@compiled(STATE, INT, RULES, nogil=True)
 def seat_points(state: Numbers, seat: int, rules: Numbers) -> int:
     """Points of all colours of a seat; the colour that three players share counts for none."""
     points = 0
@@ -228,7 +229,7 @@ def seat_points(state: Numbers, seat: int, rules: Numbers) -> int:
     return points
 
 
-@compiled(STATE, RULES, FLOATS)
+@compiled(STATE, RULES, FLOATS, nogil=True)
 def outcome(state: Numbers, rules: Numbers, returns: NDArray[np.float64]) -> None:
     """Write the outcome of each seat to `returns` [seats]: they add up to 0, and the only winner has 1.
 
@@ -247,7 +248,7 @@ def outcome(state: Numbers, rules: Numbers, returns: NDArray[np.float64]) -> Non
         returns[seat] = (share - 1.0) / (seats - 1)
 
 
-@compiled(STATE, INT, INT, SMALL_TABLE, RULES, BYTES)
+@compiled(STATE, INT, INT, SMALL_TABLE, RULES, BYTES, nogil=True)
 def observe(
     state: Numbers, colour: int, seat: int, views: Numbers, rules: Numbers, observation: NDArray[np.uint8]
 ) -> None:
@@ -260,9 +261,9 @@ def observe(
         other = (colour + turn) % colours
         own, attach, forbidden = turn * size, (colours + turn) * size, (2 * colours + turn) * size
         for row in range(side):
-            for column in range(side):
-                cell = state[HEADER + view[(row + 1) * (side + 2) + column + 1]]
-                square = row * side + column
+            for place in range(side):
+                cell = state[HEADER + view[(row + 1) * (side + 2) + place + 1]]
+                square = row * side + place
                 if cell >> OWNER == other + 1:
                     observation[own + square] = 255
                 if cell & FORBIDDEN << other:
@@ -278,7 +279,7 @@ def observe(
         observation[facts + 2 * colours + turn * seats + relative] = 1
 
 
-@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, BYTES)
+@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, BYTES, nogil=True)
 def play_and_show(
     state: Numbers,
     action: int,
@@ -314,7 +315,7 @@ def play_and_show(
     return moves
 
 
-@compiled(RANDOM, INT)
+@compiled(RANDOM, INT, nogil=True)
 def _draw(random: NDArray[np.uint64], below: int) -> int:
     """A number of [0, below), by SplitMix64 (Steele, Lea and Flood 2014) from the state `random` [1]."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -325,7 +326,7 @@ def _draw(random: NDArray[np.uint64], below: int) -> int:
     return int(bits >> np.uint64(33)) * below >> 31
 
 
-@compiled(STATE, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, STATE, RANDOM)
+@compiled(STATE, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, STATE, RANDOM, nogil=True)
 def roll_out(
     state: Numbers,
     tree: Numbers,
@@ -346,7 +347,7 @@ def roll_out(
 PARENT, ACTION, SEAT, CHILD, SIBLING, UNTRIED, UNTRIED_LEFT = range(7)  # UNTRIED: first of its moves in the pool
 
 
-@compiled(STATE, INT, STATE, INT)
+@compiled(STATE, INT, STATE, INT, nogil=True)
 def _append(pool: Numbers, used: int, moves: Numbers, count: int) -> Numbers:
     """The pool, or one with more room, with so many moves behind the used part."""
     kept = pool
@@ -359,7 +360,7 @@ def _append(pool: Numbers, used: int, moves: Numbers, count: int) -> Numbers:
     return kept
 
 
-@compiled(NODES, INT, INT, STATE, RANDOM)
+@compiled(NODES, INT, INT, STATE, RANDOM, nogil=True)
 def _try_one(nodes: Numbers, at: int, child: int, pool: Numbers, random: NDArray[np.uint64]) -> int:
     """Make `child` the node of a random untried move of the node `at`; returns `child`."""
     left = nodes[at, UNTRIED_LEFT]
@@ -372,7 +373,7 @@ def _try_one(nodes: Numbers, at: int, child: int, pool: Numbers, random: NDArray
     return child
 
 
-@compiled(NODES, COUNTS, SUMS, INT)
+@compiled(NODES, COUNTS, SUMS, INT, nogil=True)
 def _best_child(nodes: Numbers, visits: Numbers, sums: Numbers, at: int) -> int:
     """UCB1 (Auer, Cesa-Bianchi and Fischer 2002) over the outcomes, scaled to [0, 1], of the seat that acts."""
     seat, log_visits = nodes[at, SEAT], math.log(visits[at])
@@ -387,7 +388,7 @@ def _best_child(nodes: Numbers, visits: Numbers, sums: Numbers, at: int) -> int:
     return best
 
 
-@compiled(NODES, COUNTS, SUMS)
+@compiled(NODES, COUNTS, SUMS, nogil=True)
 def _most_visited(nodes: Numbers, visits: Numbers, sums: Numbers) -> int:
     """Action of the root's child with most visits, of equals that with the best mean."""
     seat, best = nodes[0, SEAT], nodes[0, CHILD]
@@ -400,7 +401,7 @@ def _most_visited(nodes: Numbers, visits: Numbers, sums: Numbers) -> int:
     return nodes[best, ACTION]
 
 
-@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, RANDOM)
+@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, RANDOM, nogil=True)
 def search(
     root: Numbers,
     rollouts: int,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.actions import NUM_ACTIONS, OPENINGS
 from simul.env_worker.games.ofc.cards import Cards
-from simul.env_worker.games.ofc.compiled import compiled
 from simul.env_worker.games.ofc.evaluator import SIZES, STARTS
 from simul.env_worker.games.ofc.heuristic import after, final_worth
 
 
-@compiled
+@compiled()
 def before_last_worths(
     board: Cards, filled: Cards, held: Cards, unseen: Cards, fantasy: float, fouled: float,
     worths: NDArray[np.float64], fouls: NDArray[np.float64],
@@ -40,7 +40,7 @@ def before_last_worths(
         worths[action], fouls[action] = total / draws, lost / draws
 
 
-@compiled
+@compiled()
 def _pair_worths(
     board: Cards, filled: Cards, unseen: Cards, fantasy: float, fouled: float, pairs: NDArray[np.float64]
 ) -> None:

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.cards import JOKER
-from simul.env_worker.games.ofc.compiled import compiled
 
 HIGH_CARD, PAIR, TWO_PAIRS, TRIPS, STRAIGHT, FLUSH, FULL_HOUSE, QUADS, STRAIGHT_FLUSH = range(9)
 CATEGORIES = (
@@ -34,12 +34,12 @@ _FIVE_CARD_ROYALTIES = np.array([0, 0, 0, 0, 2, 4, 6, 10, 15], np.int64)  # of t
 _ROYAL = 25
 
 
-@compiled
+@compiled()
 def _highest(bits: int) -> int:
     return int(_HIGHEST[bits])
 
 
-@compiled
+@compiled()
 def _kickers(bits: int, shift: int, count: int) -> int:
     """The `count` highest ranks of `bits` as nibbles, the first at `shift`."""
     value = 0
@@ -52,7 +52,7 @@ def _kickers(bits: int, shift: int, count: int) -> int:
     return value
 
 
-@compiled
+@compiled()
 def _straight_top(ranks: int, missing: int) -> int:
     """Highest rank of the best straight that holds all of `ranks` and lacks `missing` of them; -1: there is none."""
     for top in range(_ACE, 2, -1):
@@ -68,7 +68,7 @@ def _straight_top(ranks: int, missing: int) -> int:
     return -1
 
 
-@compiled
+@compiled()
 def _same_ranks_value(one: int, two: int, three: int, four: int) -> int:
     """Value by equal ranks: bits of the ranks held at least once, twice, three and four times."""
     if four:
@@ -87,7 +87,7 @@ def _same_ranks_value(one: int, two: int, three: int, four: int) -> int:
     return _kickers(one, 16, 5)
 
 
-@compiled
+@compiled()
 def row_value(cards: NDArray[np.int8], start: int, count: int) -> int:
     """Value of `cards[start : start + count]`, int8. Five may be a straight or a flush; fewer count equal ranks."""
     one = two = three = four = jokers = 0
@@ -130,19 +130,19 @@ def row_value(cards: NDArray[np.int8], start: int, count: int) -> int:
     return max(best, _same_ranks_value(one, two, three, four))
 
 
-@compiled
+@compiled()
 def category(value: int) -> int:
     """HIGH_CARD ... STRAIGHT_FLUSH of a value."""
     return value >> CATEGORY
 
 
-@compiled
+@compiled()
 def lead_rank(value: int) -> int:
     """2 ... 14: the first rank of a value, the pair's of a pair; 0 of an empty row."""
     return (value >> 16) & 15
 
 
-@compiled
+@compiled()
 def royalty(row: int, value: int) -> int:
     """Royalty of a complete row, TOP, MIDDLE or BOTTOM, with this value."""
     kind, rank = value >> CATEGORY, (value >> 16) & 15
@@ -158,7 +158,7 @@ def royalty(row: int, value: int) -> int:
     return 2 if kind == TRIPS else 2 * points
 
 
-@compiled
+@compiled()
 def board_values(board: NDArray[np.int8], values: NDArray[np.int64]) -> bool:
     """Write the values [3] of a complete board, int8 [13]; True if it is legal."""
     values[TOP] = row_value(board, 0, 3)
@@ -167,13 +167,13 @@ def board_values(board: NDArray[np.int8], values: NDArray[np.int64]) -> bool:
     return values[BOTTOM] >= values[MIDDLE] >= values[TOP]
 
 
-@compiled
+@compiled()
 def royalties(values: NDArray[np.int64]) -> int:
     """Of a legal board with these row values [3]."""
     return royalty(TOP, values[TOP]) + royalty(MIDDLE, values[MIDDLE]) + royalty(BOTTOM, values[BOTTOM])
 
 
-@compiled
+@compiled()
 def pair_points(mine: NDArray[np.int64], my_board_legal: bool, other: NDArray[np.int64], other_legal: bool) -> int:
     """Points that the first of two seats, values [3] each, wins from the second."""
     if not my_board_legal:

@@ -13,8 +13,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.cards import Cards
-from simul.env_worker.games.ofc.compiled import compiled
 from simul.env_worker.games.ofc.evaluator import BOTTOM, MIDDLE, TOP, row_value, royalty
 from simul.env_worker.games.ofc.rules import stays
 
@@ -39,7 +39,7 @@ def _subsets(count: int, size: int) -> NDArray[np.int64]:
     return np.array([sum(1 << index for index in chosen) for chosen in combinations(range(count), size)], np.int64)
 
 
-@compiled
+@compiled()
 def _values(cards: Cards, subsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     values = np.empty(len(subsets), np.int64)
     row = np.empty(size, np.int8)
@@ -53,7 +53,7 @@ def _values(cards: Cards, subsets: NDArray[np.int64], size: int) -> NDArray[np.i
     return values
 
 
-@compiled
+@compiled()
 def _search(
     fives: NDArray[np.int64], five_values: NDArray[np.int64], threes: NDArray[np.int64],
     three_values: NDArray[np.int64], stay_value: float, full_house_stays: bool,
@@ -86,7 +86,7 @@ def _search(
     return found
 
 
-@compiled
+@compiled()
 def _first_tops(five_values: NDArray[np.int64], three_values: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each row of five the first row of three that is no better, its number; both lists are sorted."""
     first = np.empty(len(five_values), np.int64)
@@ -98,7 +98,7 @@ def _first_tops(five_values: NDArray[np.int64], three_values: NDArray[np.int64])
     return first
 
 
-@compiled
+@compiled()
 def _worth(top: int, middle: int, bottom: int, stay_value: float, full_house_stays: bool) -> float:
     """Never falls where a row's value rises."""
     points = royalty(TOP, top) + royalty(MIDDLE, middle) + royalty(BOTTOM, bottom)

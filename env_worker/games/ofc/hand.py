@@ -11,9 +11,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.actions import DISCARD, PLACEMENTS
 from simul.env_worker.games.ofc.cards import DEALT, JOKER, Cards
-from simul.env_worker.games.ofc.compiled import compiled
 from simul.env_worker.games.ofc.evaluator import CELLS
 from simul.env_worker.games.ofc.random_draws import Draws, shuffle_front
 
@@ -78,7 +78,7 @@ class Hand:
         return other
 
 
-@compiled
+@compiled()
 def deal(draws: Draws, deck: int, dealt: Cards) -> None:
     """Write int8 [seats, 17]: cards of a shuffled deck, each seat's in a row."""
     cards = np.arange(deck).astype(np.int8)
@@ -88,7 +88,7 @@ def deal(draws: Draws, deck: int, dealt: Cards) -> None:
             dealt[seat, index] = cards[seat * DEALT + index]
 
 
-@compiled
+@compiled()
 def locate(
     board: Cards, discards: Cards, held: Cards, holding: int, hidden: NDArray[np.bool_], seat: int, where: Cards
 ) -> None:
@@ -111,7 +111,7 @@ def locate(
         where[held[index]] = OWN_HAND
 
 
-@compiled
+@compiled()
 def suit_order(where: Cards, order: Cards) -> None:
     """Write int8 [4]: the canonical number of each suit, by what a seat knows, int8 [54], alone.
 
@@ -136,7 +136,7 @@ def suit_order(where: Cards, order: Cards) -> None:
         order[suit] = number
 
 
-@compiled
+@compiled()
 def sort_hand(held: Cards, holding: int, order: Cards) -> None:
     """Jokers first, then ranks from the ace down, then suits by their canonical number."""
     for index in range(1, holding):
@@ -149,14 +149,14 @@ def sort_hand(held: Cards, holding: int, order: Cards) -> None:
         held[place] = card
 
 
-@compiled
+@compiled()
 def _weight(card: int, order: Cards) -> int:
     if card >= JOKER:
         return 2 * JOKER
     return (card >> 2) * 4 + 3 - order[card & 3]
 
 
-@compiled
+@compiled()
 def take_cards(
     dealt: Cards, board: Cards, discards: Cards, hidden: NDArray[np.bool_], held: Cards, seat: int, street: int
 ) -> None:
@@ -172,7 +172,7 @@ def take_cards(
     sort_hand(held, count, order)
 
 
-@compiled
+@compiled()
 def place(
     board: Cards, filled: Cards, discards: Cards, held: Cards, holding: int, seat: int, street: int, action: int
 ) -> None:

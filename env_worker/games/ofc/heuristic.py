@@ -12,9 +12,9 @@ from math import exp
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.actions import DISCARD, NUM_ACTIONS, OPENINGS, PLACEMENTS
 from simul.env_worker.games.ofc.cards import JOKER, Cards
-from simul.env_worker.games.ofc.compiled import compiled
 from simul.env_worker.games.ofc.evaluator import (
     BOTTOM,
     CATEGORY,
@@ -49,7 +49,7 @@ WEIGHTS: Weights = np.array([
 ])  # fmt: skip
 
 
-@compiled
+@compiled()
 def chance(outs: float, needed: int, unseen: int, to_come: int) -> float:
     """That at least `needed` of the `outs` among `unseen` cards are among the `to_come`; Poisson."""
     if needed <= 0:
@@ -63,7 +63,7 @@ def chance(outs: float, needed: int, unseen: int, to_come: int) -> float:
     return 1.0 - below
 
 
-@compiled
+@compiled()
 def count_live(unseen: Cards, live: NDArray[np.int64]) -> None:
     """Write int64 [18]: unseen cards of each rank, each suit, and jokers."""
     live[:] = 0
@@ -75,7 +75,7 @@ def count_live(unseen: Cards, live: NDArray[np.int64]) -> None:
             live[13 + (card & 3)] += 1
 
 
-@compiled
+@compiled()
 def _drawn(
     board: Cards, start: int, count: int, live: NDArray[np.int64], unseen: int, to_come: int
 ) -> tuple[float, float]:
@@ -107,7 +107,7 @@ def _drawn(
     return flush, straight
 
 
-@compiled
+@compiled()
 def _row_of_five(
     board: Cards, row: int, count: int, live: NDArray[np.int64], unseen: int, to_come: int, weights: Weights
 ) -> tuple[float, float]:
@@ -136,7 +136,7 @@ def _row_of_five(
     return strength + weights[GROWTH + row] * free * (1.0 if kind < TRIPS else 0.3), points
 
 
-@compiled
+@compiled()
 def _order_holds(lower: float, upper: float, free: int, pair: int, weights: Weights) -> float:
     """Chance that the upper of two rows does not end above the lower one, from their strengths and free cells."""
     if free == 0:
@@ -145,7 +145,7 @@ def _order_holds(lower: float, upper: float, free: int, pair: int, weights: Weig
     return 1.0 / (1.0 + exp(gap / (weights[pair + 1] + weights[pair + 2] * free)))
 
 
-@compiled
+@compiled()
 def final_worth(board: Cards, fantasy: float, fouled: float) -> float:
     """Of a complete board: royalties, what entering Fantasyland is worth, and the rows' strength; or minus a foul."""
     top, middle, bottom = row_value(board, 0, 3), row_value(board, 3, 5), row_value(board, 8, 5)
@@ -156,7 +156,7 @@ def final_worth(board: Cards, fantasy: float, fouled: float) -> float:
     return points + fantasy * (entry_cards(top, False) > 0) + ROW_POINTS * strength
 
 
-@compiled
+@compiled()
 def _top_prospects(
     board: Cards, count: int, value: int, live: NDArray[np.int64], unseen: int, to_come: int, drawn: float
 ) -> tuple[float, float]:
@@ -178,7 +178,7 @@ def _top_prospects(
     return points, fantasy
 
 
-@compiled
+@compiled()
 def estimate(
     board: Cards, filled: Cards, live: NDArray[np.int64], unseen: int, streets_left: int, weights: Weights
 ) -> float:
@@ -199,7 +199,7 @@ def estimate(
     return safe * won - (1.0 - safe) * weights[LIKELY_FOUL]
 
 
-@compiled
+@compiled()
 def after(
     board: Cards, filled: Cards, held: Cards, holding: int, action: int, new_board: Cards, new_filled: Cards
 ) -> bool:
@@ -218,7 +218,7 @@ def after(
     return True
 
 
-@compiled
+@compiled()
 def estimates(
     board: Cards, filled: Cards, held: Cards, street: int, live: NDArray[np.int64], unseen: int, weights: Weights,
     out: NDArray[np.float64],

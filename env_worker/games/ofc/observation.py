@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.protocol.specs import GameSpec, Slice
+from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.actions import NUM_ACTIONS
 from simul.env_worker.games.ofc.cards import JOKER, Cards
-from simul.env_worker.games.ofc.compiled import compiled
 from simul.env_worker.games.ofc.evaluator import (
     BOTTOM,
     CATEGORY,
@@ -73,7 +73,7 @@ def _layout(players: int, jokers: bool) -> tuple[Slice, ...]:
     return tuple(parts)
 
 
-@compiled
+@compiled()
 def encode(
     board: Cards, filled: Cards, discards: Cards, held: Cards, holding: int, hidden: NDArray[np.bool_],
     fantasy_cards: NDArray[np.int64], seat: int, street: int, behind: int, jokers: bool, out: NDArray[np.float32],
@@ -122,7 +122,7 @@ def encode(
         start += SEAT_NUMBERS
 
 
-@compiled
+@compiled()
 def _encode_board(board: Cards, filled: Cards, out: NDArray[np.float32], start: int) -> None:
     values = np.zeros(3, np.int64)
     for row in range(3):
@@ -146,7 +146,7 @@ def _encode_board(board: Cards, filled: Cards, out: NDArray[np.float32], start: 
     out[at + 2] = (full_low and not ordered_low) or (full_high and not ordered_high)
 
 
-@compiled
+@compiled()
 def _encode_draws(board: Cards, first: int, count: int, out: NDArray[np.float32], at: int) -> None:
     """Whether a row of five may still become a flush, and a straight."""
     suit, ranks = -1, 0

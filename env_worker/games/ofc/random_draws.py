@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.env_worker.games.ofc.compiled import compiled
+from simul.common.runtime.compiled import compiled
 
 Draws = NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -23,7 +23,7 @@ def draws_of(seed: int, stream: int) -> Draws:
     return state
 
 
-@compiled
+@compiled()
 def _next_word(state: Draws) -> np.uint64:
     state[0] += _GOLDEN
     word = state[0]
@@ -32,13 +32,13 @@ def _next_word(state: Draws) -> np.uint64:
     return word ^ (word >> _S31)
 
 
-@compiled
+@compiled()
 def draw_below(state: Draws, limit: int) -> int:
     """0 ... limit - 1, uniform up to limit / 2**32."""
     return int(((_next_word(state) >> _S32) * np.uint64(limit)) >> _S32)
 
 
-@compiled
+@compiled()
 def shuffle_front(state: Draws, cards: NDArray[np.int8], count: int, size: int) -> None:
     """Make the first `count` of `cards[:size]` a uniform sample in uniform order."""
     for place in range(min(count, size - 1)):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.actions import NUM_ACTIONS, OPENINGS
 from simul.env_worker.games.ofc.cards import Cards
-from simul.env_worker.games.ofc.compiled import compiled
 from simul.env_worker.games.ofc.evaluator import FOUL, TOP, board_values, pair_points, royalties
 from simul.env_worker.games.ofc.hand import OPENING_CARDS, STREET_CARDS, STREETS
 from simul.env_worker.games.ofc.heuristic import FANTASY, Weights, after, count_live, estimate
@@ -15,7 +15,7 @@ from simul.env_worker.games.ofc.random_draws import Draws, shuffle_front
 from simul.env_worker.games.ofc.rules import entry_cards
 
 
-@compiled
+@compiled()
 def finish(board: Cards, filled: Cards, cards: Cards, live: NDArray[np.int64], unseen: int, weights: Weights) -> int:
     """Fill the board, in place, street by street with the cards in their order; returns how many were dealt."""
     new_board, new_filled = np.empty_like(board), np.empty_like(filled)
@@ -38,7 +38,7 @@ def finish(board: Cards, filled: Cards, cards: Cards, live: NDArray[np.int64], u
         board[:], filled[:] = new_board, new_filled
 
 
-@compiled
+@compiled()
 def rollout_scores(
     boards: Cards, filled: Cards, seat: int, hidden: NDArray[np.bool_], held: Cards, unseen: Cards,
     candidates: NDArray[np.int64], rollouts: int, progressive: bool, weights: Weights, draws: Draws,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from simul.common.errors import ConfigError
+from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.cards import JOKER
-from simul.env_worker.games.ofc.compiled import compiled
 from simul.env_worker.games.ofc.evaluator import (
     CATEGORY,
     FULL_HOUSE,
@@ -77,7 +77,7 @@ class Rules:
         return self.stay == "full_house_too"
 
 
-@compiled
+@compiled()
 def entry_cards(top: int, progressive: bool) -> int:
     """Cards in Fantasyland that a legal board with this value on top earns; 0: it earns none."""
     kind, rank = top >> CATEGORY, (top >> 16) & 15
@@ -88,7 +88,7 @@ def entry_cards(top: int, progressive: bool) -> int:
     return 17 if kind == TRIPS else FANTASY_CARDS + rank - QUEEN
 
 
-@compiled
+@compiled()
 def stays(top: int, middle: int, bottom: int, full_house_stays: bool) -> bool:
     """True if a legal board with these row values, set in Fantasyland, stays there."""
     if top >> CATEGORY == TRIPS or bottom >> CATEGORY >= QUADS:

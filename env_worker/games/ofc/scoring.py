@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.cards import Cards
-from simul.env_worker.games.ofc.compiled import compiled
 from simul.env_worker.games.ofc.evaluator import BOTTOM, MIDDLE, TOP, board_values, pair_points, royalty
 from simul.env_worker.games.ofc.hand import Hand
 from simul.env_worker.games.ofc.rules import FANTASY_CARDS, Rules, entry_cards, stays
@@ -49,7 +49,7 @@ def score_hand(hand: Hand, rules: Rules) -> HandResult:
     return HandResult(hand.board.copy(), legal, royalties, points, hand.fantasy.copy(), next_cards)
 
 
-@compiled
+@compiled()
 def score_boards(
     board: Cards, fantasy: NDArray[np.bool_], progressive: bool, full_house_stays: bool, legal: NDArray[np.bool_],
     royalties: NDArray[np.int64], points: NDArray[np.int64], next_cards: NDArray[np.int64],

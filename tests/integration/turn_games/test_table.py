@@ -19,14 +19,14 @@ import psutil
 import pytest
 
 from examples.custom_game import TicTacToe
-from simul.common.config.loader import load_config, load_game
+from simul.common.config.loader import load_game
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.config.trust import EVERYTHING
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.base.replays import RecordedGame, ReplayFolder, game_settings, read_replay
 from simul.env_worker.games.loading import game_spec, scripted_players, turn_game
 from simul.env_worker.terminal.game_loop import GameLoop
-from simul.env_worker.terminal.players import ScriptedPlayer
+from simul.env_worker.terminal.players import BotPlayer
 from simul.env_worker.terminal.screen import Screen
 from simul.launch import cli
 from tests.support.checkpoints import write_checkpoint
@@ -62,7 +62,7 @@ class FirstLegal:
 def rehearsed(config: Config, opponents: list[str], seat: int, seed: int) -> tuple[list[str], RecordedGame]:
     """What a person writes who takes the first legal action each time, and the game that comes of it."""
     played, factories, person = RecordedGame(turn_game(config)(), seed), scripted_players(config), FirstLegal()
-    others = [ScriptedPlayer(kind, factories[kind]()) for kind in opponents]
+    others = [BotPlayer(kind, factories[kind]()) for kind in opponents]
     players = [*others[:seat], person, *others[seat:]]
     GameLoop(played, players, Screen(output=io.StringIO()), seat).run()
     return person.written, played
@@ -160,55 +160,6 @@ def test_a_policy_that_was_trained_with_search_searches(tmp_path):
     assert "You resigned; seat 1 (" in done.stdout
 
 
-@pytest.mark.slow  # each starts a server and a game; tests/unit/env_worker/terminal/test_advice.py has hints
-@pytest.mark.parametrize(
-    ("game", "settings", "network"),
-    [
-        pytest.param(
-            "blokus",
-            "learner: {algorithm: alphazero}\nsearch: {simulations: 8}\n",
-            NetworkConfig("board_resnet", {"channels": 8, "blocks": 1}),
-            id="blokus",
-        ),
-        pytest.param(
-            "ofc",
-            "ofc: {button: last}\n",
-            NetworkConfig("ofc", {"hidden": 16, "row": 8, "joint": 8}),
-            id="ofc",
-        ),
-    ],
-)
-def test_hints_of_the_policies_of_large_games(game, settings, network, tmp_path):
-    """Blokus: a search, whose masks are packed. OFC: both heads of its network, for five cards and for three."""
-    (tmp_path / "config.yaml").write_text(
-        f"game: {game}\n{settings}network: {json.dumps(msgspec.to_builtins(network))}\n"
-    )
-    config = load_config(tmp_path / "config.yaml")
-    write_checkpoint(tmp_path / "checkpoints" / "000000003", game_spec(config), 3, network)
-    opening = turn_game(config)()
-    opening.reset(5)
-    assert opening.acting() == (0,)
-    legal = {opening.action_name(0, int(action)) for action in opening.legal_actions(0)}
-    first = opening.action_name(0, int(opening.legal_actions(0)[0]))
-    done = simul("play", "--checkpoint", tmp_path, "--seed", "5", lines=f"hint\n{first}\nhint\nquit\n")
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    hints = [part.partition("seat 0> ")[0] for part in done.stdout.split("seat 0> hint\n")[1:]]
-    assert len(hints) == 2
-    for hint in hints:
-        found = shares(hint)
-        assert len(found) == 5
-        assert found == sorted(found, reverse=True)
-        assert 0 < sum(found) <= 100.5, "printed with one decimal place"
-        value = float(hint.partition("value ")[2].split()[0])
-        assert game == "ofc" or -1 <= value <= 1
-    named = {line.split("%  ")[1] for line in hints[0].splitlines() if "%  " in line}
-    assert len(named) == 5
-    assert named <= legal
-    assert "\nseat 1 (" in done.stdout, "the policy answered in between"
-    assert game == "blokus" or hints[1].count("discard") == 5
-
-
 def test_ctrl_c_ends_everything(checkpoint):
     process = subprocess.Popen(
         [*COMMAND, "play", "--checkpoint", str(checkpoint)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -235,17 +186,10 @@ def test_ctrl_c_ends_everything(checkpoint):
     assert not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in family)
 
 
-def test_the_end_of_the_input_leaves_the_game_and_exits_cleanly():
-    done = simul("play", "--game", "examples.custom_game:TicTacToe", "--opponent", "random", lines="4\n")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.rstrip().endswith("You left the game after 2 turns.")
-
-
 @pytest.mark.parametrize(
     ("command", "typed", "last"),
     [
         ("play", [b"4\n", b"\x04"], "You left the game after 2 turns."),
-        ("play", [b"4\n", b"quit\n"], "You left the game after 2 turns."),
         ("watch", [b"\n"] * 9, "The game is over: seat 0 (random)"),
     ],
 )
@@ -318,7 +262,7 @@ def written_replay(game: str, folder: Path) -> dict:
     config = load_game(game)
     played, replays = RecordedGame(turn_game(config, EVERYTHING)(), 3), ReplayFolder(folder, game_settings(config))
     factories = scripted_players(config, EVERYTHING)
-    players = [ScriptedPlayer("random", factories["random"]()) for _ in range(played.game.spec.seats)]
+    players = [BotPlayer("random", factories["random"]()) for _ in range(played.game.spec.seats)]
     GameLoop(played, players, Screen(output=io.StringIO()), None).run()
     file = replays.save(played.game, 0, 3, [player.name for player in players], played.turns)
     return json.loads(file.read_text())

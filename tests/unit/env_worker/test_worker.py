@@ -74,10 +74,42 @@ class ScriptedSource:
     def metrics(self) -> dict[str, Any]:
         return {"episodes": {"finished": 0, "aborted": self.aborted}}
 
+    def set_policies(self, names: Any) -> None:
+        self.calls.append(("policies", list(names)))
 
-class SilentReporter:
-    def due(self, now: float) -> bool:
+    def start(self) -> None:
+        self.calls.append(("start", None))
+
+    def drain(self) -> None:
+        self.calls.append(("drain", None))
+
+    def close(self) -> None:
+        self.calls.append(("close", None))
+
+    def idle(self) -> bool:
         return False
+
+
+class ScriptedReporter:
+    """Remembers what was sent; `due`: at every pass."""
+
+    def __init__(self, due: bool = False) -> None:
+        self._due = due
+        self.metrics: list[dict[str, Any]] = []
+        self.states: list[str] = []
+        self.events: list[str] = []
+
+    def due(self, now: float) -> bool:
+        return self._due
+
+    def send(self, metrics: Any, *, state: str = "", event: str = "") -> None:
+        self.metrics.append({**metrics, "at": time.perf_counter()})
+        self.states.append(state)
+        self.events.append(event)
+
+
+def _worker(source: Any, client: Any, reporter: ScriptedReporter | None = None, *more: Any) -> Worker:
+    return Worker(source, client, reporter or ScriptedReporter(), logging.getLogger("test"), *more)  # type: ignore[arg-type]
 
 
 class SearchingScript(ScriptedSource):
@@ -100,11 +132,6 @@ class SearchingScript(ScriptedSource):
     def take_samples(self) -> list[Any]:
         samples, self.samples = self.samples, []
         return samples
-
-    def _unused(self, *arguments: Any) -> Any:
-        raise AssertionError
-
-    start = set_policies = drain = idle = metrics = close = _unused
 
 
 class SearchingClient(ScriptedClient):
@@ -129,7 +156,7 @@ class SearchingClient(ScriptedClient):
 def test_leaves_are_evaluated_and_samples_sent() -> None:
     answer = unanswered(100, np.full((2, 1), 7, np.uint8), 3)
     client, source = SearchingClient(Replies([], []), Replies([], [], evaluations=[answer])), SearchingScript()
-    worker = Worker(source, client, SilentReporter(), logging.getLogger("test"))  # type: ignore[arg-type]
+    worker = _worker(source, client)
     for _ in range(3):
         worker._run_once(0.0)
     assert client.evaluated == [((2, 2), (2, 1), "past/1")]
@@ -141,7 +168,7 @@ def test_leaves_are_evaluated_and_samples_sent() -> None:
 def test_nothing_is_searched_while_too_many_samples_wait() -> None:
     client, source = SearchingClient(Replies([], [])), SearchingScript()
     client.samples.waiting = MOST_SAMPLES_WAITING + 1
-    worker = Worker(source, client, SilentReporter(), logging.getLogger("test"))  # type: ignore[arg-type]
+    worker = _worker(source, client)
     worker._run_once(0.0)
     assert source.calls == []
     client.samples.waiting = MOST_SAMPLES_WAITING
@@ -151,7 +178,7 @@ def test_nothing_is_searched_while_too_many_samples_wait() -> None:
 
 def _turn(*replies: Replies) -> ScriptedSource:
     source = ScriptedSource()
-    worker = Worker(source, ScriptedClient(*replies), SilentReporter(), logging.getLogger("test"))  # type: ignore[arg-type]
+    worker = _worker(source, ScriptedClient(*replies))
     for _ in replies:
         worker._run_once(0.0)
     return source
@@ -166,45 +193,22 @@ def test_actions_go_to_the_source() -> None:
     assert _turn(Replies([action], [])).calls == [("act", [2])]
 
 
-def test_every_moment_of_the_loop_belongs_to_one_stage_and_ends_are_no_actions() -> None:
-    class Slow(ScriptedSource):
-        def act(self, actions: Any) -> None:
-            time.sleep(0.05)
-
-    actions = [Action(0, 0, 10, 3, 0, 1, -0.1, 0.0, 5), Action(1, 0, 11, 3, 0, -1, 0.0, 0.0, 5)]  # -1: an end
-    client = ScriptedClient(Replies(actions, []), Replies([], []))
-    worker = Worker(Slow(), client, SilentReporter(), logging.getLogger("test"))  # type: ignore[arg-type]
-    began = time.perf_counter()
-    worker._stages.start()
-    worker._run_once(0.0)
-    worker._run_once(0.0)
-    elapsed_sec = time.perf_counter() - began
-    seconds = worker._stages.seconds
-    assert worker._actions == 1
-    assert seconds["step"] >= 0.05
-    assert all(spent > 0 for spent in seconds.values()), "each stage was passed"
-    assert 0 <= elapsed_sec - sum(seconds.values()) < elapsed_sec - 0.05, "nothing is counted twice"
-
-
 SLEEPS = {"poll": 0.008, "observe": 0.005, "act": 0.02, "submit": 0.006, "receive": 0.004, "wait": 0.01}
 PASSES = 5
 
 
 class SleepingSource(ScriptedSource):
-    """Sleeps in `poll`, a part of it for its observations, and in `act`; is idle after so many passes."""
+    """Sleeps in every second `poll`, a part of it for its observations, and in `act`; is idle after so many passes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.passes = 0
         self.encode_sec = 1.0  # before the loop
 
-    def start(self) -> None:
-        pass
-
-    set_policies = drain = close = lambda *_: None
-
     def poll(self) -> list[Any]:
         self.passes += 1
+        if self.passes % 2 == 0:
+            return []
         time.sleep(SLEEPS["poll"])
         begin = time.perf_counter()
         time.sleep(SLEEPS["observe"])
@@ -238,25 +242,11 @@ class SleepingClient(ScriptedClient):
 
 
 def test_the_stages_of_a_source_that_sleeps_known_times_are_these_times_and_add_up_to_the_wall_clock() -> None:
-    class Reports(SilentReporter):
-        sent: list[tuple[float, dict[str, Any]]] = []
-
-        def send(self, metrics: Any, *, state: str = "", event: str = "") -> None:
-            self.sent.append((time.perf_counter(), metrics))
-
-    class Sometimes(SleepingSource):
-        def poll(self) -> list[Any]:
-            return super().poll() if self.passes % 2 == 0 else self._nothing()
-
-        def _nothing(self) -> list[Any]:
-            self.passes += 1
-            return []
-
-    action = Action(0, 0, 10, 3, 0, 1, -0.1, 0.0, 5)
-    client = SleepingClient(*[Replies([action], []), Replies([], [])] * PASSES)
-    reports = Reports()
-    Worker(Sometimes(), client, reports, logging.getLogger("test")).run(StopFlag())  # type: ignore[arg-type]
-    (begin, first), (end, last), _ = reports.sent
+    actions = [Action(0, 0, 10, 3, 0, 1, -0.1, 0.0, 5), Action(1, 0, 11, 3, 0, -1, 0.0, 0.0, 5)]  # -1: an end
+    client = SleepingClient(*[Replies(actions, []), Replies([], [])] * PASSES)
+    reports = ScriptedReporter()
+    _worker(SleepingSource(), client, reports).run(StopFlag())
+    first, last, _ = reports.metrics
     stages = {stage: sec - first["stage_sec"][stage] for stage, sec in last["stage_sec"].items()}
     least = {
         "step": SLEEPS["poll"] + SLEEPS["act"], "encode": SLEEPS["observe"], "submit": SLEEPS["submit"],
@@ -264,8 +254,9 @@ def test_the_stages_of_a_source_that_sleeps_known_times_are_these_times_and_add_
     }  # fmt: skip
     for stage, seconds in least.items():
         assert stages[stage] >= PASSES * seconds * 0.99, stage
-    assert 0.95 * (end - begin) <= sum(stages.values()) <= last["loop_sec"]
-    assert last["loop_sec"] - first["loop_sec"] == pytest.approx(end - begin, rel=0.05)
+    assert 0.95 * (last["at"] - first["at"]) <= sum(stages.values()) <= last["loop_sec"]
+    assert last["loop_sec"] - first["loop_sec"] == pytest.approx(last["at"] - first["at"], rel=0.05)
+    assert last["actions"] == PASSES, "ends are no actions"
     assert "encode_sec" not in last
 
 
@@ -277,28 +268,15 @@ def test_a_refused_row_ends_its_game_and_no_later_one() -> None:
 def test_rows_that_are_refused_for_what_the_game_gave_are_named_and_end_the_worker_where_they_are_too_many() -> None:
     """Of every kind of source: only the server has looked at the numbers of one that a user wrote."""
 
-    class Events(SilentReporter):
-        said: list[str] = []
-
-        def due(self, now: float) -> bool:
-            return True
-
-        def send(self, metrics: Any, *, state: str = "", event: str = "") -> None:
-            self.said.append(event)
-
-    class Quiet(ScriptedSource):
-        def set_policies(self, names: Any) -> None:
-            pass
-
     replies = [Replies([], [_failure(1, 11, "ERR_VALUE")]), Replies([], [_failure(0, 10, "ERR_ORDER")])]
     replies += [Replies([], [_failure(1, 11, "ERR_VALUE")]) for _ in range(30)]
-    source, events = Quiet(), Events()
-    worker = Worker(source, ScriptedClient(*replies), events, logging.getLogger("test"), 0.5)  # type: ignore[arg-type]
+    reporter = ScriptedReporter(due=True)
+    worker = _worker(ScriptedSource(), ScriptedClient(*replies), reporter, 0.5)
     sentence = "script: env 1 seat 0 step 3: the server refused the row, why (ERR_VALUE)"
     with pytest.raises(FailingEnvError, match=r"^19 of the last 20 episodes were .*max_failed_share 0\.5\.") as end:
         [worker._run_once(0.0) for _ in replies]
     assert sentence in str(end.value)
-    said = [event for event in events.said if event]
+    said = [event for event in reporter.events if event]
     assert said == [f"{sentence}; the episode is aborted", f"{sentence}, 10 times so far; the episode is aborted"]
 
 
@@ -310,27 +288,11 @@ def test_a_stop_while_the_source_starts_ends_the_worker_before_its_first_turn() 
     """As where a simulator host hangs that should greet us."""
 
     class Frozen(ScriptedSource):
-        def set_policies(self, names: Any) -> None:
-            self.calls.append(("policies", list(names)))
-
         def start(self) -> None:
             stop._on_signal(STOP_SIGNAL, None)  # as the signal itself; whatever waits is interrupted
-            self.calls.append(("started", []))
+            super().start()
 
-        def close(self) -> None:
-            self.calls.append(("close", []))
-
-        def metrics(self) -> dict[str, Any]:
-            return {}
-
-    class States(SilentReporter):
-        said: list[str] = []
-
-        def send(self, metrics: Any, *, state: str = "", event: str = "") -> None:
-            self.said.append(state)
-
-    source, stop, reporter = Frozen(), StopFlag(), States()
-    client = ScriptedClient()
-    Worker(source, client, reporter, logging.getLogger("test")).run(stop)  # type: ignore[arg-type]
+    source, stop, reporter = Frozen(), StopFlag(), ScriptedReporter()
+    _worker(source, ScriptedClient(), reporter).run(stop)
     assert [name for name, _ in source.calls] == ["policies", "close"]
-    assert reporter.said == ["stopped"]
+    assert reporter.states == ["stopped"]

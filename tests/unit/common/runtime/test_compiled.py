@@ -1,4 +1,4 @@
-"""Compiled loops start without a cache, and with a torn one."""
+"""Compiled loops start without a cache, with a torn one and with an old one."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ def doubled(x):
 print(doubled(21))
 """
 
+LOOP = """
+from simul.common.runtime.compiled import compiled
+
+
+@compiled()
+def {name}(x):
+    return {result}
+"""
+
 
 def _run(script: Path) -> str:
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -39,6 +48,16 @@ def test_a_torn_cache_costs_time_only(tmp_path: Path) -> None:
     for file in kept:
         file.write_bytes(file.read_bytes()[:50])
     assert _run(script) == "42\n"
+
+
+def test_a_loop_typed_on_its_first_call_sees_changes_of_the_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text(LOOP.format(name="inner", result="x + 1"))
+    (tmp_path / "loop.py").write_text("from beside import inner\n" + LOOP.format(name="outer", result="2 * inner(x)"))
+    (tmp_path / "main.py").write_text("from loop import outer\nprint(outer(20))\n")
+    assert _run(tmp_path / "main.py") == "42\n"
+    assert list(tmp_path.rglob("loop.outer*.nbc"))
+    (tmp_path / "beside.py").write_text(LOOP.format(name="inner", result="x + 2"))
+    assert _run(tmp_path / "main.py") == "44\n"
 
 
 def test_nowhere_to_keep_them_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> None:

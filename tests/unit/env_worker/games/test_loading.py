@@ -112,28 +112,16 @@ def test_keyword_arguments_and_reward_scale_reach_the_env():
         game="gymnasium", workers=WorkersConfig(envs=1),
         gymnasium=GymnasiumConfig(id="CartPole-v1", kwargs={"max_episode_steps": 1}, reward_scale=0.1),
     )  # fmt: skip
-    source = build(config, episodes=1)
-    source.start()
-    source.poll()
-    source.act([Action(0, 0, 0, 0, 0, 1, 0.0, 0.0, 1)])
-    (end,) = source.poll()
-    assert end.reward == pytest.approx(0.1)
-    assert source.idle()
-
-
-def test_the_reward_scale_reaches_a_users_class():
-    corridor = "examples.custom_env:Corridor"
-    config = Config(game=corridor, gymnasium=GymnasiumConfig(reward_scale=0.5), workers=WorkersConfig(envs=1))
-    source = build(config, episodes=1)
-    source.start()
-    source.poll()
-    source.act([Action(0, 0, 0, 0, 0, 1, 0.0, 0.0, 1)])
-    assert [row.reward for row in source.poll()] == pytest.approx([-0.005])
-
-
-def test_a_class_as_gymnasium_id():
-    spec = game_spec(gym(MEMORY), trust=EVERYTHING)
-    assert (spec.observation_size, spec.num_actions) == (6, 4)
+    corridor = Config(
+        game="examples.custom_env:Corridor", gymnasium=GymnasiumConfig(reward_scale=0.5), workers=WorkersConfig(envs=1)
+    )
+    for chosen, reward, ends in ((config, 0.1, True), (corridor, -0.005, False)):
+        source = build(chosen, episodes=1)
+        source.start()
+        source.poll()
+        source.act([Action(0, 0, 0, 0, 0, 1, 0.0, 0.0, 1)])
+        assert [row.reward for row in source.poll()] == pytest.approx([reward])
+        assert source.idle() == ends
 
 
 def test_the_example_of_a_users_env():

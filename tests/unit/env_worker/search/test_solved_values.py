@@ -32,10 +32,3 @@ def test_a_sample_of_tic_tac_toe_and_connect_four(method: str) -> None:
 def test_all_positions_of_tic_tac_toe(method: str) -> None:
     assert len(tic_tac_toe_positions()) == 4520
     assert _lost(method, tic_tac_toe_positions()) == []
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("method", METHODS)
-def test_positions_of_connect_four_with_at_most_12_empty_squares(method: str) -> None:
-    assert _lost(method, connect_four_positions(500, empty=12, seed=7)) == []

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from simul.common.client.evaluation import Evaluation
 from simul.common.config.schema import OpponentsConfig
 from simul.common.config.search import SearchConfig
 from simul.common.protocol.masks import unpack_masks
@@ -51,9 +52,12 @@ def _request(source: SearchSource, most_rows: int = MOST_ROWS) -> list[Evaluatio
     return source.evaluations(most_rows)
 
 
+def _answer(source: SearchSource, request: EvaluationRequest) -> Evaluation:
+    return RowEvaluator(hashed).answer(0, request.observation, request.mask, source.spec.num_actions)
+
+
 def _played(source: SearchSource, shuffle: int | None = None) -> list[Sample]:
     """All samples of a source with a fixed number of episodes. `shuffle`: seed of the order of the answers."""
-    evaluator = RowEvaluator(hashed)
     samples: list[Sample] = []
     waiting: list[EvaluationRequest] = []
     draw = random.Random(shuffle)
@@ -64,9 +68,7 @@ def _played(source: SearchSource, shuffle: int | None = None) -> list[Sample]:
             return samples
         if waiting:
             request = waiting.pop(0 if shuffle is None else draw.randrange(len(waiting)))
-            source.take_evaluation(
-                request.number, evaluator.answer(0, request.observation, request.mask, source.spec.num_actions)
-            )
+            source.take_evaluation(request.number, _answer(source, request))
     raise AssertionError("the games did not end")
 
 
@@ -138,18 +140,15 @@ def test_a_group_waits_for_its_answer_and_a_request_has_at_most_so_many_rows() -
     requests = _request(source, most_rows=3)
     assert [len(request.mask) for request in requests] == [3, 2, 3, 2]
     assert _request(source) == []
-    evaluator = RowEvaluator(hashed)
     for request in requests[:2]:
-        source.take_evaluation(
-            request.number, evaluator.answer(0, request.observation, request.mask, source.spec.num_actions)
-        )
+        source.take_evaluation(request.number, _answer(source, request))
     assert sum(len(request.mask) for request in _request(source)) == 5
 
 
 def test_a_refused_row_aborts_its_game_and_leaves_the_others() -> None:
     source = _source(envs=4, search=msgspec.structs.replace(QUICK, requests_in_flight=1))
     (request,) = _request(source)
-    answer = RowEvaluator(hashed).answer(0, request.observation, request.mask, source.spec.num_actions)
+    answer = _answer(source, request)
     answer.errors[2] = ("ERR_INTERNAL", "not finite")
     source.take_evaluation(request.number, answer)
     episodes = source.metrics()["episodes"]
@@ -161,7 +160,7 @@ def test_a_refused_row_aborts_its_game_and_leaves_the_others() -> None:
 def test_a_searched_position_without_a_legal_action_is_an_error_of_the_game() -> None:
     source = _source(envs=2, search=msgspec.structs.replace(QUICK, requests_in_flight=1))
     (request,) = _request(source)
-    answer = RowEvaluator(hashed).answer(0, request.observation, request.mask, source.spec.num_actions)
+    answer = _answer(source, request)
     answer.errors[0] = ("ERR_MASK", "the mask allows no action")
     source.take_evaluation(request.number, answer)
     metrics = source.metrics()
@@ -175,8 +174,7 @@ def test_answers_for_aborted_games_are_ignored_and_their_positions_dropped() -> 
     requests = _request(source)
     source.abort([0, 1], "server_lost")
     for request in requests:
-        answer = RowEvaluator(hashed).answer(0, request.observation, request.mask, source.spec.num_actions)
-        source.take_evaluation(request.number, answer)
+        source.take_evaluation(request.number, _answer(source, request))
     assert sum(len(request.mask) for request in _request(source)) == 2
     _started.remove(source)
     source.close()

@@ -17,13 +17,13 @@ from simul.env_worker.search.tree import Tree
 from tests.support.searching import RowEvaluator, hashed, searched
 from tests.support.small_games import ConnectFour, Dice, TicTacToe
 
-COLUMNS = ("prior", "logit", "edge_visits", "edge_value", "closed", "action")
+COLUMNS = ("prior", "logit", "visits", "value", "closed", "action")
 
 
 def _children(tree: Tree, node: int) -> list[int]:
-    if tree.actor[node] == CHANCE:
+    if tree.nodes.actor[node] == CHANCE:
         return [child for event in range(64) if (child := tree.child_at(node, event)) >= 0]
-    return [int(child) for child in tree.child[tree.edges_of(node)] if child >= 0]
+    return [int(child) for child in tree.edges.child[tree.edges_of(node)] if child >= 0]
 
 
 def _below(tree: Tree, root: int) -> list[int]:
@@ -35,10 +35,10 @@ def _below(tree: Tree, root: int) -> list[int]:
 
 def _facts(tree: Tree, node: int) -> dict[str, Any]:
     part = tree.edges_of(node)
-    facts: dict[str, Any] = {name: getattr(tree, name)[part].tolist() for name in COLUMNS}
-    for name in ("actor", "visits", "value", "estimate", "solved"):
-        facts[name] = getattr(tree, name)[node].tolist()
-    return facts | {"game": tree.games[node], "moves": tree.moves[node]}
+    of_edges = {f"edge_{name}": getattr(tree.edges, name)[part].tolist() for name in COLUMNS}
+    names = ("actor", "visits", "value", "estimate", "solved")
+    of_node = {name: getattr(tree.nodes, name)[node].tolist() for name in names}
+    return of_edges | of_node | {"game": tree.games[node], "moves": tree.moves[node]}
 
 
 @pytest.mark.parametrize("game", [ConnectFour, Dice, TicTacToe])
@@ -53,12 +53,12 @@ def test_what_lies_below_a_new_root_is_kept_and_everything_else_dropped(game: ty
         facts = [_facts(tree, node) for node in kept]
         shape = [[kept.index(child) for child in _children(tree, node)] for node in kept]
         tree.reroot(root)
-        assert tree.nodes == len(kept)
-        assert tree.edges == tree.count[: tree.nodes].sum()
-        assert [_facts(tree, node) for node in range(tree.nodes)] == facts
-        assert [_children(tree, node) for node in range(tree.nodes)] == shape
-        assert not tree.count[tree.nodes :].any()
-        assert not tree.visits[tree.nodes :].any()
+        assert tree.node_count == len(kept)
+        assert tree.edge_count == tree.nodes.num_edges[: tree.node_count].sum()
+        assert [_facts(tree, node) for node in range(tree.node_count)] == facts
+        assert [_children(tree, node) for node in range(tree.node_count)] == shape
+        assert not tree.nodes.num_edges[tree.node_count :].any()
+        assert not tree.nodes.visits[tree.node_count :].any()
 
 
 def test_priors_reach_their_actions_whatever_symmetry_was_shown() -> None:

@@ -13,7 +13,7 @@ from simul.env_worker.games.base.replays import Move, RecordedGame
 from simul.env_worker.games.base.turn_game import CHANCE, IllegalActionError
 from simul.env_worker.terminal.advice import Advice
 from simul.env_worker.terminal.game_loop import GameLoop, ReplayLoop, check_turn, result_text
-from simul.env_worker.terminal.players import Person, PolicyPlayer, ScriptedPlayer
+from simul.env_worker.terminal.players import BotPlayer, Person, PolicyPlayer
 from simul.env_worker.terminal.screen import Screen
 from tests.support.turn_games import Always, HighCard
 
@@ -52,7 +52,7 @@ def played_out(lines, *, seat=0, game=None, advisor=None, opponent=None, seed=1)
     game = game or Shown()
     played, output = RecordedGame(game, seed), io.StringIO()
     screen = Screen(game.styles, io.StringIO("".join(f"{line}\n" for line in lines)), output)
-    players = [ScriptedPlayer("first", opponent or FirstFree()) for _ in range(game.spec.seats)]
+    players = [BotPlayer("first", opponent or FirstFree()) for _ in range(game.spec.seats)]
     players[seat] = Person(screen, advisor)
     GameLoop(played, players, screen, seat).run()
     return output.getvalue(), played
@@ -67,11 +67,6 @@ def test_a_game_to_its_end():
     assert "\noox\n.x.\nx..\n" in shown
     assert shown.rstrip().endswith("The game is over: seat 0 (you) +1, seat 1 (first) -1.\nYou win.")
     assert "\x1b" not in shown, "no terminal, no escape codes"
-
-
-def test_a_lost_game_from_the_second_seat():
-    shown, _ = played_out(["8", "7", "5"], seat=1)
-    assert shown.rstrip().endswith("You lose.")
 
 
 def test_mistakes_are_answered_and_cost_nothing():
@@ -177,7 +172,7 @@ def test_what_is_hidden_is_not_told():
 def test_a_game_to_watch_shows_what_policies_think_and_pauses_after_every_turn():
     game, output, paused = Shown(), io.StringIO(), []
     played, screen = RecordedGame(game, 1), Screen(game.styles, io.StringIO(), output)
-    players = [PolicyPlayer("A", FirstFree(), screen), ScriptedPlayer("B", FirstFree())]
+    players = [PolicyPlayer("A", FirstFree(), screen), BotPlayer("B", FirstFree())]
     GameLoop(played, players, screen, None, lambda: paused.append(len(played.turns))).run()
     shown = output.getvalue()
     assert paused == list(range(1, len(played.turns) + 1))

@@ -28,11 +28,6 @@ def test_21_pieces_of_89_squares_lie_in_91_ways():
     assert ways["F"] == ways["L5"] == ways["N"] == ways["P"] == ways["Y"] == 8
 
 
-def test_only_placements_on_the_board_have_numbers():
-    assert duo().placements == 13_729
-    assert classic(4).placements == 30_433
-
-
 @BOTH
 def test_numbers_and_squares_of_placements_belong_together(variant):
     built = tables(variant)

@@ -59,18 +59,6 @@ def test_whole_games_of_duo_with_a_fresh_seed_each(players, tmp_path):
     assert ["genmove", "w"] in plays
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", [classic(2), classic(3), classic(4)], ids=["2", "3", "4"])
-def test_whole_games_of_classic(variant, players, tmp_path):
-    log = tmp_path / "commands"
-    player = engine(players, "--log", str(log))
-    everyone = set(range(variant.seats))
-    assert not play(variant, player, everyone, seed=1).acting()  # it ends the game, so its score was compared
-    assert "final_score" in log.read_text().splitlines()
-    colours = {line.split()[1] for line in log.read_text().splitlines() if line.startswith("genmove")}
-    assert colours == {"1", "2", "3", "4"}
-
-
 def test_classic_is_set_up_by_its_number_of_players(players, tmp_path):
     log = tmp_path / "commands"
     player = engine(players, "--log", str(log))
@@ -112,12 +100,6 @@ def test_an_engine_that_hangs_is_stopped(players):
     player._engine._timeout_sec = 0.3
     with pytest.raises(EnvError, match=r"did not answer `genmove b` within 0.3 s and was stopped; raise blokus.gtp_t"):
         player.choose(game, 0, draw)
-
-
-def test_an_engine_that_counts_wrong_is_found_where_it_ends_a_game(players):
-    player = engine(players, "--fault", "wrong_score")
-    with pytest.raises(EnvError, match="gives the final score"):
-        play(duo(), player, {0, 1}, seed=1)
 
 
 def test_after_a_fault_the_next_game_has_a_new_engine(players):

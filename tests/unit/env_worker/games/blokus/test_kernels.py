@@ -69,17 +69,6 @@ def test_legal_moves_equal_the_reference_on_20_000_positions(variant):
     compare_with_reference(variant, 20_000, seed=2)
 
 
-@pytest.mark.parametrize(("variant", "moves"), [(duo(), 414), (classic(4), 58)], ids=["duo", "classic"])
-def test_first_moves(variant, moves):
-    built = tables(variant)
-    for colour, start in enumerate(variant.starts):
-        state = new_state(variant)
-        state[TO_MOVE] = colour
-        actions = legal_moves(state, built.tree, built.rules)
-        assert len(actions) == moves
-        assert all(start in squares_of(variant, colour, int(action)) for action in actions)
-
-
 @BOTH
 def test_random_games_keep_the_rules(variant):
     """Looked up in the squares alone: no own edge contact, always an own corner contact, nothing overlaps."""
@@ -111,27 +100,6 @@ def test_random_games_keep_the_rules(variant):
         assert state[COVERED : COVERED + len(own)].tolist() == [len(squares) for squares in own]
 
 
-def test_a_colour_that_passed_is_never_to_move_again_and_the_others_play_on():
-    draw = random.Random(5)
-    variant, passes = classic(4), 0
-    built = tables(variant)
-    for _ in range(20):
-        state = new_state(variant)
-        while not state[OVER]:
-            assert not state[PASSED] >> state[TO_MOVE] & 1
-            action = int(draw.choice(legal_moves(state, built.tree, built.rules)))
-            passes += action == variant.placements
-            play(state, action, *built)
-        assert not any(count_moves(with_turn(state, c), built.tree, built.rules) > 1 for c in range(4))
-    assert passes > 20
-
-
-def with_turn(state: np.ndarray, colour: int) -> np.ndarray:
-    changed = state.copy()
-    changed[TO_MOVE] = colour
-    return changed
-
-
 def test_a_colour_that_can_place_must_not_pass_and_one_that_cannot_must():
     variant = duo()
     built = tables(variant)
@@ -142,11 +110,6 @@ def test_a_colour_that_can_place_must_not_pass_and_one_that_cannot_must():
     assert is_legal(state, variant.placements, *built)
     play(state, variant.placements, *built)
     assert (state[TO_MOVE], state[PASSED], state[OVER]) == (1, 1, 0)
-
-
-@pytest.mark.parametrize("action", [-1, 13_730, 10**9])
-def test_numbers_that_are_no_actions_are_illegal(action):
-    assert not is_legal(new_state(duo()), action, *tables(duo()))
 
 
 @pytest.mark.parametrize(
@@ -196,21 +159,6 @@ def test_three_players_place_the_fourth_colour_in_turn_and_it_counts_for_none():
     assert [seat_points(state, seat, built.rules) for seat in range(3)] == [10, 20, 30]
 
 
-@BOTH
-def test_replayed_actions_give_the_same_state(variant):
-    draw = random.Random(9)
-    built = tables(variant)
-    state, actions = new_state(variant), []
-    while not state[OVER]:
-        actions.append(int(draw.choice(legal_moves(state, built.tree, built.rules))))
-        play(state, actions[-1], *built)
-    again = new_state(variant)
-    for action in actions:
-        assert is_legal(again, action, *built)
-        play(again, action, *built)
-    assert (again == state).all()
-
-
 class PackageGame:
     """Classic as the package blokus-rl plays it; its actions are orientations on squares, in the agent's view."""
 
@@ -246,12 +194,12 @@ class PackageGame:
         return self.shapes[orientation]
 
 
-def compare_with_package(games: int, seed: int) -> None:
-    draw = random.Random(seed)
+def test_classic_equals_the_package_blokus_rl():
+    draw = random.Random(1)
     variant = classic(4)
     built = tables(variant)
     package = PackageGame()
-    for _ in range(games):
+    for _ in range(6):
         state = new_state(variant)
         package.game.reset()
         while not package.game.is_over:
@@ -270,13 +218,3 @@ def compare_with_package(games: int, seed: int) -> None:
             package.game.step(theirs[squares])
         assert state[OVER]
         assert [seat_points(state, seat, built.rules) - 89 for seat in range(4)] == list(package.game.scores)
-
-
-def test_classic_equals_the_package_blokus_rl():
-    compare_with_package(games=6, seed=1)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_classic_equals_the_package_blokus_rl_over_300_games():
-    compare_with_package(games=300, seed=2)

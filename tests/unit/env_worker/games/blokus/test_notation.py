@@ -19,7 +19,7 @@ def test_every_name_is_read_back_as_its_action(variant):
         assert parse_action(variant, colour, name) == action
         squares = name.split(",")
         draw.shuffle(squares)
-        assert parse_action(variant, colour, ",".join(squares).upper()) == action
+        assert parse_action(variant, colour, ", ".join(squares).upper()) == action
 
 
 def test_names_of_pentobi_s_example():

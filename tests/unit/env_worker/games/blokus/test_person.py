@@ -7,16 +7,9 @@ import re
 
 import pytest
 
-from simul.env_worker.games.blokus.board import Variant, classic, duo
+from simul.env_worker.games.blokus.board import classic, duo
 from simul.env_worker.games.blokus.turn_game import Blokus
-
-
-def played(variant: Variant, plies: int, seed: int = 0) -> Blokus:
-    draw, game = random.Random(seed), Blokus(variant)
-    while plies > 0 and (seats := game.acting()):
-        game.apply({seats[0]: int(draw.choice(game.legal_actions(seats[0])))})
-        plies -= 1
-    return game
+from tests.support.turn_games import played_on
 
 
 def listed_words(game: Blokus, seat: int) -> list[str]:
@@ -35,17 +28,10 @@ def listed_words(game: Blokus, seat: int) -> list[str]:
 @pytest.mark.parametrize("variant", [duo(), classic(4)], ids=["duo", "classic"])
 @pytest.mark.parametrize("plies", [0, 1, 2, 3, 14])
 def test_what_is_listed_is_exactly_what_is_legal(variant, plies):
-    game = played(variant, plies)
+    game = played_on(Blokus(variant), plies)
     (seat,) = game.acting()
     words = listed_words(game, seat)
     assert sorted(game.parse_action(seat, each) for each in words) == game.legal_actions(seat).tolist()
-
-
-def test_names_of_squares_are_understood_in_any_order_and_with_blanks():
-    game = played(duo(), 2)
-    for action in game.legal_actions(0)[::7].tolist():
-        squares = game.action_name(0, action).split(",")
-        assert game.parse_action(0, ", ".join(reversed(squares)).upper()) == action
 
 
 def test_a_piece_of_one_orientation_needs_no_number():

@@ -6,18 +6,13 @@ import random
 
 import pytest
 
-from simul.env_worker.games.base.turn_game import Player, TurnGame
+from simul.env_worker.games.base.players import RandomPlayer
+from simul.env_worker.games.base.turn_game import Player
 from simul.env_worker.games.blokus.board import Variant, classic, duo
 from simul.env_worker.games.blokus.players.largest import LargestPiecePlayer
-from simul.env_worker.games.blokus.players.monte_carlo import MonteCarloPlayer
+from simul.env_worker.games.blokus.players.mcts import MctsPlayer
 from simul.env_worker.games.blokus.turn_game import Blokus
-
-
-class UniformPlayer:
-    """Any legal action."""
-
-    def choose(self, game: TurnGame, seat: int, draw: random.Random) -> int:
-        return int(draw.choice(game.legal_actions(seat)))
+from tests.support.turn_games import played_on
 
 
 def play(variant: Variant, players: list[Player], seed: int) -> Blokus:
@@ -41,7 +36,7 @@ def wins(first: Player, second: Player, games: int) -> float:
 
 @pytest.mark.parametrize("variant", [duo(), classic(2), classic(3), classic(4)], ids=["2", "2 of 4", "3", "4"])
 def test_players_choose_legal_actions_to_the_end(variant):
-    play(variant, [LargestPiecePlayer(), MonteCarloPlayer(rollouts=4), MonteCarloPlayer(1), UniformPlayer()], seed=1)
+    play(variant, [LargestPiecePlayer(), MctsPlayer(rollouts=4), MctsPlayer(1), RandomPlayer()], seed=1)
 
 
 def test_the_largest_piece_that_fits_is_placed_and_equals_are_drawn():
@@ -54,30 +49,17 @@ def test_the_largest_piece_that_fits_is_placed_and_equals_are_drawn():
 
 
 def test_largest_piece_first_beats_random():
-    assert wins(LargestPiecePlayer(), UniformPlayer(), games=60) > 0.75
+    assert wins(LargestPiecePlayer(), RandomPlayer(), games=60) > 0.75
 
 
 def test_search_beats_random():
-    assert wins(MonteCarloPlayer(rollouts=200), UniformPlayer(), games=10) >= 0.9
-
-
-@pytest.mark.slow
-def test_search_with_many_rollouts_beats_largest_piece_first():
-    assert wins(MonteCarloPlayer(rollouts=1000), LargestPiecePlayer(), games=20) >= 0.75
+    assert wins(MctsPlayer(rollouts=200), RandomPlayer(), games=10) >= 0.9
 
 
 def test_search_is_determined_by_what_it_draws():
-    game = play_some(40)
-    chosen = [MonteCarloPlayer(50).choose(game, game.acting()[0], random.Random(3)) for _ in range(2)]
+    game = played_on(Blokus(classic(4)), 40)
+    chosen = [MctsPlayer(50).choose(game, game.acting()[0], random.Random(3)) for _ in range(2)]
     assert chosen[0] == chosen[1]
-
-
-def play_some(plies: int) -> Blokus:
-    draw, game = random.Random(2), Blokus(classic(4))
-    for _ in range(plies):
-        seat = game.acting()[0]
-        game.apply({seat: int(draw.choice(game.legal_actions(seat)))})
-    return game
 
 
 def test_search_finds_a_win_at_the_end():
@@ -95,7 +77,7 @@ def test_search_finds_a_win_at_the_end():
         if None in ends.values() or len({end[seat] for end in ends.values()}) < 2:
             continue
         decided += 1
-        action = MonteCarloPlayer(rollouts=20 * len(ends)).choose(before, seat, draw)
+        action = MctsPlayer(rollouts=20 * len(ends)).choose(before, seat, draw)
         assert ends[action][seat] == max(end[seat] for end in ends.values())
 
 

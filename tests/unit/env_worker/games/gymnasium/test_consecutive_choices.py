@@ -10,7 +10,7 @@ from gymnasium import spaces
 from simul.common.errors import ConfigError, EnvError
 from simul.common.protocol.messages import DECISION, TERMINATED, TRUNCATED
 from simul.env_worker.games.gymnasium.spaces import check_env, discrete_env, flat_observation
-from tests.support.gym_envs import make_source, play
+from tests.support.gym_envs import make_source, play, started
 
 
 class Panel(gymnasium.Env):
@@ -127,8 +127,7 @@ class Duck:
 @pytest.mark.parametrize(("space", "frames"), [(THREE, 1), (THREE, 2), (spaces.Discrete(2), 2)])
 def test_a_class_with_the_interface_alone_is_enough(space, frames):
     duck = Duck(space)
-    source = make_source(lambda: discrete_env(duck, frames), episodes=1)
-    source.start()
+    source = started(lambda: discrete_env(duck, frames), episodes=1)
     assert [row.kind for row in play(source)][-1] == TERMINATED
     assert source.metrics()["returns"]["mean"] == 2.0
     source.close()
@@ -152,8 +151,7 @@ def test_a_wrong_mask_is_an_error(mask, says):
 
 @pytest.mark.parametrize("truncates", [False, True])
 def test_rows_and_books_of_an_episode(truncates):
-    source = make_source(lambda: discrete_env(Panel(THREE, truncates=truncates)), episodes=1)
-    source.start()
+    source = started(lambda: discrete_env(Panel(THREE, truncates=truncates)), episodes=1)
     rows = play(source)
     assert [row.kind for row in rows] == [DECISION] * 6 + [TRUNCATED if truncates else TERMINATED]
     assert [row.step for row in rows] == list(range(7))

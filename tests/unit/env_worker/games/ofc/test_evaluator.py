@@ -7,17 +7,13 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from numba import njit
 
 from simul.env_worker.games.ofc.cards import JOKER, card_name, parse_cards
-from simul.env_worker.games.ofc.compiled import compiled
 from simul.env_worker.games.ofc.evaluator import (
     BOTTOM,
     CATEGORIES,
     MIDDLE,
-    QUADS,
-    STRAIGHT_FLUSH,
     TOP,
     board_values,
     category,
@@ -41,7 +37,7 @@ def value(text: str) -> int:
     return row_value(cards, 0, len(cards))
 
 
-@compiled
+@njit
 def values_of(hands, values):
     for index in range(len(hands)):
         values[index] = row_value(hands[index], 0, hands.shape[1])
@@ -87,14 +83,6 @@ def test_five_million_rows_of_five_are_in_one_order_with_eval7():
     assert len(pairs) > 7_400  # of 7462 rows of five and 455 + 13 of three that differ
 
 
-def test_the_ace_is_high_and_low_only_in_the_wheel():
-    assert value("As Ad 2c") > value("Ks Kd Qc") > value("2s 2d Ac")
-    assert value("As Ad Ac") > value("Ks Kd Kc") > value("2s 2d 2c") > value("As Ad Kc")
-    assert value("Ac 2d 3h 4s 5c") < value("2d 3h 4s 5c 6c")
-    assert value("Tc Jd Qh Ks Ac") > value("9c Td Jh Qs Kc")
-    assert CATEGORIES[category(value("Qc Kd Ah 2s 3c"))] == "high card"
-
-
 @pytest.mark.parametrize(
     ("top", "middle", "legal"),
     [
@@ -138,17 +126,6 @@ def test_two_jokers_are_the_best_cards_that_are_not_in_the_row(size):
     for _ in range(60):
         cards = np.array([*draw.sample(range(JOKER), size - 2), JOKER, JOKER + 1], np.int8)
         assert row_value(cards, 0, size) == with_jokers_replaced(cards.tolist()), cards
-
-
-@pytest.mark.slow
-def test_a_joker_in_every_row_of_three_and_in_many_of_five():
-    for naturals in combinations(range(JOKER), 2):
-        cards = np.array([*naturals, JOKER], np.int8)
-        assert row_value(cards, 0, 3) == with_jokers_replaced(cards.tolist()), cards
-    draw = random.Random(5)
-    for _ in range(20_000):
-        cards = np.array([*draw.sample(range(JOKER), 4), JOKER], np.int8)
-        assert row_value(cards, 0, 5) == with_jokers_replaced(cards.tolist()), cards
 
 
 def test_there_is_no_five_of_a_kind():
@@ -200,19 +177,3 @@ def test_two_rows_of_three_win_one_point():
     mine, other = np.array([9, 9, 1]), np.array([1, 1, 9])
     assert pair_points(mine, True, other, True) == 1
     assert pair_points(np.array([9, 9, 9]), True, np.array([9, 1, 1]), True) == 2  # a tied row: no scoop
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.permutations(range(JOKER)), st.permutations(range(4)))
-def test_suits_and_order_do_not_matter(deck, suits):
-    cards = deck[:5]
-    other = [card & ~3 | suits[card & 3] for card in reversed(cards)]
-    one, two = np.array(cards, np.int8), np.array(other, np.int8)
-    assert row_value(one, 0, 5) == row_value(two, 0, 5)
-    assert row_value(one, 0, 3) == row_value(np.sort(two)[np.isin(np.sort(two), other[2:])], 0, 3)
-
-
-def test_quads_and_straight_flushes_lead():
-    assert category(value("2c 2d 2h 2s 3d")) == QUADS
-    assert category(value("Jo 2d 3d 4d 5d")) == STRAIGHT_FLUSH
-    assert value("Jo 2d 3d 4d 5d") == value("2d 3d 4d 5d 6d")

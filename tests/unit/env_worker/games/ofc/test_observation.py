@@ -10,6 +10,7 @@ import pytest
 from simul.env_worker.games.ofc.cards import JOKER, parse_cards
 from simul.env_worker.games.ofc.rules import Rules
 from simul.env_worker.games.ofc.table import OfcGame
+from tests.support.turn_games import played_on
 
 QUEENS = "Qs Qd 2c Kc Kd 3h 4h 6h 2s 5s 7s 9s Js"
 PLAIN = "5c 6d 8h Ks Qs 9d 7d 2h As Ad 3s 4s 7h"
@@ -18,35 +19,12 @@ PLAIN = "5c 6d 8h Ks Qs 9d 7d 2h As Ad 3s 4s 7h"
 def played(rules, seed, moves):
     game = OfcGame(rules)
     game.reset(seed)
-    draw = random.Random(seed)
-    for _ in range(moves):
-        (seat,) = game.acting()
-        game.apply({seat: int(draw.choice(game.legal_actions(seat)))})
-    return game
+    return played_on(game, moves, seed)
 
 
 def part(game, observation, name):
     piece = game.spec.slice(name)
     return observation[piece.start : piece.start + piece.size]
-
-
-@pytest.mark.parametrize("rules", [Rules(), Rules(players=2), Rules(jokers=2), Rules(players=2, jokers=1)])
-def test_the_layout_covers_the_observation_and_bounds_it(rules):
-    game = played(rules, 2, 6)
-    ends = 0
-    for piece in game.spec.layout:
-        assert piece.start == ends
-        ends += piece.size
-    assert ends == game.spec.observation_size
-    for seed in range(6):
-        game = played(rules, seed, seed + 3)
-        for seat in range(rules.players):
-            observation = game.observation(seat)
-            assert observation.dtype == np.float32
-            assert np.isfinite(observation).all()
-            for piece in game.spec.layout:
-                values = part(game, observation, piece.name)
-                assert piece.low <= values.min() <= values.max() <= piece.high, piece.name
 
 
 @pytest.mark.parametrize("rules", [Rules(), Rules(jokers=2)])

@@ -16,10 +16,8 @@ from simul.common.config.schema import Config, WorkersConfig
 from simul.common.config.trust import EVERYTHING
 from simul.common.errors import ConfigError, EnvError
 from simul.common.protocol.messages import DECISION, TERMINATED, TRUNCATED
-from simul.env_worker import perft
-from simul.env_worker.games.base.turn_game import IllegalActionError
 from simul.env_worker.games.loading import build_source, game_spec
-from tests.support.turn_games import any_legal, play
+from tests.support.turn_games import any_legal, play, played_on
 
 pytest.importorskip("pettingzoo", reason="the extra [pettingzoo] is not installed")
 
@@ -41,12 +39,14 @@ def builder(env_id: str, **kwargs):
     return game_builder(config(env_id, **kwargs), EVERYTHING)
 
 
-def compare(name: str, games: int) -> None:
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", GAMES)
+def test_games_are_those_of_the_library(name):
     """The library's own loop of `agent_iter` and `last` beside ours, by the same seeds and actions."""
     pytest.importorskip(GAMES[name], reason=f"{GAMES[name]} is not installed")
     ours = builder(f"classic.{name}")()
     theirs, draw = importlib.import_module(f"pettingzoo.classic.{name}").env(), random.Random(1)
-    for seed in range(games):
+    for seed in range(30):
         ours.reset(seed)
         theirs.reset(seed=seed)
         totals: dict[str, float] = defaultdict(float)
@@ -67,19 +67,6 @@ def compare(name: str, games: int) -> None:
             ours.apply({seat: action})
         assert ours.acting() == ()
         assert list(ours.returns()) == [totals[agent] for agent in theirs.possible_agents]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", GAMES)
-def test_games_are_those_of_the_library(name):
-    compare(name, 30)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", GAMES)
-def test_a_thousand_games_are_those_of_the_library(name):
-    compare(name, 1000)
 
 
 @pytest.mark.parametrize("cut", [False, True])
@@ -126,15 +113,6 @@ def test_dead_agents_of_an_aec_environment_take_their_last_step_by_themselves():
     assert [sum(row.reward for row in rows if (row.env, row.seat) == (0, seat)) for seat in range(3)] == [3.0, 1.0, 4.0]
 
 
-def test_an_illegal_action_changes_nothing():
-    game = builder(f"{ZOO}:Turns")()
-    game.reset(0)
-    for wrong in ({0: 1}, {1: 0}, {0: 7}, {}):
-        with pytest.raises(IllegalActionError):
-            game.apply(wrong)
-    assert game.acting() == (0,)
-
-
 class Continuous:
     """Builds an environment whose actions are a Box."""
 
@@ -176,43 +154,6 @@ def test_people_see_planes_of_zeros_and_ones_as_a_board_and_other_observations_a
     assert "observes:\n[" in hanabi.render()
 
 
-def played(env_id: str, seed: int, turns: int, draw: random.Random, **kwargs):
-    """A game after so many turns of random actions."""
-    game = builder(env_id, **kwargs)()
-    game.reset(seed)
-    for _ in range(turns):
-        take_any(game, draw)
-    return game
-
-
-def take_any(game, draw: random.Random) -> dict[int, int]:
-    actions = {seat: draw.choice(game.legal_actions(seat).tolist()) for seat in game.acting()}
-    game.apply(actions)
-    return actions
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("turns", [0, 1, 2])
-@pytest.mark.parametrize("env_id", ["classic.tictactoe_v3", "classic.connect_four_v3", f"{ZOO}:Dice", f"{ZOO}:Turns"])
-def test_a_copy_is_in_the_same_state_and_plays_on_alone(env_id, turns):
-    game = played(env_id, 5, turns, random.Random(1))
-    before, copy = game._shown(), game.clone()
-    assert copy._shown() == before
-    draw = random.Random(2)
-    actions = []
-    while copy.acting():
-        actions.append(take_any(copy, draw))
-    assert game._shown() == before, "the copy's actions change nothing here"
-    again = game.clone()
-    for each in actions:
-        again.apply(each)
-        game.apply(each)
-        assert again._shown() == game._shown(), "what is drawn is drawn alike"
-    assert list(copy.returns()) == list(again.returns()) == list(game.returns())
-    assert not game.acting()
-    assert copy.clone()._shown() == copy._shown(), "of a game that is over"
-
-
 def test_a_copy_before_the_first_game_can_be_reset():
     game = builder("classic.tictactoe_v3")()
     copy = game.clone()
@@ -223,41 +164,11 @@ def test_a_copy_before_the_first_game_can_be_reset():
 
 
 def test_a_game_that_its_seed_does_not_determine_cannot_be_copied():
-    game = played(f"{ZOO}:Dice", 5, 1, random.Random(1), seeded=False)
+    game = builder(f"{ZOO}:Dice", seeded=False)()
+    game.reset(5)
+    played_on(game, 1)
     with pytest.raises(EnvError, match=r"cannot be copied: played again with the seed 5 .* their observations differ"):
         game.clone()
-
-
-def counts(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
-    monkeypatch.setattr("sys.argv", ["perft", *arguments])
-    code = perft.main()
-    return code, *capsys.readouterr()
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_perft_counts_tic_tac_toe(monkeypatch, capsys):
-    assert counts(monkeypatch, capsys, "pettingzoo", "4") == (0, "1 9\n2 72\n3 504\n4 3024\n", "")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "printed", "sentence"),
-    [
-        (
-            ["pettingzoo", "1", "--set", "pettingzoo.kwargs.foo=1"], "",
-            "simul: The game pettingzoo does not work: ",
-        ),
-        (
-            [f"pettingzoo:{ZOO}:Dice", "2", "--set", "pettingzoo.kwargs.seeded=false"], "1 9\n",
-            f"simul: pettingzoo/{ZOO}:Dice cannot be copied: played again with the seed 0",
-        ),
-    ],
-)  # fmt: skip
-@pytest.mark.filterwarnings("ignore")
-def test_perft_of_what_cannot_be_counted_is_one_sentence(arguments, printed, sentence, monkeypatch, capsys):
-    code, found, error = counts(monkeypatch, capsys, *arguments)
-    assert (code, found) == (2, printed)
-    assert error.startswith(sentence)
-    assert error.count("\n") == 1
 
 
 def test_an_environments_own_text_is_the_same_for_all_seats():

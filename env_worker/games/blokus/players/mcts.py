@@ -11,7 +11,7 @@ from simul.env_worker.games.blokus.kernels import search
 from simul.env_worker.games.blokus.turn_game import Blokus
 
 
-class MonteCarloPlayer:
+class MctsPlayer:
     """UCT from an empty tree for every action; see `kernels.search`."""
 
     def __init__(self, rollouts: int) -> None:
