@@ -30,7 +30,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from simul.common.runtime.private_files import open_regular, open_to_append
 from simul.launch.monitoring.callback_figures import CallbackFigures
-from simul.launch.monitoring.curves import CURVES, CurveReport, Position
+from simul.launch.monitoring.curves import CURVES, CurvePosition, CurveReport
 
 CSV_NAME = "curves.csv"
 BASE_COLUMNS = ("decisions", "training_sec", "time")
@@ -202,9 +202,9 @@ def read_header(path: Path) -> list[str]:
     return columns if tuple(columns[: len(BASE_COLUMNS)]) == BASE_COLUMNS else []
 
 
-def last_position(root: Path) -> Position:
+def last_position(root: Path) -> CurvePosition:
     """Where the curves of a run end; the beginning where there are none."""
-    path, found = root / CSV_NAME, Position()
+    path, found = root / CSV_NAME, CurvePosition()
     if not read_header(path):
         return found
     try:
@@ -218,7 +218,7 @@ def last_position(root: Path) -> Position:
             decisions, training_sec = (float(cell) for cell in line.split(",")[:2])
         except ValueError:
             continue
-        found = Position(max(found.decisions, decisions), max(found.training_sec, training_sec))
+        found = CurvePosition(max(found.decisions, decisions), max(found.training_sec, training_sec))
     return found
 
 

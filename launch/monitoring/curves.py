@@ -85,7 +85,7 @@ class Figure(NamedTuple):
         return re.sub(r"<(\w+)>", lambda part: self.labels[part[1]].replace("/", "_"), self.curve)
 
 
-class Position(msgspec.Struct, frozen=True):
+class CurvePosition(msgspec.Struct, frozen=True):
     """How far a run is over all its starts: the x axes of its curves. Neither ever goes back."""
 
     decisions: float = 0.0
@@ -109,7 +109,7 @@ class CurveReport(msgspec.Struct, frozen=True):
 class CurveRecorder:
     """Decides when a report is due and makes it of two snapshots. `before`: where the last start of the run ended."""
 
-    def __init__(self, before: Position) -> None:
+    def __init__(self, before: CurvePosition) -> None:
         self.position = before
         self.last: CurveReport | None = None
         self.figures: list[Figure] = []  # of the last report, without those of an evaluation
@@ -117,10 +117,10 @@ class CurveRecorder:
         self._previous: Snapshot | None = None
         self._next = 0.0  # seconds since readiness of this start
 
-    def advance(self, snapshot: Snapshot) -> Position:
+    def advance(self, snapshot: Snapshot) -> CurvePosition:
         """Where the run is now."""
         decisions = self.start.decisions + decisions_of(snapshot.server)
-        self.position = Position(decisions, round(self.start.training_sec + snapshot.ready_sec, 2))
+        self.position = CurvePosition(decisions, round(self.start.training_sec + snapshot.ready_sec, 2))
         return self.position
 
     def record(

@@ -35,7 +35,7 @@ from simul.common.config.checkpoint_meta import META_FILE, read_meta
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
-from simul.launch.monitoring.curves import CurveRecorder, Position
+from simul.launch.monitoring.curves import CurvePosition, CurveRecorder
 from simul.launch.monitoring.snapshot import Snapshot
 from tests.support.checkpoints import write_small_checkpoint
 
@@ -95,7 +95,7 @@ def test_files_that_grow_faster_fail(what: str, grows: float, fails: str) -> Non
 
 def test_rows_due_are_those_that_the_recorder_reports() -> None:
     due, seconds = 0, 4000
-    recorder = CurveRecorder(Position())
+    recorder = CurveRecorder(CurvePosition())
     for second in range(seconds):
         snapshot = _snapshot(float(second))
         recorder.advance(snapshot)

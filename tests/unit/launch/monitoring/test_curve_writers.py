@@ -26,7 +26,7 @@ from simul.launch.monitoring.curve_writers import (
     callback_writer,
     last_position,
 )
-from simul.launch.monitoring.curves import CurveReport, Position
+from simul.launch.monitoring.curves import CurvePosition, CurveReport
 
 
 @pytest.fixture(autouse=True)
@@ -125,13 +125,13 @@ def test_the_csv_goes_on_after_a_restart_with_its_columns_and_gets_new_ones_at_t
     assert [row["win_rate/random"] for row in rows] == [None, None, "0.5", "0.75"]
     assert len(rows[-1]) == width + 2
     assert rows[0]["decisions"] == "10"
-    assert last_position(tmp_path) == Position(40.0, 4.0)
+    assert last_position(tmp_path) == CurvePosition(40.0, 4.0)
 
 
 def test_a_file_with_another_header_is_set_aside_and_a_learner_csv_is_left_alone(tmp_path):
     (tmp_path / "curves.csv").write_text("old,header\n1,2\n")
     (tmp_path / "learner.csv").write_text("policy_version,kl\n1,2\n")
-    assert last_position(tmp_path) == Position()
+    assert last_position(tmp_path) == CurvePosition()
     writer = CsvWriter(tmp_path)
     writer.write(report(30), 0.0)
     writer.close()

@@ -11,8 +11,8 @@ from simul.launch.monitoring.curves import (
     CURVES,
     EVALUATION_CURVES,
     LEARNER_FIGURES,
+    CurvePosition,
     CurveRecorder,
-    Position,
     curve_figures,
     evaluation_figures,
 )
@@ -113,7 +113,7 @@ def test_what_is_not_known_is_left_out():
 
 
 def test_reports_are_due_each_second_at_first_and_each_ten_seconds_later():
-    recorder = CurveRecorder(Position())
+    recorder = CurveRecorder(CurvePosition())
     due = []
     for tenths in range(30_000):
         snapshot = full(tenths / 10)
@@ -126,7 +126,7 @@ def test_reports_are_due_each_second_at_first_and_each_ten_seconds_later():
 
 
 def test_a_run_that_does_not_train_is_not_reported_but_its_last_state_always_is():
-    recorder = CurveRecorder(Position())
+    recorder = CurveRecorder(CurvePosition())
     assert recorder.record(full(0.0, phase="starting")) is None
     recorder.advance(full(5.0))
     assert recorder.record(full(5.0)) is not None
@@ -140,17 +140,17 @@ def test_a_run_that_does_not_train_is_not_reported_but_its_last_state_always_is(
 
 
 def test_a_resumed_run_goes_on_where_the_last_start_ended():
-    first = CurveRecorder(Position())
+    first = CurveRecorder(CurvePosition())
     first.advance(full(10.0))
     second = CurveRecorder(first.position)
-    assert second.advance(full(0.0, server={})) == Position(5000.0, 10.0)
+    assert second.advance(full(0.0, server={})) == CurvePosition(5000.0, 10.0)
     second.advance(full(2.0))
     report = second.record(full(2.0))
     assert (report.decisions, report.training_sec) == (6000, 12.0)
 
 
 def test_an_evaluation_is_reported_at_once_and_once():
-    recorder = CurveRecorder(Position())
+    recorder = CurveRecorder(CurvePosition())
     for seconds, evaluation in ((0.0, []), (0.1, evaluation_figures(RESULT))):
         recorder.advance(full(seconds))
         assert recorder.record(full(seconds), evaluation) is not None

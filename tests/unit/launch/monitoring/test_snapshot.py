@@ -10,7 +10,7 @@ from simul.common.config.schema import Config
 from simul.common.protocol.messages import Report
 from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring import snapshot as module
-from simul.launch.monitoring.curves import CurveRecorder, Position
+from simul.launch.monitoring.curves import CurvePosition, CurveRecorder
 from simul.launch.monitoring.panel import format_rate, run_line
 from simul.launch.monitoring.run_exporter import FigureCollector
 from simul.launch.monitoring.snapshot import RunMonitor
@@ -34,7 +34,7 @@ class Run:
         self.reports = RoleReports()
         group = ProcessGroup(RunDir(tmp_path), self.reports)
         self.monitor = RunMonitor(str(tmp_path), self.reports, group, "gymnasium")
-        self.recorder = CurveRecorder(Position(BEFORE, 100.0))
+        self.recorder = CurveRecorder(CurvePosition(BEFORE, 100.0))
         self.silent = self.searches = False
         self.found = []  # (snapshot, report of the curves or None)
 
