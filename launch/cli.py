@@ -25,7 +25,7 @@ from simul.launch.commands.serve import add_serve
 from simul.launch.commands.status import add_down, add_status
 from simul.launch.commands.up import add_up
 from simul.launch.commands.watch import add_watch
-from simul.launch.monitoring.output import complain
+from simul.launch.monitoring.view.output import complain
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -15,8 +15,9 @@ from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
 from simul.common.runtime.private_files import read_regular
-from simul.launch.monitoring.callback_figures import CallbackFigures
-from simul.launch.monitoring.curve_writers import (
+from simul.launch.monitoring.curves.callback_figures import CallbackFigures
+from simul.launch.monitoring.curves.figures import CurvePosition, CurveRecorder, CurveReport, Figure, evaluation_figures
+from simul.launch.monitoring.curves.writers import (
     CsvWriter,
     CurveLog,
     CurveWriter,
@@ -26,11 +27,10 @@ from simul.launch.monitoring.curve_writers import (
     mlflow_writer,
     wandb_writer,
 )
-from simul.launch.monitoring.curves import CurvePosition, CurveRecorder, CurveReport, Figure, evaluation_figures
 from simul.launch.monitoring.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from simul.launch.monitoring.run_exporter import RunExporter
+    from simul.launch.monitoring.curves.run_exporter import RunExporter
 
 EXTRAS = ("wandb", "mlflow")  # writers that need a package of an extra of the same name
 
@@ -72,7 +72,7 @@ class RunCurves:
     def serve_prometheus(self) -> None:
         """Serve the figures where `prometheus_port` is set. Raises ConfigError where the port is taken."""
         if self._config.prometheus_port:
-            from simul.launch.monitoring.run_exporter import RunExporter
+            from simul.launch.monitoring.curves.run_exporter import RunExporter
 
             self._exporter = RunExporter(self._config.prometheus_port)
 

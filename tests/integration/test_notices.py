@@ -10,8 +10,8 @@ import sys
 import psutil
 import pytest
 
-from simul.launch.monitoring.notice_addresses import open_addresses
-from simul.launch.monitoring.notices import Notice, NoticeKind, NoticeSender, Notifier, Picture, TokenBucket
+from simul.launch.monitoring.notices.addresses import open_addresses
+from simul.launch.monitoring.notices.notifier import Notice, NoticeKind, NoticeSender, Notifier, Picture, TokenBucket
 from simul.launch.processes.role_process import role_environment
 from tests.support.stand_ins import PROGRAM
 from tests.support.webhook import Answer, Webhook
@@ -23,24 +23,24 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"curve" * 100
 
 # Else 10 s for what waits at the end, and 20 s for each attempt.
 PATIENT = (
-    "from simul.launch.monitoring import notice_addresses, notices\n"
-    "notices.FINISH_SEC = notice_addresses.SEND_SEC = 100.0\n"
+    "from simul.launch.monitoring.notices import addresses, notifier\n"
+    "notifier.FINISH_SEC = addresses.SEND_SEC = 100.0\n"
 )
 LOCAL_DISCORD = """
 import sys
 from apprise.plugins.discord import NotifyDiscord
-from simul.launch.monitoring import notice_delivery
+from simul.launch.monitoring.notices import delivery
 NotifyDiscord.notify_url = "http://{address}/api/webhooks"
 NotifyDiscord.socket_connect_timeout = NotifyDiscord.socket_read_timeout = {timeout}
-sys.exit(notice_delivery.main())
+sys.exit(delivery.main())
 """
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """A slow machine gets its answers in time."""
-    monkeypatch.setattr("simul.launch.monitoring.notices.FINISH_SEC", 100.0)
-    monkeypatch.setattr("simul.launch.monitoring.notice_addresses.SEND_SEC", 100.0)
+    monkeypatch.setattr("simul.launch.monitoring.notices.notifier.FINISH_SEC", 100.0)
+    monkeypatch.setattr("simul.launch.monitoring.notices.addresses.SEND_SEC", 100.0)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def discord(monkeypatch):
 
     def sender(hook: Webhook, *pauses: float, timeout: float = 100.0) -> NoticeSender:
         program = LOCAL_DISCORD.format(address=hook.address, timeout=timeout)
-        monkeypatch.setattr("simul.launch.monitoring.notice_addresses.SENDER", (sys.executable, "-P", "-c", program))
+        monkeypatch.setattr("simul.launch.monitoring.notices.addresses.SENDER", (sys.executable, "-P", "-c", program))
         (address,) = open_addresses({"SIMUL_NOTIFY": f"discord://4174216298/{SECRET}"})
         return NoticeSender(address, "Simul run", TokenBucket(0.0), pauses)
 
@@ -120,7 +120,7 @@ def test_a_text_whose_picture_is_refused_is_not_sent_again(discord):
 
 
 def test_discord_that_hangs_is_left_behind(discord, monkeypatch):
-    monkeypatch.setattr("simul.launch.monitoring.notices.FINISH_SEC", 0.2)
+    monkeypatch.setattr("simul.launch.monitoring.notices.notifier.FINISH_SEC", 0.2)
     with Webhook(then=Answer(hang=True)) as hook:
         notifier = Notifier([discord(hook, timeout=1e6)])
         notifier.post(Notice(NoticeKind.STOP, "text"))
@@ -177,7 +177,7 @@ def test_a_redirect_is_not_followed(status):
 def test_a_service_that_never_answers_is_given_up_and_its_process_is_gone(monkeypatch):
     with Webhook(then=Answer(hang=True)) as hook:
         (address,) = open_addresses({"SIMUL_NOTIFY": json_address(hook)})
-        monkeypatch.setattr("simul.launch.monitoring.notice_addresses.SEND_SEC", 3.0)
+        monkeypatch.setattr("simul.launch.monitoring.notices.addresses.SEND_SEC", 3.0)
         before = set(psutil.Process().children())
         delivery = address.deliver("title", "text", "info", b"")
     assert delivery.problem == "no answer within 3 s"
@@ -187,7 +187,7 @@ def test_a_service_that_never_answers_is_given_up_and_its_process_is_gone(monkey
 
 def test_the_process_that_sends_shows_no_address_and_ends_with_a_killed_parent():
     program = (
-        "from simul.launch.monitoring.notice_addresses import open_addresses\n"
+        "from simul.launch.monitoring.notices.addresses import open_addresses\n"
         "(address,) = open_addresses()\n"
         "address.deliver('title', 'text', 'info', b'')\n"
     )
@@ -305,7 +305,7 @@ def test_a_web_service_that_hangs_does_not_hold_up_the_end_of_a_run(notified):
 
 
 def test_a_refused_notice_is_one_line_of_the_log_and_the_run_goes_on(notified):
-    soon = "from simul.launch.monitoring import notices; notices.NoticeSender.__init__.__defaults__ = ((),)\n"
+    soon = "from simul.launch.monitoring.notices import notifier; notifier.NoticeSender.__init__.__defaults__ = ((),)\n"
     with Webhook(Answer(500)) as hook:
         run = notified(json_address(hook), program=PATIENT + soon + PROGRAM)
         run.wait_for(lambda status: any("did not reach" in event for event in status.get("events", ())))

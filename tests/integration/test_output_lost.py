@@ -11,7 +11,7 @@ import pytest
 from tests.support.stand_ins import PROGRAM
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and terminals of POSIX")
-OFTEN = "from simul.launch.monitoring import view; view.PLAIN_EVERY_SEC = 0.1\n"
+OFTEN = "from simul.launch.monitoring.view import display; display.PLAIN_EVERY_SEC = 0.1\n"
 # A terminal of its own, which tells it with SIGHUP when it closes. The tests may run under `nohup`, the run does not.
 CONTROLLED = (
     "import fcntl, signal, termios; fcntl.ioctl(1, termios.TIOCSCTTY, 0); "

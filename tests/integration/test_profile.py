@@ -18,7 +18,7 @@ import pytest
 from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 from simul.launch import cli
-from simul.launch.monitoring import flame_graphs, profiler
+from simul.launch.monitoring.profiling import flame_graphs, profiler
 from simul.launch.processes.processor_time import ProcessTree
 
 STEP_SEC = 0.005

@@ -31,9 +31,9 @@ from tests.support.stand_ins import STAND_IN
 
 SPEC = GameSpec(name="somebodys:Numbers", observation_size=12, num_actions=5)
 OFTEN = """
-from simul.launch.monitoring import view
+from simul.launch.monitoring.view import display as module
 from simul.launch.supervisor import inference_only
-inference_only.SNAPSHOT_EVERY_SEC = view.PLAIN_EVERY_SEC = 0.2
+inference_only.SNAPSHOT_EVERY_SEC = module.PLAIN_EVERY_SEC = 0.2
 """
 
 

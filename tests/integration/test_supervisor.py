@@ -256,7 +256,7 @@ def _seen_after(run, pid: int) -> float:
 
 
 def test_a_role_that_fails_in_every_start_is_an_event_and_ends_the_run_with_a_summary(up):
-    soon = "from simul.launch.monitoring import heartbeat_alerts; heartbeat_alerts.STANDSTILL_SEC = 0.5\n"
+    soon = "from simul.launch.monitoring import alerts; alerts.STANDSTILL_SEC = 0.5\n"
     run = up(program=soon + PROGRAM)
     run.wait_until_training()
     (run.run_dir.root / "crash-learner").touch()

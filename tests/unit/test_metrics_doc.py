@@ -10,8 +10,8 @@ from simul.env_worker.games.gymnasium.source import EpisodeTally
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.ops.prometheus import BOUNDS_US, DURATIONS, Published, ReportCollector
-from simul.launch.monitoring.curve_writers import BASE_COLUMNS
-from simul.launch.monitoring.curves import CURVES
+from simul.launch.monitoring.curves.figures import CURVES
+from simul.launch.monitoring.curves.writers import BASE_COLUMNS
 from simul.learner.reports import FIGURES
 
 REPORT = {

@@ -35,7 +35,7 @@ from simul.common.config.checkpoint_meta import META_FILE, read_meta
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
-from simul.launch.monitoring.curves import CurvePosition, CurveRecorder
+from simul.launch.monitoring.curves.figures import CurvePosition, CurveRecorder
 from simul.launch.monitoring.snapshot import Snapshot
 from tests.support.checkpoints import write_small_checkpoint
 

@@ -5,7 +5,7 @@ import pytest
 
 from simul.common.config.schema import LearnerConfig
 from simul.common.protocol.messages import PROTOCOL, ServerHello
-from simul.launch.monitoring.curves import LEARNER_FIGURES
+from simul.launch.monitoring.curves.figures import LEARNER_FIGURES
 from simul.learner.__main__ import _schedule
 from simul.learner.learner import Learner, linear
 from simul.learner.reports import FIGURES, STALL_AFTER_SEC, LagAlarm, StallAlarm, Statistics, lag_histogram

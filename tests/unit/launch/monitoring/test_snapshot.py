@@ -10,11 +10,11 @@ from simul.common.config.schema import Config
 from simul.common.protocol.messages import Report
 from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring import snapshot as module
-from simul.launch.monitoring.curves import CurvePosition, CurveRecorder
-from simul.launch.monitoring.panel import format_rate, run_line
-from simul.launch.monitoring.run_exporter import FigureCollector
+from simul.launch.monitoring.curves.figures import CurvePosition, CurveRecorder
+from simul.launch.monitoring.curves.run_exporter import FigureCollector
 from simul.launch.monitoring.snapshot import RunMonitor
 from simul.launch.monitoring.summary import summarise
+from simul.launch.monitoring.view.panel import format_rate, run_line
 from simul.launch.processes.process_group import ProcessGroup
 from simul.launch.processes.role_reports import OLDEST_SEC, RoleReports
 

@@ -9,10 +9,10 @@ import pytest
 
 from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
-from simul.launch.monitoring.notices import MOST_CHARACTERS, Notice, NoticeKind
+from simul.launch.monitoring.notices.notifier import MOST_CHARACTERS, Notice, NoticeKind
 from simul.launch.supervisor import run_notices as module
 from simul.launch.supervisor.run_notices import CurvePicture, RunNotices, last_words, milestone_text
-from tests.unit.launch.monitoring.test_panel import snapshot
+from tests.unit.launch.monitoring.view.test_panel import snapshot
 
 FIGURES = {
     "evaluation/score": 0.75, "evaluation/best_score": 0.8, "evaluation/policy_version": 42.0,

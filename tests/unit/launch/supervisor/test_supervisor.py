@@ -16,8 +16,8 @@ from simul.common.errors import ConfigError, SimulError
 from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
-from simul.launch.monitoring.heartbeat_alerts import ALERT_AFTER_SEC, STANDSTILL_SEC
-from simul.launch.monitoring.view import make_display
+from simul.launch.monitoring.alerts import ALERT_AFTER_SEC, STANDSTILL_SEC
+from simul.launch.monitoring.view.display import make_display
 from simul.launch.processes.role_process import ResourceMeter
 from simul.launch.supervisor import supervisor as module
 from simul.launch.supervisor.supervisor import LONGEST_POLL_SEC, Supervisor
