@@ -36,6 +36,28 @@ LEARNER_FIGURES = (
     "policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "explained_variance", "gradient_norm",
     "store_behind_sec",
 )  # fmt: skip
+
+
+class LearnerCurve(NamedTuple):
+    """`learner/NAME`: the figure at `path` of the learner's report, and its `meaning` in docs/metrics.md."""
+
+    name: str
+    path: tuple[str, ...]
+    meaning: str
+
+
+_AS_NAMED = "as the figures of these names of the [learner](#learner)"
+_LAG = "`policy_lag` in the last update"
+_SAMPLES = "`samples.stored`, `replay.held` and `replay.uses` of the learner"
+LEARNER_CURVES = (
+    *(LearnerCurve(name, (name,), _AS_NAMED) for name in LEARNER_FIGURES),
+    LearnerCurve("policy_lag_mean", ("policy_lag", "recent_mean"), _LAG),
+    LearnerCurve("policy_lag_max", ("policy_lag", "recent_max"), _LAG),
+    LearnerCurve("unrolls_learned", ("unrolls", "learned"), "unrolls learned from"),
+    LearnerCurve("samples_stored", ("samples", "stored"), _SAMPLES),
+    LearnerCurve("replay_held", ("replay", "held"), _SAMPLES),
+    LearnerCurve("replay_uses", ("replay", "uses"), _SAMPLES),
+)
 EVALUATION_CURVES = (
     "evaluation/score", "evaluation/best_score", "evaluation/games", "evaluation/policy_version",
     "evaluation/decisions_learned", "evaluation/seconds", "evaluation/return_mean", "evaluation/return_min",
@@ -57,9 +79,7 @@ CURVES = (
     "server/policy_version_min", "server/policy_version_max",
     *(f"worker/{stage}_share" for stage in WORKER_STAGES), "worker/env_step_us",
     "process/<role>/cpu_percent", "process/<role>/memory_mb",
-    *(f"learner/{name}" for name in LEARNER_FIGURES),
-    "learner/policy_lag_mean", "learner/policy_lag_max", "learner/unrolls_learned",
-    "learner/samples_stored", "learner/replay_held", "learner/replay_uses",
+    *(f"learner/{curve.name}" for curve in LEARNER_CURVES),
     *EVALUATION_CURVES,
 )  # fmt: skip
 FIRST_INTERVAL_SEC, LAST_INTERVAL_SEC = 1.0, 10.0
@@ -277,14 +297,6 @@ def _processes(now: Snapshot) -> Iterator[Figure]:
 
 
 def _learner(now: Snapshot) -> Iterator[Figure]:
-    found = {name: number(now.learner, name) for name in LEARNER_FIGURES} | {
-        "policy_lag_mean": number(now.learner, "policy_lag", "recent_mean"),
-        "policy_lag_max": number(now.learner, "policy_lag", "recent_max"),
-        "unrolls_learned": number(now.learner, "unrolls", "learned"),
-        "samples_stored": number(now.learner, "samples", "stored"),
-        "replay_held": number(now.learner, "replay", "held"),
-        "replay_uses": number(now.learner, "replay", "uses"),
-    }
-    for name, value in found.items():
-        if value is not None:
-            yield Figure(f"learner/{name}", value)
+    for curve in LEARNER_CURVES:
+        if (value := number(now.learner, *curve.path)) is not None:
+            yield Figure(f"learner/{curve.name}", value)
