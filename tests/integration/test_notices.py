@@ -119,16 +119,6 @@ def test_a_text_whose_picture_is_refused_is_not_sent_again(discord):
     assert "the text arrived, its picture did not: it was refused with HTTP 413" in sentence
 
 
-def test_discord_that_hangs_is_left_behind(discord, monkeypatch):
-    monkeypatch.setattr("simul.launch.monitoring.notices.notifier.FINISH_SEC", 0.2)
-    with Webhook(then=Answer(hang=True)) as hook:
-        notifier = Notifier([discord(hook, timeout=1e6)])
-        notifier.post(Notice(NoticeKind.STOP, "text"))
-        hook.next()
-        (sentence,) = notifier.close(NEVER)
-    assert sentence == "discord (address 1 of notices) did not answer in time; these notices may be lost: stopped"
-
-
 def test_nobody_there_is_one_sentence(discord):
     with Webhook() as hook:
         pass
@@ -249,22 +239,6 @@ def test_a_run_says_when_it_starts_reaches_a_milestone_with_its_curve_and_stops_
     assert SECRET not in output
 
 
-@pytest.mark.slow  # two runs; the unit tests of run notices start after a milestone, too
-def test_a_resumed_run_says_so_and_announces_no_milestone_again(notified):
-    with Webhook() as hook:
-        code, output = notified(json_address(hook), "--stop-after-decisions", "500").result()
-        assert code == 0, output
-        run = notified(json_address(hook), "--set", "notice_every_decisions=100000")
-        run.wait_until_training()
-        assert run.finish()[0] == 0
-        found = []
-        while not hook.quiet:
-            found.append(hook.next().json())
-    assert [one["title"].partition(": ")[2] for one in found] == ["started", "stopped", "started", "stopped"]
-    assert "a new run" in found[0]["message"]
-    assert re.search(r"resumed at [1-9]\d* decisions", found[2]["message"].replace(",", ""))
-
-
 def test_a_run_that_fails_says_its_last_words(notified):
     with Webhook() as hook:
         run = notified(json_address(hook))
@@ -290,18 +264,6 @@ def test_a_start_that_fails_says_the_end_of_the_log(notified, tmp_path):
         assert hook.quiet
     assert crash["message"].startswith("the learner died (exit code 1). The end of its log:\n")
     assert crash["message"].endswith("RuntimeError: a fault of the stand-in")
-
-
-@pytest.mark.slow  # waits for the limit of a run's end
-def test_a_web_service_that_hangs_does_not_hold_up_the_end_of_a_run(notified):
-    with Webhook(then=Answer(hang=True)) as hook:
-        run = notified(json_address(hook), program=PROGRAM)
-        run.wait_until_training()
-        hook.next()
-        code, output = run.finish()  # it ends although the service never answers
-        assert code == 0, output
-    assert "json (address 1 of notices) did not answer in time; these notices may be lost: started, stopped" in output
-    assert "resumes" in output
 
 
 def test_a_refused_notice_is_one_line_of_the_log_and_the_run_goes_on(notified):

@@ -34,14 +34,6 @@ def _stopped_cleanly(run, code: int) -> None:
     assert (run.run_dir.checkpoints / "version").exists(), "the learner has saved"
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device there")
-def test_a_full_disk_below_the_log_stops_nothing(up):
-    with open("/dev/full", "wb") as full:
-        run = up(stdout=full.fileno(), program=OFTEN + PROGRAM)
-    _goes_on(run)
-    _stopped_cleanly(run, run.finish()[0])
-
-
 def test_a_reader_that_has_enough_stops_nothing(up):
     """`simul up | head`"""
     reading, writing = os.pipe()

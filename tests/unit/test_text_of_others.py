@@ -24,7 +24,7 @@ from simul.launch.monitoring.view.display import make_display
 from simul.launch.monitoring.view.output import complain
 from simul.launch.monitoring.view.panel import run_line
 from simul.launch.processes.role_reports import RoleReports
-from tests.unit.launch.monitoring.view.test_panel import snapshot
+from tests.support.recorded_run import snapshot
 
 HOSTILE = (
     "\x1b]0;owned\a\x1b[2J\x9b31m\x1b]52;c;aGk=\a\x1b]8;;http://x\a\u202etxt\u2066\u200f\u061c\u2028\x85\r\b"

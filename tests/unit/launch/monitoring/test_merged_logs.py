@@ -9,7 +9,14 @@ from datetime import datetime
 import pytest
 
 from simul.common.errors import ConfigError
-from simul.launch.monitoring.merged_logs import HEAD_BYTES, MergedLogs, check_roles, format_entry, process_filter
+from simul.launch.monitoring.merged_logs import (
+    HEAD_BYTES,
+    LogEntry,
+    MergedLogs,
+    check_roles,
+    format_entry,
+    process_filter,
+)
 from simul.launch.processes.log_rotation import rotate_logs
 
 ALL = process_filter([])
@@ -161,6 +168,11 @@ def test_new_files_emptied_files_and_renamed_files_are_read_on(folder, merged):
     ]  # fmt: skip
 
 
+def one_entry(logs) -> LogEntry:
+    (entry,) = logs.entries(last=True)
+    return entry
+
+
 def test_a_clock_that_is_set_back_does_not_change_the_order_within_a_file(tmp_path, merged):
     times = ("20:00:05,000", "19:00:00,000", "20:00:06,000")
     text = "".join(f"2026-11-22 {time} simul-worker-0 INFO {n}\n" for n, time in enumerate(times))
@@ -173,24 +185,21 @@ def test_a_log_without_any_time_has_that_of_its_file(tmp_path, merged):
     log.write_text("a warning\nand its place\n")
     at = datetime(2026, 11, 22, 20, 0, 4).timestamp()
     os.utime(log, (at, at))
-    (entry,) = merged(tmp_path, 0.0, ALL).entries(last=True)
+    entry = one_entry(merged(tmp_path, 0.0, ALL))
     assert (entry.time, entry.process, entry.lines) == (at, "evaluation", ["a warning", "and its place"])
 
 
-def test_colours_and_control_characters(tmp_path, merged):
-    log = tmp_path / "simul-worker-0.log"
-    log.write_text("2026-11-22 20:00:00,000 simul-worker-0 ERROR \x1b[2Jcleared\tthe screen\n")
-    (entry,) = merged(tmp_path, 0.0, ALL).entries(last=True)
-    assert format_entry(entry) == ["2026-11-22 20:00:00,000 worker-0     ERROR \\u001b[2Jcleared    the screen"]
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("simul-worker-0 ERROR \x1b[2Jcleared\tthe screen", "ERROR \\u001b[2Jcleared    the screen"),
+        ("simul-worker-0@10.0.0.7 ERROR a fault", "@10.0.0.7 ERROR a fault"),  # on another machine
+    ],
+)
+def test_colours_are_ours_alone_and_other_machines_are_named(written, read, tmp_path, merged):
+    (tmp_path / "simul-worker-0.log").write_text(f"2026-11-22 20:00:00,000 {written}\n")
+    entry = one_entry(merged(tmp_path, 0.0, ALL))
+    assert format_entry(entry) == [f"2026-11-22 20:00:00,000 worker-0     {read}"]
     (line,) = format_entry(entry, coloured=True)
     assert "\x1b[31mERROR\x1b[0m" in line
     assert "\x1b[2J" not in line
-
-
-def test_a_line_of_a_process_on_another_machine_names_it(tmp_path, merged):
-    log = tmp_path / "simul-worker-0.log"
-    log.write_text("2026-11-22 20:00:00,000 simul-worker-0@10.0.0.7 ERROR a fault\n")
-    (entry,) = merged(tmp_path, 0.0, ALL).entries(last=True)
-    assert format_entry(entry) == ["2026-11-22 20:00:00,000 worker-0     @10.0.0.7 ERROR a fault"]
-    (line,) = format_entry(entry, coloured=True)
-    assert "\x1b[31mERROR\x1b[0m" in line

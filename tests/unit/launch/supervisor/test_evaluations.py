@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import time
 
 import msgspec
 import psutil
@@ -23,6 +22,7 @@ from simul.launch.supervisor.checkpoint_files import find_fault
 from simul.launch.supervisor.evaluations import Evaluations, evaluation_command
 from tests.support.checkpoints import write_small_checkpoint
 from tests.support.processes import alive
+from tests.support.waiting import wait_for
 
 EVERY = 1000
 AGAINST = EvaluationConfig(every_decisions=EVERY, opponents=("random", "max_base_power"))
@@ -68,14 +68,9 @@ class Run:
     def result(self, decisions):
         """Poll until an evaluation has finished."""
         assert self.evaluations.poll(decisions) is None
-        deadline = time.monotonic() + 100
-        before = len(self.said)
-        while time.monotonic() < deadline:
-            found = self.evaluations.poll(decisions)
-            if found or len(self.said) > before:
-                return found
-            time.sleep(0.01)
-        raise AssertionError("the evaluation does not end")
+        before, found = len(self.said), []
+        wait_for(lambda: found.append(self.evaluations.poll(decisions)) or found[-1] or len(self.said) > before)
+        return found[-1]
 
     def best(self):
         return self.run_dir.checkpoints / "best"
@@ -173,10 +168,9 @@ def test_the_learner_may_remove_the_checkpoint_that_is_evaluated(run, monkeypatc
     for file in (run.run_dir.checkpoints / "000000005").iterdir():
         file.unlink()
     (run.run_dir.checkpoints / "000000005").rmdir()
-    deadline = time.monotonic() + 100
-    while (found := run.evaluations.poll(EVERY)) is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert found["score"] == 100.0
+    found = []
+    wait_for(lambda: found.append(run.evaluations.poll(EVERY)) or found[-1])
+    assert found[-1]["score"] == 100.0
     assert find_fault(run.best()) == ""
 
 
@@ -244,15 +238,9 @@ def test_a_run_that_stops_ends_the_evaluation_and_what_it_started(run, tmp_path)
     )
     run.save(5)
     run.evaluations.poll(EVERY)
-    deadline = time.monotonic() + 100
-    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
     run.evaluations.close()
-    other = int((tmp_path / "pid").read_text())
-    while alive(other):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: not alive(int((tmp_path / "pid").read_text())))
     assert not list(run.run_dir.checkpoints.glob(f"{module.PINNED}*"))
 
 

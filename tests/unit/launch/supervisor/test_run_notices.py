@@ -12,7 +12,7 @@ from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring.notices.notifier import MOST_CHARACTERS, Notice, NoticeKind
 from simul.launch.supervisor import run_notices as module
 from simul.launch.supervisor.run_notices import CurvePicture, RunNotices, last_words, milestone_text
-from tests.unit.launch.monitoring.view.test_panel import snapshot
+from tests.support.recorded_run import snapshot
 
 FIGURES = {
     "evaluation/score": 0.75, "evaluation/best_score": 0.8, "evaluation/policy_version": 42.0,
@@ -44,7 +44,7 @@ def test_a_milestone_has_the_last_evaluation_and_the_recent_results():
         "last evaluation 0.75, best 0.80 (policy_version 42)",
         "won against random 90.0% (95% interval 85.0% to 95.0%)",
         "won against new 60.0% (95% interval 60.0% to 60.0%)",
-        "recent wins max_base_power 100% of 200, random 100% of 200",
+        "recent wins max_base_power 100% of 200, random 75% of 200",
         "simple_heuristics 100% of 200",
     ]
 

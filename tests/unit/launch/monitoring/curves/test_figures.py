@@ -10,17 +10,15 @@ from simul.common.runtime.intervals import wilson
 from simul.launch.monitoring.curves.figures import (
     CURVES,
     EVALUATION_CURVES,
-    LEARNER_FIGURES,
     CurvePosition,
     CurveRecorder,
     curve_figures,
     evaluation_figures,
 )
 from simul.launch.monitoring.curves.run_exporter import FigureCollector, gauge_name
-from simul.launch.monitoring.snapshot import ProcessFigures, Snapshot
+from simul.launch.monitoring.snapshot import Snapshot
+from tests.support.recorded_run import server, snapshot
 
-EPISODES = {"return_mean": 2.5, "return_min": -1.0, "return_max": 9.0, "length_mean": 40.5, "length_min": 3,
-            "length_max": 80}  # fmt: skip
 RESULT = {
     "score": 0.75, "best_score": 0.8, "games": 20, "policy_version": 42, "decisions_learned": 4200, "seconds": 12.5,
     "return_mean": 7.5, "return_min": 1.0, "return_max": 9.0, "win_rate": {"random": 0.75},
@@ -29,41 +27,18 @@ RESULT = {
 }  # fmt: skip
 
 
+SERVERS = {f"simul-inference-{n}": {"policy_version": 12 - n} for n in range(2)}
+VERSIONS = {"policy_version": 11, "policy_version_max": 12}
+
+
 def full(ready_sec: float = 100.0, **changes) -> Snapshot:
-    """A snapshot in which every figure is known. Counters have grown with `ready_sec`."""
-    n = ready_sec
-    timings = {name: {"p50": 1.0, "p99": 2.0} for name in ("latency_us", "queue_wait_us", "forward_us")}
-    names = ("simul-learner-0", "simul-inference-0", "simul-worker-0", "simul-worker-1")
-    fields = {
-        "phase": "training", "run_dir": "runs/x", "time": 1e9 + n, "elapsed_sec": n + 5, "ready_sec": n,
-        "decisions_per_sec": 1.0, "battles_per_sec": 1.0,
-        "server": {
-            "decisions": 500 * n, "batches": 50 * n, "waiting": 3, "sessions": 8, **timings,
-            "steps": {"dropped": {"closed": 2}}, "rows_errored": {"ERR_ORDER": 1},
-            "policy_version": 11, "policy_version_max": 12,
-        },
-        "servers": {"simul-inference-0": {"policy_version": 12}, "simul-inference-1": {"policy_version": 11}},
-        "learner": {
-            **dict.fromkeys(LEARNER_FIGURES, 0.5), "policy_lag": {"mean": 1.0, "recent_mean": 2.0, "recent_max": 3},
-            "unrolls": {"learned": 7, "dropped": {"stale": 2}}, "samples": {"stored": 9, "dropped": {"duplicate": 1}},
-            "replay": {"held": 8, "uses": 3.5},
-        },
-        "workers": {
-            "episodes": {"finished": 2 * n, "aborted": {"shutdown": 1}}, "actions": 400 * n,
-            "stage_sec": {
-                "wait": 0.5 * n, "step": 0.15 * n, "encode": 0.06 * n, "search": 0.04 * n, "submit": 0.15 * n,
-                "receive": 0.05 * n, "report": 0.05 * n,
-            },
-            "recent": {
-                "all": {"games": 10, **EPISODES, "figure.foul": 0.25},
-                "random": {"games": 40, "win_rate": 0.75, **EPISODES, "figure.foul": 0.5},
-                "seat_2": {"games": 3, "return_mean": -1.5, "figure.foul": 0.125},
-            },
-        },
-        "processes": [ProcessFigures(name, 1, 0.0, "ready", 0, 50.0, 100.0, 20.0, 1.0, 1.0) for name in names],
-        "events": [],
-    }  # fmt: skip
-    return Snapshot(**{**fields, **changes})
+    """A snapshot in which every figure is known."""
+    both = {"servers": SERVERS, "server": {**server(ready_sec), **VERSIONS}}
+    return snapshot(ready_sec, **{**both, **changes})
+
+
+def by_name(now: Snapshot, before: Snapshot | None = None) -> dict[str, float]:
+    return {figure.name: figure.value for figure in curve_figures(now, before)}
 
 
 def test_every_name_of_the_table_is_written_and_no_other():
@@ -75,31 +50,31 @@ def test_every_name_of_the_table_is_written_and_no_other():
 
 
 def test_versions_of_several_servers_are_curves_and_of_one_server_are_not():
-    found = {figure.name: figure.value for figure in curve_figures(full(), None)}
+    found = by_name(full())
     assert (found["server/policy_version_min"], found["server/policy_version_max"]) == (11, 12)
     assert not any("policy_version_m" in figure.name for figure in curve_figures(full(servers={}), None))
 
 
 def test_rates_and_means_are_of_the_interval_and_sums_are_over_the_processes():
     before, now = full(100.0), full(110.0)
-    now.server["decisions"] += 5000  # 5,000 and 5,000 in 10 s
-    found = {figure.name: figure.value for figure in curve_figures(now, before)}
-    assert found["run/decisions_per_sec"] == 1000.0
+    now.server["decisions"] += 2_500_000  # twice as many as before
+    found = by_name(now, before)
+    assert found["run/decisions_per_sec"] == 500_000.0
     assert found["run/episodes_per_sec"] == 2.0
-    assert found["server/mean_batch"] == 20.0
+    assert found["server/mean_batch"] == 200.0
     assert found["worker/wait_share"] == pytest.approx(0.5)
     assert sum(found[f"worker/{stage}_share"] for stage in ("wait", "envs", "messages", "other")) == pytest.approx(1)
     assert found["worker/env_step_us"] == pytest.approx(2.5e6 / 4000)
-    assert found["process/env_worker/cpu_percent"] == 100.0
-    assert found["process/env_worker/memory_mb"] == 240.0
+    assert found["process/env_worker/cpu_percent"] == 7 * 99.0
+    assert found["process/env_worker/memory_mb"] == 7 * 550.0
     assert (found["episodes/length_max"], found["episodes_against/random/return_min"]) == (80, -1.0)
-    assert (found["win_rate_low/random"], found["win_rate_high/random"]) == wilson(30, 40)
+    assert (found["win_rate_low/random"], found["win_rate_high/random"]) == wilson(150, 200)
     assert found["dropped/unrolls/stale"] == 2
     assert found["learner/policy_lag_max"] == 3
 
 
 def test_figures_of_a_game_are_curves_by_opponent_and_by_seat():
-    found = {figure.name: figure.value for figure in curve_figures(full(), None)}
+    found = by_name(full())
     assert (found["game/foul"], found["game_against/random/foul"], found["game_at/2/foul"]) == (0.25, 0.5, 0.125)
     assert found["episodes_at/2/return_mean"] == -1.5
     assert not any("seat_" in name for name in found), "a seat is no opponent"
@@ -134,19 +109,19 @@ def test_a_run_that_does_not_train_is_not_reported_but_its_last_state_always_is(
     stopped = full(5.6, phase="stopped")
     recorder.advance(stopped)
     last = recorder.record(stopped, last=True)
-    assert last.decisions == 2800
+    assert last.decisions == 1_400_030
     assert "run/decisions_per_sec" not in last.figures, "it did not train meanwhile"
-    assert last.figures["learner/policy_version"] == 0.5
+    assert last.figures["learner/policy_version"] == 123457
 
 
 def test_a_resumed_run_goes_on_where_the_last_start_ended():
     first = CurveRecorder(CurvePosition())
     first.advance(full(10.0))
     second = CurveRecorder(first.position)
-    assert second.advance(full(0.0, server={})) == CurvePosition(5000.0, 10.0)
+    assert second.advance(full(0.0, server={})) == CurvePosition(2_500_030.0, 10.0)
     second.advance(full(2.0))
     report = second.record(full(2.0))
-    assert (report.decisions, report.training_sec) == (6000, 12.0)
+    assert (report.decisions, report.training_sec) == (3_000_060, 12.0)
 
 
 def test_an_evaluation_is_reported_at_once_and_once():
@@ -172,8 +147,8 @@ def test_prometheus_gets_every_curve_as_a_gauge_of_its_own():
     assert set(families) == {gauge_name(curve) for curve in CURVES}
     assert len(families) == len(CURVES), "no two curves share a name"
     assert families["simul_run_decisions_per_sec"].samples[0].labels == {}
-    (rate,) = families["simul_run_win_rate"].samples
-    assert (rate.labels, rate.value) == ({"opponent": "random"}, 0.75)
-    (foul,) = families["simul_run_game_against"].samples
+    rates = {rate.labels["opponent"]: rate.value for rate in families["simul_run_win_rate"].samples}
+    assert rates == {"max_base_power": 1.0, "random": 0.75, "simple_heuristics": 1.0}
+    foul = families["simul_run_game_against"].samples[1]
     assert (foul.labels, foul.value) == ({"opponent": "random", "figure": "foul"}, 0.5)
     assert families["simul_run_worker_wait_share"].samples[0].value == pytest.approx(0.5)

@@ -20,12 +20,15 @@ RETURN = "episodes/return_mean"
 
 def make_run(root, name, config, values, begin=0):
     """A run whose return was `values` at 0, 100, 200, ... decisions after `begin`."""
-    folder = root / name
+    scores = [{"evaluation/score": 1.0} if number == 1 else {} for number in range(len(values))]
+    return record(root / name, config, [{RETURN: float(value)} | score for value, score in zip(values, scores)], begin)
+
+
+def record(folder, config, reports, begin=0):
     folder.mkdir(parents=True)
     RunDir(folder).write_config(config)
     writer = CsvWriter(folder)
-    for number, value in enumerate(values):
-        figures = {"episodes/return_mean": float(value)} | ({"evaluation/score": 1.0} if number == 1 else {})
+    for number, figures in enumerate(reports):
         writer.write(CurveReport(begin + 100 * number, 2.0 * number, 1e9, figures), 0.0)
     writer.close()
     return folder
@@ -79,13 +82,6 @@ def test_what_cannot_be_drawn_is_said(runs, tmp_path):
     assert not out.exists()
 
 
-def test_a_run_whose_configuration_cannot_be_read_is_a_line_of_its_own(runs):
-    for folder in runs[:2]:
-        (folder / "config.yaml").write_text("of: another version\n")
-    lines = lines_of([read_curves(folder) for folder in runs], "episodes/return_mean", "decisions", "minmax")
-    assert [(line.label, line.runs) for line in lines] == [("base-1", 1), ("base-2", 1), ("fast", 1)]
-
-
 def labels(folders):
     return [line.label for line in lines_of([read_curves(each) for each in folders], RETURN, "decisions", "minmax")]
 
@@ -129,8 +125,9 @@ def test_a_row_that_is_being_written_is_not_drawn(runs):
     assert read_curves(runs[0]).columns["decisions"].tolist() == [0.0, 100.0, 200.0]
 
 
-def test_a_configuration_that_is_no_text_makes_a_line_of_its_own(runs):
-    (runs[0] / "config.yaml").write_bytes(b"seed: \xff\n")
+@pytest.mark.parametrize("content", [b"of: another version\n", b"seed: \xff\n"])
+def test_a_run_whose_configuration_cannot_be_read_is_a_line_of_its_own(runs, content):
+    (runs[0] / "config.yaml").write_bytes(content)
     assert labels(runs) == ["base-1", "base-2", "fast"]
 
 
@@ -142,14 +139,8 @@ def win_rates(rate, **others):
 
 
 def test_the_first_panel_has_the_win_rates_against_every_opponent_with_their_recorded_intervals(tmp_path):
-    folder = tmp_path / "two-seats"
-    folder.mkdir()
-    RunDir(folder).write_config(Config())
-    writer = CsvWriter(folder)
-    for number, rate in enumerate((0.2, 0.6)):
-        figures = {RETURN: 0.0, "learner/entropy": 1.0, "evaluation/score": 0.5, "evaluation/win_rate/random": 0.5}
-        writer.write(CurveReport(100 * number, 1.0, 1e9, figures | win_rates(rate)), 0.0)
-    writer.close()
+    figures = {RETURN: 0.0, "learner/entropy": 1.0, "evaluation/score": 0.5, "evaluation/win_rate/random": 0.5}
+    folder = record(tmp_path / "two-seats", Config(), [figures | win_rates(rate) for rate in (0.2, 0.6)])
     names = plot([folder], [], tmp_path / "curves.svg")
     assert names == ["win_rate", "evaluation/win_rate", "learner/entropy", RETURN], "self-play holds the return at 0"
     lines = panel_lines([read_curves(folder)], "win_rate", "decisions", "minmax")
@@ -159,13 +150,8 @@ def test_the_first_panel_has_the_win_rates_against_every_opponent_with_their_rec
 
 
 def test_the_opponents_of_several_runs_have_a_colour_each_and_the_runs_a_style(tmp_path):
-    folders = []
-    for seed, (name, learner) in enumerate([("slow", LearnerConfig()), ("fast", LearnerConfig(learning_rate=1e-2))]):
-        folder = make_run(tmp_path, name, Config(seed=seed, learner=learner), [])
-        writer = CsvWriter(folder)
-        writer.write(CurveReport(100, 1.0, 1e9, win_rates(0.5)), 0.0)
-        writer.close()
-        folders.append(folder)
+    learners = {"slow": LearnerConfig(), "fast": LearnerConfig(learning_rate=1e-2)}
+    folders = [record(tmp_path / name, Config(learner=each), [win_rates(0.5)]) for name, each in learners.items()]
     lines = panel_lines([read_curves(folder) for folder in folders], "win_rate", "decisions", "minmax")
     assert [(line.label, line.colour, line.style) for line in lines] == [
         ("random, slow", 0, 0), ("random, fast", 0, 1),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from simul.common.errors import ConfigError
 from simul.launch.monitoring.profiling import flame_graphs
-from simul.launch.monitoring.profiling.flame_graphs import FlameGraphs, find_py_spy
+from simul.launch.monitoring.profiling.flame_graphs import FlameGraphs
 
 WORKS = 'for last; do :; done; echo "$@" >"$last"'
 REFUSED = "echo 'Permission Denied: Try running again with elevated permissions' >&2; exit 1"
@@ -55,10 +52,3 @@ def test_one_that_hangs_is_ended(py_spy, tmp_path, monkeypatch):
         recorder = graphs._recorders[0][2]
         assert recorder.poll() is None
     assert recorder.returncode is not None
-
-
-def test_a_missing_program_is_named_with_its_extra(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"pip install 'simul\[profile\]'"):
-        find_py_spy()

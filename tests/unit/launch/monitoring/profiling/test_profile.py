@@ -17,6 +17,7 @@ from simul.launch.monitoring.profiling.profile_text import profile_text
 from simul.launch.monitoring.snapshot import ProcessFigures, Snapshot
 from simul.launch.processes.processor_time import CpuSample, ProcessCpu
 from simul.learner.update import STAGES as LEARNER_STAGES
+from tests.support import recorded_run
 
 WORKER, SERVER, LEARNER = "simul-worker-0", "simul-inference-0", "simul-learner-0"
 # Shares of each loop's time.
@@ -30,28 +31,22 @@ PIDS = {WORKER: 11, SERVER: 12, LEARNER: 13}
 
 def process(name: str, seconds: float, **changes) -> ProcessFigures:
     stage_sec = {stage: share * seconds for stage, share in SHARES[name].items()}
-    fields = {
-        "name": name, "pid": PIDS[name], "create_time": 5.0, "state": "ready", "restarts": 0, "cpu_percent": 50.0,
-        "rss_mb": 1.0, "children_rss_mb": 0.0, "peak_rss_mb": 1.0, "peak_children_rss_mb": 0.0,
-        "stage_sec": stage_sec, "loop_sec": seconds,
-    }  # fmt: skip
-    return ProcessFigures(**{**fields, **changes})
+    own = {"pid": PIDS[name], "create_time": 5.0, "stage_sec": stage_sec, "loop_sec": seconds}
+    return recorded_run.process(name, **{**own, **changes})
 
 
 def snapshot(seconds: float, **changes) -> Snapshot:
     """After `seconds` of training at 1,000 decisions a second."""
     done = 1000 * seconds
     fields = {
-        "phase": "training", "run_dir": "/runs/x", "time": 1e9 + seconds, "elapsed_sec": seconds, "ready_sec": seconds,
-        "decisions_per_sec": 1000.0, "battles_per_sec": 1.0, "learner": {}, "workers": {}, "events": [],
-        "game": "gymnasium", "counted_sec": {"inference_server": seconds},
+        "run_dir": "/runs/x", "game": "gymnasium", "counted_sec": {"inference_server": seconds},
         "server": {
             "decisions": done, "messages": done / 10, "batches": done / 40,
             "batch_histogram": {"32": done / 40, "1": 3}, "queue_wait_us": {"p50": 200.0, "p99": 900.0},
         },
         "processes": [process(name, seconds) for name in PIDS],
     }  # fmt: skip
-    return Snapshot(**{**fields, **changes})
+    return recorded_run.snapshot(seconds, **{**fields, **changes})
 
 
 def cpu(at: float) -> CpuSample:
