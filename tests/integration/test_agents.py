@@ -57,6 +57,12 @@ def run(start: Callable[..., AgentRun]) -> AgentRun:
     return start(stand_in=str(STAND_IN))
 
 
+def _finish_well(run: AgentRun) -> None:
+    code, output = run.finish()
+    assert code == 0, output
+    assert imbalances(run.summary()) == []
+
+
 def test_roles_on_other_machines_report_log_die_move_and_stop_as_on_one(run) -> None:
     status = run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions") and s)
     nodes = {p["name"]: p["node"] for p in status["processes"]}
@@ -77,9 +83,7 @@ def test_roles_on_other_machines_report_log_die_move_and_stop_as_on_one(run) -> 
     assert any(f"{HOSTS[2]} (worker 0) is lost: its agent has ended" in event for event in run.status()["events"])
     assert run.named("simul-worker-0")["node"] == HOSTS[0]
 
-    code, output = run.finish()
-    assert code == 0, output
-    assert imbalances(run.summary()) == []
+    _finish_well(run)
     assert not any(root.exists() for root in roots[:2])
     assert not run.run_dir.keys.exists()
 
@@ -110,9 +114,7 @@ def test_a_lost_server_and_a_lost_learner_start_on_other_machines_and_training_g
     for name in ("simul-inference-0", "simul-learner-0"):
         _check_that_it_moves(run, name)
     assert any("Resumed from checkpoint" in event for event in run.status()["events"])
-    code, output = run.finish()
-    assert code == 0, output
-    assert imbalances(run.summary()) == []
+    _finish_well(run)
 
 
 @pytest.mark.slow  # seven lives of processes that import torch
@@ -143,9 +145,7 @@ def test_the_ranks_of_a_learner_are_on_one_machine_and_start_together_on_another
     wait_until_both_learn(600.0)
     assert {run.named(rank)["node"] for rank in RANKS} == {HOSTS[1]}
     assert any(f"rank 1 of the learner on {HOSTS[0]} died (signal 9)" in event for event in run.status()["events"])
-    code, output = run.finish()
-    assert code == 0, output
-    assert imbalances(run.summary()) == []
+    _finish_well(run)
 
 
 @pytest.mark.slow  # four lives of processes that import torch
@@ -176,9 +176,7 @@ def test_an_agent_that_was_taken_for_lost_ends_its_processes_when_it_runs_again(
             "it learns on", timeout_sec=600.0,
         )  # fmt: skip
     assert sum("is lost: no sign of life for 5 s" in event for event in run.status()["events"]) == 2
-    code, output = run.finish()
-    assert code == 0, output
-    assert imbalances(run.summary()) == []
+    _finish_well(run)
 
 
 def test_where_the_supervisor_is_killed_the_roles_save_and_the_agents_end(run) -> None:

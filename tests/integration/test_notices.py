@@ -13,6 +13,7 @@ import pytest
 from simul.launch.monitoring.notices.addresses import open_addresses
 from simul.launch.monitoring.notices.notifier import Notice, NoticeKind, NoticeSender, Notifier, Picture, TokenBucket
 from simul.launch.processes.role_process import role_environment
+from tests.support.command import phase_of
 from tests.support.stand_ins import PROGRAM
 from tests.support.webhook import Answer, Webhook
 
@@ -239,13 +240,15 @@ def test_a_run_says_when_it_starts_reaches_a_milestone_with_its_curve_and_stops_
     assert SECRET not in output
 
 
-def test_a_run_that_fails_says_its_last_words(notified):
+def test_a_run_that_another_life_would_not_help_ends_with_its_last_words(notified):
     with Webhook() as hook:
         run = notified(json_address(hook))
         run.wait_until_training()
         (run.run_dir.root / "ends-learner").write_text("Nothing can be learned from these rewards.")
-        code, _ = run.result()
+        code, output = run.result()
         assert code == 1
+        assert output.splitlines()[-1] == "simul: the learner: Nothing can be learned from these rewards."
+        assert (run.summary()["restarts"]["simul-learner-0"], phase_of(run.run_dir.root)) == (0, "failed")
         hook.next()
         crash = hook.next().json()
         assert hook.quiet
@@ -258,8 +261,9 @@ def test_a_start_that_fails_says_the_end_of_the_log(notified, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "crash-learner").touch()
     with Webhook() as hook:
-        code, _ = notified(json_address(hook)).result()
-        assert code == 1
+        code, output = notified(json_address(hook)).result()
+        assert (code, phase_of(tmp_path / "run")) == (1, "failed")
+        assert "a fault of the stand-in" in output
         crash = hook.next().json()
         assert hook.quiet
     assert crash["message"].startswith("the learner died (exit code 1). The end of its log:\n")

@@ -86,15 +86,6 @@ def test_a_refused_start_leaves_no_run_directory_though_others_ran_already(up, t
     assert "The port 17 is in use" in output
 
 
-def test_a_role_that_crashes_at_the_start_shows_its_last_words(up, tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "crash-learner").touch()
-    code, output = up().result()
-    assert code == 1
-    assert "a fault of the stand-in" in output
-    assert phase_of(tmp_path / "run") == "failed"
-
-
 def test_a_start_that_is_interrupted_is_called_stopped(up, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "unready-learner").touch()

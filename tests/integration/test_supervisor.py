@@ -86,18 +86,6 @@ def test_a_killed_role_is_back_within_seconds_and_totals_never_go_back(up):
     assert [summary["restarts"][name] for name in names] == [1, 1, 1]
 
 
-def test_a_role_that_another_life_would_not_help_ends_the_run_with_its_sentence(up):
-    run = up()
-    run.wait_until_training()
-    (run.run_dir.root / "ends-learner").write_text("Nothing can be learned from these rewards.")
-    code, output = run.result()
-    assert code == 1, output
-    assert output.splitlines()[-1] == "simul: the learner: Nothing can be learned from these rewards."
-    summary = read_json(run.run_dir, "summary.json")
-    assert summary["restarts"]["simul-learner-0"] == 0
-    assert phase_of(run.run_dir.root) == "failed"
-
-
 def test_status_down_and_a_second_run_in_the_same_place(up, simul, tmp_path):
     run = up()
     run.wait_until_training()

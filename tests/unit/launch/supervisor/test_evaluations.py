@@ -174,14 +174,6 @@ def test_the_learner_may_remove_the_checkpoint_that_is_evaluated(run, monkeypatc
     assert find_fault(run.best()) == ""
 
 
-def test_the_event_has_the_interval_with_digits_enough(run):
-    run.save(5)
-    figures = {"episodes": 20, "mean_return": 487.25, "t_95": [470.123, 499.456]}
-    run.returns = {5: {"pairs": [], **figures, "lowest_return": None, "highest_return": None}}
-    assert run.result(EVERY)["score"] == 487.25
-    assert run.said[0].endswith("mean return of 20 greedy games 487 (95% interval 470 to 499), the best so far")
-
-
 def against(opponent, rate, low, high):
     return {"second": opponent, "battles": 10_000, "win_rate": rate, "wilson_95": [low, high]}
 
@@ -189,6 +181,17 @@ def against(opponent, rate, low, high):
 @pytest.mark.parametrize(
     ("printed", "says"),
     [
+        (
+            {
+                "pairs": [],
+                "episodes": 20,
+                "mean_return": 487.25,
+                "t_95": [470.123, 499.456],
+                "lowest_return": None,
+                "highest_return": None,
+            },
+            "487 (95% interval 470 to 499), the best so far",
+        ),
         (
             {"pairs": [against("random", 0.96, 0.95598, 0.96367)]},
             "0.9600 (95% interval 0.9560 to 0.9637), the best so far",
@@ -201,7 +204,7 @@ def against(opponent, rate, low, high):
         ({"pairs": [against("random", 1.0, 0.963, 1.0)]}, "1.000 (95% interval 0.963 to 1.000), the best so far"),
     ],
 )
-def test_the_event_of_games_against_opponents_has_an_interval_for_each(run, printed, says):
+def test_the_event_has_an_interval_with_digits_enough_for_each_opponent(run, printed, says):
     run.save(5)
     run.returns = {5: printed}
     assert run.result(EVERY) is not None

@@ -26,13 +26,17 @@ def patient(monkeypatch):
     monkeypatch.setattr(module, "DRAW_LIMIT_SEC", 1e6)
 
 
-@pytest.fixture
-def posted(tmp_path):
-    """A run's notices, and those that were posted."""
-    notices = RunNotices(msgspec.structs.replace(Config(), notice_every_decisions=1000), RunDir(tmp_path))
+def made(root, **settings) -> tuple[RunNotices, list[Notice]]:
+    """A run's notices, and those that are posted."""
+    notices = RunNotices(msgspec.structs.replace(Config(), **settings), RunDir(root))
     sent: list[Notice] = []
     notices._notifier.post = sent.append
     return notices, sent
+
+
+@pytest.fixture
+def posted(tmp_path):
+    return made(tmp_path, notice_every_decisions=1000)
 
 
 def test_a_milestone_has_the_last_evaluation_and_the_recent_results():
@@ -63,9 +67,7 @@ def test_each_milestone_comes_once_and_none_of_an_earlier_start(posted):
 
 def test_milestones_may_be_off_and_have_no_picture_without_curves(tmp_path):
     for changes, expected in (({"notice_every_decisions": 0}, []), ({"metrics": ()}, [None])):
-        notices = RunNotices(msgspec.structs.replace(Config(), **changes), RunDir(tmp_path))
-        sent: list[Notice] = []
-        notices._notifier.post = sent.append
+        notices, sent = made(tmp_path, **changes)
         notices.started(0.0)
         notices.update(snapshot(run_decisions=1_000_000.0, learner={}))
         assert [notice.draw for notice in sent[1:]] == expected

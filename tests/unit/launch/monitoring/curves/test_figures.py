@@ -152,3 +152,5 @@ def test_prometheus_gets_every_curve_as_a_gauge_of_its_own():
     foul = families["simul_run_game_against"].samples[1]
     assert (foul.labels, foul.value) == ({"opponent": "random", "figure": "foul"}, 0.5)
     assert families["simul_run_worker_wait_share"].samples[0].value == pytest.approx(0.5)
+    assert "since the last report" in families["simul_run_decisions_per_sec"].documentation
+    assert "since the learner's process started" in families["simul_run_learner_decisions_per_sec"].documentation
