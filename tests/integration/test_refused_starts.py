@@ -20,8 +20,7 @@ MISSING = "cuda" if sys.platform == "darwin" else "mps"
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    ["a taken endpoint", "a taken port", "one port for both", "a missing device", "no module", "no function"],
+    "wrong", ["a taken endpoint", "a taken port", "one port for both", "a missing device", "no module", "no function"]
 )
 def test_what_is_taken_or_missing_is_said_before_any_role_starts(wrong, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(ProcessGroup, "start", lambda *_: pytest.fail("a role was started"))

@@ -169,11 +169,7 @@ def test_eval_plays_exactly_so_many_and_prints_only_json(simul, tmp_path):
 def run_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`simul ...` with the real roles."""
     return subprocess.run(
-        [sys.executable, "-m", "simul.launch.cli", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=200,
+        [sys.executable, "-m", "simul.launch.cli", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=200
     )
 
 

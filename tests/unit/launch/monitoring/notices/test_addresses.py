@@ -34,9 +34,7 @@ def names(environment: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [f"{DISCORD} {JSON}", f"{DISCORD},{JSON}", f" {DISCORD} ,\n {JSON} ,"],
-    ids=["space", "comma", "both"],
+    "text", [f"{DISCORD} {JSON}", f"{DISCORD},{JSON}", f" {DISCORD} ,\n {JSON} ,"], ids=["space", "comma", "both"]
 )
 def test_the_variable_has_addresses_between_spaces_or_commas_and_is_not_passed_on(text):
     environment = {"SIMUL_NOTIFY": text, "HOME": "/"}
