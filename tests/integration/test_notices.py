@@ -280,31 +280,3 @@ def test_a_refused_notice_is_one_line_of_the_log_and_the_run_goes_on(notified):
     sentence = "the notice 'started' did not reach json (address 1 of notices): it was refused with HTTP 500 Internal"
     assert log.count(sentence) == 1
     assert SECRET not in log
-
-
-@pytest.mark.parametrize(
-    ("address", "sentence"),
-    [
-        (
-            f"discrod://1/{SECRET}",
-            "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which begins with",
-        ),
-        (SECRET, "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which does not begin with"),
-    ],
-)
-def test_a_wrong_address_is_one_sentence_before_anything_starts(notified, tmp_path, address, sentence):
-    code, output = notified(address).result()
-    assert code == 2
-    assert output.startswith(sentence)
-    assert output.count("\n") == 1
-    assert SECRET not in output
-    assert not (tmp_path / "run").exists()
-
-
-def test_an_address_in_the_configuration_is_refused_and_not_shown(up):
-    for setting in (f"notify=json://{SECRET}@h", f"notify.urls=[json://{SECRET}@h]"):
-        code, output = up("--set", setting).result()
-        assert code == 2, output
-        assert "addresses of notices are secrets and do not belong in a configuration" in output
-        assert "SIMUL_NOTIFY" in output
-        assert SECRET not in output

@@ -53,28 +53,18 @@ def test_a_network_that_cannot_read_the_deck_is_refused_before_any_process_start
     assert not (tmp_path / "run").exists()
 
 
-def test_a_role_that_says_what_is_wrong_is_quoted_and_the_run_is_called_failed(up, simul, tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "sentence-inference_server").write_text("The port 17 is in use; choose another one.")
-    code, output = up().result()
-    assert code == 2
-    assert "The port 17 is in use; choose another one." in output
-    assert "Traceback" not in output
-    code, output = simul("status", "--run-dir", str(tmp_path / "run")).result()
-    assert code == 3
-    assert "Simul  failed " in output
-
-
-def test_a_refused_start_leaves_the_configuration_that_the_checkpoints_are_of(up, tmp_path):
+def test_a_refused_start_quotes_the_role_is_called_failed_and_leaves_the_configuration_of_before(up, simul, tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     (run / "config.yaml").write_text("game: of before\n")
     (run / "spec.json").write_text("{}")
     (run / "sentence-learner").write_text("The network is another one.")
     code, output = up().result()
-    assert (code, "The network is another one." in output) == (2, True), output
+    assert (code, "The network is another one." in output, "Traceback" in output) == (2, True, False), output
     assert (run / "config.yaml").read_text() == "game: of before\n"
     assert (run / "spec.json").read_text() == "{}"
+    code, output = simul("status", "--run-dir", str(run)).result()
+    assert (code, "Simul  failed " in output) == (3, True), output
 
 
 def test_a_refused_start_leaves_no_run_directory_though_others_ran_already(up, tmp_path):

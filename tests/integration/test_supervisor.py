@@ -119,17 +119,6 @@ def test_a_second_signal_ends_at_once_even_what_is_deaf(up, tmp_path):
     assert gone(pids)
 
 
-def test_a_killed_supervisor_leaves_no_process_and_the_next_run_starts(up):
-    run = up()
-    run.wait_until_training()
-    pids = run.pids()
-    os.kill(run.process.pid, signal.SIGKILL)
-    run.process.wait()
-    code, output = up("--stop-after-decisions", "100").result()
-    assert code == 0, output
-    assert gone(pids)
-
-
 def test_ctrl_c_under_make_on_a_terminal_is_a_clean_end(tmp_path):
     (tmp_path / "Makefile").write_text('up:\n\t@"$(PYTHON)" $(PROGRAM) "$(STAND_IN)" up --from-make "$(CONFIG)"\n')
     (tmp_path / "program.py").write_text(PROGRAM)
@@ -291,7 +280,7 @@ def _shown(root) -> list[int]:
     return [event.step for event in board.Scalars("server/latency_us_p50")]
 
 
-def test_curves_go_on_over_resumes_and_a_kill_with_no_step_out_of_order(up):
+def test_a_killed_supervisor_leaves_no_process_and_curves_go_on_with_no_step_out_of_order(up):
     reached, ends = 0.0, []
     for ending in ("stopped", "killed", "stopped"):
         run = up()

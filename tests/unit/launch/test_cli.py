@@ -22,6 +22,35 @@ def test_a_bad_configuration_is_exit_code_2_and_names_every_problem(tmp_path, ca
     assert not (tmp_path / "run").exists()
 
 
+SECRET = "s3cr3t-t0k3n"
+UNKNOWN = "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which "
+
+
+@pytest.mark.parametrize(
+    ("addresses", "settings", "words"),
+    [
+        (f"discrod://1/{SECRET}", [], f"{UNKNOWN}begins with"),
+        (SECRET, [], f"{UNKNOWN}does not begin with"),
+        (
+            "",
+            [f"notify=json://{SECRET}@h"],
+            "do not belong in a configuration. Set the environment variable SIMUL_NOTIFY",
+        ),
+        ("", [f"notify.urls=[json://{SECRET}@h]"], "do not belong in a configuration"),
+    ],
+)
+def test_a_wrong_or_misplaced_address_of_notices_is_refused_before_anything_starts_and_not_shown(
+    addresses, settings, words, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setenv("SIMUL_NOTIFY", addresses)
+    line = ["up", "cartpole", "--run-dir", str(tmp_path / "run"), *(f"--set={setting}" for setting in settings)]
+    assert cli.main(line) == 2
+    out, said = capfd.readouterr()
+    assert words in said
+    assert (out, SECRET in said) == ("", False)
+    assert not (tmp_path / "run").exists()
+
+
 def test_no_command_at_all_lists_them(capsys):
     assert cli.main([]) == 2
     words = capsys.readouterr().err

@@ -9,14 +9,7 @@ from datetime import datetime
 import pytest
 
 from simul.common.errors import ConfigError
-from simul.launch.monitoring.merged_logs import (
-    HEAD_BYTES,
-    LogEntry,
-    MergedLogs,
-    check_roles,
-    format_entry,
-    process_filter,
-)
+from simul.launch.monitoring.merged_logs import HEAD_BYTES, MergedLogs, check_roles, format_entry, process_filter
 from simul.launch.processes.log_rotation import rotate_logs
 
 ALL = process_filter([])
@@ -168,11 +161,6 @@ def test_new_files_emptied_files_and_renamed_files_are_read_on(folder, merged):
     ]  # fmt: skip
 
 
-def one_entry(logs) -> LogEntry:
-    (entry,) = logs.entries(last=True)
-    return entry
-
-
 def test_a_clock_that_is_set_back_does_not_change_the_order_within_a_file(tmp_path, merged):
     times = ("20:00:05,000", "19:00:00,000", "20:00:06,000")
     text = "".join(f"2026-11-22 {time} simul-worker-0 INFO {n}\n" for n, time in enumerate(times))
@@ -185,7 +173,7 @@ def test_a_log_without_any_time_has_that_of_its_file(tmp_path, merged):
     log.write_text("a warning\nand its place\n")
     at = datetime(2026, 11, 22, 20, 0, 4).timestamp()
     os.utime(log, (at, at))
-    entry = one_entry(merged(tmp_path, 0.0, ALL))
+    (entry,) = merged(tmp_path, 0.0, ALL).entries(last=True)
     assert (entry.time, entry.process, entry.lines) == (at, "evaluation", ["a warning", "and its place"])
 
 
@@ -198,7 +186,7 @@ def test_a_log_without_any_time_has_that_of_its_file(tmp_path, merged):
 )
 def test_colours_are_ours_alone_and_other_machines_are_named(written, read, tmp_path, merged):
     (tmp_path / "simul-worker-0.log").write_text(f"2026-11-22 20:00:00,000 {written}\n")
-    entry = one_entry(merged(tmp_path, 0.0, ALL))
+    (entry,) = merged(tmp_path, 0.0, ALL).entries(last=True)
     assert format_entry(entry) == [f"2026-11-22 20:00:00,000 worker-0     {read}"]
     (line,) = format_entry(entry, coloured=True)
     assert "\x1b[31mERROR\x1b[0m" in line
