@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 
 import pytest
 
@@ -20,6 +19,7 @@ from simul.launch.monitoring.notices.notifier import (
     TokenBucket,
     WaitingNotices,
 )
+from tests.support.waiting import wait_for
 
 MILESTONE, STOP, LOST, BACK = NoticeKind.MILESTONE, NoticeKind.STOP, NoticeKind.STORE_LOST, NoticeKind.STORE_BACK
 NEVER = lambda: False  # noqa: E731 - nothing is in a hurry
@@ -57,8 +57,11 @@ class FakeAddress:
         return self.got.get(timeout=120)
 
 
-def sender(address: FakeAddress, *, burst: int = BURST, pauses: tuple[float, ...] = ()) -> NoticeSender:
-    return NoticeSender(address, "run", TokenBucket(0.0, burst, refill_sec=1e9), pauses)
+def sending(
+    *outcomes: Delivery, burst: int = BURST, pauses: tuple[float, ...] = ()
+) -> tuple[FakeAddress, NoticeSender]:
+    address = FakeAddress(*outcomes)
+    return address, NoticeSender(address, "run", TokenBucket(0.0, burst, refill_sec=1e9), pauses)
 
 
 def test_a_bucket_gives_a_burst_and_then_one_for_each_interval():
@@ -86,8 +89,7 @@ def test_at_most_one_of_each_kind_waits_the_newest_with_their_number():
 
 
 def test_a_notice_arrives_with_its_title_text_severity_and_picture():
-    address = FakeAddress()
-    one = sender(address)
+    address, one = sending()
     one.post(Notice(MILESTONE, "a million", lambda: Picture(b"PNG")))
     assert address.next() == ("run: milestone", "a million", "info", b"PNG")
     one.post(Notice(MILESTONE, "two", lambda: Picture(b"", "no matplotlib")))
@@ -96,8 +98,7 @@ def test_a_notice_arrives_with_its_title_text_severity_and_picture():
 
 
 def test_repeats_that_wait_are_one_notice_and_urgent_ones_wait_for_no_token():
-    address = FakeAddress()
-    one = sender(address, burst=1)
+    address, one = sending(burst=1)
     one.post(Notice(MILESTONE, "1"))
     assert address.next()[1] == "1"
     for text in ("2", "3", "4"):
@@ -111,26 +112,23 @@ def test_repeats_that_wait_are_one_notice_and_urgent_ones_wait_for_no_token():
 
 
 def test_what_is_refused_is_tried_again_and_in_the_end_one_sentence():
-    address = FakeAddress(*[Delivery("HTTP 500")] * 4)
-    one = sender(address, pauses=(0.0, 0.0))
+    address, one = sending(*[Delivery("HTTP 500")] * 4, pauses=(0.0, 0.0))
     one.post(Notice(STOP, "over"))
     assert Notifier([one]).close(NEVER) == ["the notice 'stopped' did not reach fake (address 1 of notices): HTTP 500"]
     assert address.got.qsize() in (1, 2, 3), "at the end of a run at most one more attempt is begun"
-    address = FakeAddress(*[Delivery("HTTP 500")] * 3)
-    one = sender(address, pauses=(0.0, 0.0))
+    address, one = sending(*[Delivery("HTTP 500")] * 3, pauses=(0.0, 0.0))
     one.post(Notice(STOP, "over"))
     for _ in range(3):
         address.next()
-    while not (problems := one.take_problems()):
-        time.sleep(0.01)
+    problems = []
+    wait_for(lambda: problems.extend(one.take_problems()) or problems)
     assert problems == ["the notice 'stopped' did not reach fake (address 1 of notices): HTTP 500"]
     assert one.take_problems() == []
     one.close()
 
 
 def test_what_would_be_refused_again_is_not_tried_again():
-    address = FakeAddress(Delivery("HTTP 404", final=True))
-    one = sender(address, pauses=(0.0, 0.0))
+    address, one = sending(Delivery("HTTP 404", final=True), pauses=(0.0, 0.0))
     one.post(Notice(MILESTONE, "1"))
     assert len(Notifier([one]).close(NEVER)) == 1
     assert address.got.qsize() == 1
@@ -138,8 +136,7 @@ def test_what_would_be_refused_again_is_not_tried_again():
 
 def test_an_attempt_that_waits_is_made_at_once_when_the_run_ends_if_it_is_urgent():
     for kind, attempts in ((NoticeKind.CRASH, 2), (MILESTONE, 1)):
-        address = FakeAddress(Delivery("HTTP 500"))
-        one = sender(address, pauses=(1e6,))
+        address, one = sending(Delivery("HTTP 500"), pauses=(1e6,))
         one.post(Notice(kind, "text"))
         address.next()
         problems = Notifier([one]).close(NEVER)
@@ -152,17 +149,15 @@ def test_an_attempt_that_waits_is_made_at_once_when_the_run_ends_if_it_is_urgent
 
 def test_an_address_that_hangs_delays_neither_others_nor_the_end_of_the_run(monkeypatch):
     monkeypatch.setattr(module, "FINISH_SEC", 0.2)
-    hanging, other = FakeAddress(), FakeAddress()
+    (hanging, held), (other, free) = sending(), sending()
     hanging.hold()
-    held, free = sender(hanging), sender(other)
     both = Notifier([held, free])
     both.post(Notice(NoticeKind.START, "begin"))
     hanging.next()
     both.post(Notice(STOP, "over"))
     assert [other.next()[1], other.next()[1]] == ["begin", "over"]
     free.close()
-    while not free.finished:  # what arrived is done with a moment later
-        time.sleep(0.01)
+    wait_for(lambda: free.finished)  # what arrived is done with a moment later
     said = both.close(NEVER)  # returns although the address never does
     assert said == ["fake (address 1 of notices) did not answer in time; these notices may be lost: started, stopped"]
     hanging.release()
@@ -170,18 +165,16 @@ def test_an_address_that_hangs_delays_neither_others_nor_the_end_of_the_run(monk
 
 def test_a_second_ctrl_c_waits_for_nothing(monkeypatch):
     monkeypatch.setattr(module, "FINISH_SEC", 1e6)
-    address = FakeAddress()
+    address, one = sending()
     address.hold()
-    one = Notifier([sender(address)])
     one.post(Notice(STOP, "over"))
     address.next()
-    assert len(one.close(lambda: True)) == 1
+    assert len(Notifier([one]).close(lambda: True)) == 1
     address.release()
 
 
 def test_a_defect_costs_one_notice():
-    address = FakeAddress()
-    one = sender(address)
+    address, one = sending()
 
     def draw() -> Picture:
         raise RuntimeError("json://user:secret@host")
