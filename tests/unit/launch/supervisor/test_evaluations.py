@@ -174,6 +174,9 @@ def test_the_learner_may_remove_the_checkpoint_that_is_evaluated(run, monkeypatc
     assert find_fault(run.best()) == ""
 
 
+NO_EXTREMES = {"lowest_return": None, "highest_return": None}
+
+
 def against(opponent, rate, low, high):
     return {"second": opponent, "battles": 10_000, "win_rate": rate, "wilson_95": [low, high]}
 
@@ -182,14 +185,7 @@ def against(opponent, rate, low, high):
     ("printed", "says"),
     [
         (
-            {
-                "pairs": [],
-                "episodes": 20,
-                "mean_return": 487.25,
-                "t_95": [470.123, 499.456],
-                "lowest_return": None,
-                "highest_return": None,
-            },
+            {"pairs": [], "episodes": 20, "mean_return": 487.25, "t_95": [470.123, 499.456], **NO_EXTREMES},
             "487 (95% interval 470 to 499), the best so far",
         ),
         (
