@@ -25,12 +25,12 @@ from simul.launch.commands.serve import add_serve
 from simul.launch.commands.status import add_down, add_status
 from simul.launch.commands.up import add_up
 from simul.launch.commands.watch import add_watch
-from simul.launch.monitoring.output import complain
+from simul.launch.monitoring.view.output import complain
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0: done; 1: something failed; 2: a sentence says what to change."""
-    os.umask(os.umask(0) | 0o022)  # nobody else may write to what Simul and its processes make
+    os.umask(os.umask(0) | 0o022)  # no other user writes to what Simul and its processes make
     parser = _parser()
     if not (sys.argv[1:] if arguments is None else arguments):
         parser.print_help(sys.stderr)

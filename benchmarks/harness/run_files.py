@@ -10,8 +10,8 @@ from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
 from simul.common.config.schema import Config
 from simul.common.errors import CheckpointError
 from simul.common.role.run_directory import RunDir
-from simul.launch.monitoring.curve_writers import CSV_NAME
-from simul.launch.monitoring.curves import FIRST_INTERVAL_SEC, INTERVAL_SHARE, LAST_INTERVAL_SEC
+from simul.launch.monitoring.curves.figures import FIRST_INTERVAL_SEC, INTERVAL_SHARE, LAST_INTERVAL_SEC
+from simul.launch.monitoring.curves.writers import CSV_NAME
 
 NEWEST = 2  # checkpoints that are kept because they are the newest
 MIB = 2**20

@@ -15,7 +15,7 @@ from benchmarks.harness.run_status import STOP_SEC, RunStatus, Status
 from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.nets.build import build_network
 from simul.common.role.run_directory import RunDir
-from simul.launch.monitoring.panel import mean_batch
+from simul.launch.monitoring.view.panel import mean_batch
 from simul.launch.processes.role_reports import counts, number
 
 

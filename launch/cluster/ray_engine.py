@@ -110,7 +110,7 @@ class RayChannel:
 
 
 class RayEngine:
-    """The cluster at `address`. Raises ConfigError: there is none, or it lets anybody in.
+    """The cluster at `address`. Raises ConfigError: there is none, or it admits every peer.
 
     Args:
         address: `auto`: the cluster that this machine belongs to; else as ray.init takes it.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from simul.common.config.option_types import add_run, named_run
 
 if TYPE_CHECKING:
-    from simul.launch.monitoring.merged_logs import Entry
+    from simul.launch.monitoring.merged_logs import LogEntry
 
 POLL_SEC = 0.25
 UNITS_SEC = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -69,7 +69,7 @@ def _logs(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print(entries: Iterable[Entry]) -> None:
+def _print(entries: Iterable[LogEntry]) -> None:
     from simul.launch.monitoring.merged_logs import format_entry
 
     coloured = sys.stdout.isatty()

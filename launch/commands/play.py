@@ -137,7 +137,7 @@ def _player(origin: Origin) -> str:
 def _play_on_showdown(origin: Origin, options: argparse.Namespace, player: str) -> int:
     """Play until done; returns the exit code. Raises ConfigError, RoleDied."""
     from simul.common.errors import ConfigError
-    from simul.launch.monitoring.output import complain
+    from simul.launch.monitoring.view.output import complain
     from simul.launch.processes.role_process import run_in_foreground
     from simul.launch.supervisor.inference_only import frozen_run
 

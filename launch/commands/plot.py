@@ -1,4 +1,4 @@
-"""`simul plot`: its command line. `monitoring/plot.py` does the work."""
+"""`simul plot`: its command line. `monitoring/curves/plot.py` does the work."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def add_plot(plot: argparse.ArgumentParser) -> None:
 
 
 def _to_stderr(sentence: str) -> None:
-    from simul.launch.monitoring.output import complain
+    from simul.launch.monitoring.view.output import complain
 
     complain(f"simul: {sentence}\n")
 
 
 def _plot(options: argparse.Namespace) -> int:
     from simul.common.errors import ConfigError
-    from simul.launch.monitoring.plot import plot
+    from simul.launch.monitoring.curves.plot import plot
 
     runs = [*options.runs, *options.run_dirs]
     if not runs:

@@ -1,4 +1,4 @@
-"""`simul profile`: its command line. `monitoring/profiler.py` measures, `bottleneck.py` judges."""
+"""`simul profile`: its command line. `monitoring/profiling/profiler.py` measures, `bottleneck.py` judges."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from simul.common.runtime.terminal_text import print_text
 
 if TYPE_CHECKING:
     from simul.common.role.run_directory import RunDir
-    from simul.launch.monitoring.flame_graphs import FlameGraphs
-    from simul.launch.monitoring.profiler import Profiler
+    from simul.launch.monitoring.profiling.flame_graphs import FlameGraphs
+    from simul.launch.monitoring.profiling.profiler import Profiler
 
 # Settings of a run that is only profiled: no end, no store, no fixed ports, nothing beside the training. `--set` wins.
 FRESH = (
@@ -63,9 +63,9 @@ def _profile(options: argparse.Namespace) -> int:
     """Raises ConfigError, and SimulError where the run ended before."""
     from simul.common.config.loader import DEFAULT_MODE
     from simul.common.errors import ConfigError
-    from simul.launch.monitoring.flame_graphs import FlameGraphs, find_py_spy
-    from simul.launch.monitoring.output import complain
-    from simul.launch.monitoring.profiler import Profiler
+    from simul.launch.monitoring.profiling.flame_graphs import FlameGraphs, find_py_spy
+    from simul.launch.monitoring.profiling.profiler import Profiler
+    from simul.launch.monitoring.view.output import complain
 
     if options.config is None and (options.mode is not None or options.overrides):
         raise ConfigError("--mode and --set are for a new run: name its CONFIG, as in `simul profile cartpole`.")
@@ -108,9 +108,9 @@ def _finish(
 
     from simul.common.errors import ConfigError
     from simul.common.runtime.machine_info import machine
-    from simul.launch.monitoring.bottleneck import find_bottleneck
-    from simul.launch.monitoring.output import complain
-    from simul.launch.monitoring.profile_text import profile_text
+    from simul.launch.monitoring.profiling.bottleneck import find_bottleneck
+    from simul.launch.monitoring.profiling.profile_text import profile_text
+    from simul.launch.monitoring.view.output import complain
 
     profile = profiler.finish()
     pictures, failure = graphs.finish()

@@ -33,8 +33,8 @@ def _port(text: str) -> int:
 
 def _serve(options: argparse.Namespace) -> int:
     from simul.common.config.loader import command_line_trust
-    from simul.launch.monitoring.serve_view import serve_line, serve_panel
-    from simul.launch.monitoring.view import make_display
+    from simul.launch.monitoring.view.display import make_display
+    from simul.launch.monitoring.view.serve_panel import serve_line, serve_panel
     from simul.launch.supervisor.inference_only import serve
     from simul.launch.supervisor.store_process import local_checkpoints
 

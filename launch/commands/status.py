@@ -34,8 +34,8 @@ def status(root: Path | None, *, as_json: bool) -> int:
     from simul.common.role.run_lock import choose_run, describe_start, living_owner
     from simul.common.runtime.private_files import read_regular
     from simul.common.runtime.terminal_console import SafeConsole
-    from simul.launch.monitoring.panel import run_panel
     from simul.launch.monitoring.snapshot import Snapshot
+    from simul.launch.monitoring.view.panel import run_panel
 
     run_dir = choose_run(root, active_only=False)
     file = run_dir.root / "status.json"
@@ -74,7 +74,7 @@ def down(root: Path | None) -> int:
     from simul.common.errors import ConfigError
     from simul.common.role.machine import host_of
     from simul.common.role.run_lock import choose_run, is_own_supervisor, living_owner
-    from simul.launch.monitoring.output import complain
+    from simul.launch.monitoring.view.output import complain
 
     run_dir = choose_run(root, active_only=True)
     owner = living_owner(run_dir)

@@ -22,7 +22,7 @@ from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import choose_run, living_owner
 from simul.common.role.temporary import temporary_folder
-from simul.launch.monitoring.output import complain
+from simul.launch.monitoring.view.output import complain
 from simul.launch.processes.role_process import run_in_foreground
 from simul.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, newest_checkpoint
 from simul.launch.supervisor.inference_only import frozen_run

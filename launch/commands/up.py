@@ -64,8 +64,8 @@ def _up(options: argparse.Namespace) -> int:
         raise ConfigError(f"--address {options.address} names a cluster, and the run is on this machine: add --on ray.")
     from simul.common.config.loader import load_config
     from simul.common.role.run_directory import RunDir
-    from simul.launch.monitoring.notice_addresses import open_addresses
-    from simul.launch.monitoring.view import EVENT_LOG, EventLogDisplay, make_display
+    from simul.launch.monitoring.notices.addresses import open_addresses
+    from simul.launch.monitoring.view.display import EVENT_LOG, EventLogDisplay, make_display
     from simul.launch.processes.signals import ForegroundGroup
     from simul.launch.supervisor.checkpoint_files import InitialCheckpoint
     from simul.launch.supervisor.run_notices import RunNotices

@@ -27,7 +27,7 @@ from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.runtime.terminal_text import print_text
 from simul.launch.evaluation.matrix import matrix_table, standings_table
 from simul.launch.evaluation.result import build_result, result_text
-from simul.launch.monitoring.output import complain
+from simul.launch.monitoring.view.output import complain
 from simul.launch.processes.process_group import Command, RoleDied, RunningRoles
 from simul.launch.processes.role_process import role_command
 from simul.launch.processes.role_reports import Metrics, number

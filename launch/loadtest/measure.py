@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from simul.common.client.load.orders import Forward, Forwarded, Go, Prepare, Stop
 from simul.common.client.load.windows import (
-    Figures,
+    LoadFigures,
     Window,
     complete_windows,
     figures,
@@ -17,7 +17,7 @@ from simul.common.client.load.windows import (
 from simul.common.errors import InferenceError
 from simul.launch.loadtest.client_pool import ClientPool
 from simul.launch.loadtest.results import Cell, Mode
-from simul.launch.loadtest.servers import Server, histogram_between, mean_batch_between, stages_between
+from simul.launch.loadtest.servers import MeasuredServer, histogram_between, mean_batch_between, stages_between
 
 REPORT_WAIT_SEC = 0.05
 LATE_SEC = 15.0
@@ -43,7 +43,7 @@ class CellRunner:
     """
 
     def __init__(
-        self, pool: ClientPool, server: Server | None, timer: ClientPool | None, *, max_batch: int | None,
+        self, pool: ClientPool, server: MeasuredServer | None, timer: ClientPool | None, *, max_batch: int | None,
         precision: str | None, warm_up_sec: float, window_sec: float, max_windows: int, seed: int,
     ) -> None:  # fmt: skip
         self._pool = pool
@@ -68,7 +68,7 @@ class CellRunner:
         found, span = self._run(clients, order, tick)
         return self._cell("open", clients, envs, found, span, offered_per_sec=round(rate_per_sec, 1))
 
-    def _run(self, clients: int, prepare: Prepare, tick: Tick) -> tuple[Figures, Span]:
+    def _run(self, clients: int, prepare: Prepare, tick: Tick) -> tuple[LoadFigures, Span]:
         """Figures of a cell, and when its windows began and ended."""
         self._pool.send_order(prepare, clients)
         self._pool.gather(clients)
@@ -98,7 +98,7 @@ class CellRunner:
             self._server.update_reports()
 
     def _cell(
-        self, mode: Mode, clients: int, envs: int, found: Figures, span: Span, offered_per_sec: float | None = None
+        self, mode: Mode, clients: int, envs: int, found: LoadFigures, span: Span, offered_per_sec: float | None = None
     ) -> Cell:
         seen = _ServerFigures(float(envs)) if mode == "local" else self._seen_by_server(span)
         full = min(clients * envs, self._max_batch) if mode == "closed" and self._max_batch else None
@@ -145,6 +145,6 @@ def _lost(forward: float | None, full_forward: float | None) -> float | None:
     return round(max(0.0, 1.0 - forward / full_forward), 3)
 
 
-def _in_words(found: Figures) -> str:
+def _in_words(found: LoadFigures) -> str:
     p99 = found.latency_us.get("p99", 0.0) / 1000
     return f"{found.actions_per_sec:,.0f} actions/s, p99 {p99:.2f} ms"

@@ -20,7 +20,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         precision: what the server computes in (`auto` is resolved); None where a running server was loaded.
         offered_per_sec: open loop: rows due a second.
         actions_per_sec, latency_us, send_lag_us, samples, windows, stable, errors, client_busy, spread: see
-            `simul.common.client.load.windows.Figures`.
+            `simul.common.client.load.windows.LoadFigures`.
         mean_batch, batch_histogram: rows a forward; forwards by rows, rounded up to a power of two. Where a running
             server was loaded, those of all its clients, the histogram not known.
         full_batch: closed loop: rows of the largest forward there could be, all envs in flight or `server.max_batch`.

@@ -22,7 +22,7 @@ from simul.launch.loadtest.options import Options
 from simul.launch.loadtest.plots import write_plots
 from simul.launch.loadtest.report import conditions, results_table, write_results
 from simul.launch.loadtest.results import Cell, MaxRate, Result, recommendation
-from simul.launch.loadtest.servers import RunningServer, Server, StartedServer
+from simul.launch.loadtest.servers import MeasuredServer, RunningServer, StartedServer
 from simul.launch.loadtest.subject import Subject, make_subject
 
 
@@ -112,7 +112,7 @@ class Sweep:
             self._load(stack, subject, server, None, subject.endpoint, (), None)
 
     def _load(
-        self, stack: ExitStack, subject: Subject, server: Server, timer: ClientPool | None, endpoint: str,
+        self, stack: ExitStack, subject: Subject, server: MeasuredServer, timer: ClientPool | None, endpoint: str,
         cores: tuple[int, ...], precision: str | None,
     ) -> None:  # fmt: skip
         folder, keys = str(subject.run_dir.root), str(subject.keys or "")
@@ -173,7 +173,7 @@ class Sweep:
     def _cell_runner(
         self,
         pool: ClientPool,
-        server: Server | None,
+        server: MeasuredServer | None,
         timer: ClientPool | None,
         precision: str | None,
         max_batch: int | None,

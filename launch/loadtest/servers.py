@@ -69,7 +69,7 @@ def stages_between(first: Metrics, last: Metrics) -> dict[str, float] | None:
 ASK_EVERY_SEC = 0.1
 
 
-class Server(Protocol):
+class MeasuredServer(Protocol):
     """The server under load."""
 
     server_reports: ServerReports

@@ -33,7 +33,7 @@ DIM = "2"
 _STAMP = re.compile(r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})?) (?P<rest>.*)")
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """A line with a time, and the lines without one that follow it. `time`: seconds since the epoch."""
 
     time: float
@@ -52,14 +52,14 @@ class LogFile:
         self._file = os.fdopen(open_regular(path), "rb", buffering=0)
         self._head = b""  # its first bytes: others when it was emptied and written again
         self._part = b""  # of a line whose end is not written yet
-        self._open: Entry | None = None  # the last entry: more of its lines may follow
+        self._open: LogEntry | None = None  # the last entry: more of its lines may follow
         self._time = 0.0  # of the last entry; times within a file never go back
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
-    def entries(self, *, last: bool) -> Iterator[Entry]:
+    def entries(self, *, last: bool) -> Iterator[LogEntry]:
         """What was written since the last call, each entry once.
 
         The newest entry is held back until a call finds nothing new, because its traceback may still be written;
@@ -73,18 +73,18 @@ class LogFile:
             entry, self._open = self._open, None
             yield entry if entry.time else entry._replace(time=os.fstat(self._file.fileno()).st_mtime)
 
-    def _add(self, line: str) -> Iterator[Entry]:
+    def _add(self, line: str) -> Iterator[LogEntry]:
         found = _STAMP.match(line)
         time = _seconds(found["time"]) if found else None
         if found is None or time is None:
             if self._open is None:  # the first lines of a file, or the rest of an entry that was given out
-                self._open = Entry(self._time, self.process, "", [])
+                self._open = LogEntry(self._time, self.process, "", [])
             self._open.lines.append(line)
             return
         self._time = max(self._time, time)
         if self._open is not None:
             yield self._open if self._open.time else self._open._replace(time=self._time)
-        self._open = Entry(self._time, self.process, found["time"], [found["rest"]])
+        self._open = LogEntry(self._time, self.process, found["time"], [found["rest"]])
 
     def _lines(self, last: bool) -> Iterator[str]:
         """Whole lines that are new."""
@@ -142,7 +142,7 @@ class MergedLogs:
         self._wanted = wanted
         self._files: dict[tuple[int, int], LogFile] = {}  # by device and inode: a renamed file is still read
 
-    def entries(self, *, last: bool) -> Iterator[Entry]:
+    def entries(self, *, last: bool) -> Iterator[LogEntry]:
         """New entries of all logs, by time; `last` as in `LogFile.entries`."""
         rotated = [] if self._files else sorted(self._folder.glob(f"*{SUFFIX}{OLD_SUFFIX}"))  # later: shown already
         for path in [*rotated, *sorted(self._folder.glob(f"*{SUFFIX}"))]:
@@ -183,7 +183,7 @@ def check_roles(roles: Iterable[str], folder: Path) -> None:
             raise ConfigError(f"--role {role}: expected one of {', '.join(KINDS)}, or of {', '.join(sorted(there))}.")
 
 
-def format_entry(entry: Entry, *, coloured: bool = False) -> list[str]:
+def format_entry(entry: LogEntry, *, coloured: bool = False) -> list[str]:
     """The lines to print: time, process, text. `coloured`: with the escape sequences of a terminal."""
     first = _without_name(entry) if entry.stamp else entry.lines[0]
     stamp, process = f"{entry.stamp.replace('.', ','):23}", f"{entry.process:{WIDTH}}"
@@ -196,7 +196,7 @@ def format_entry(entry: Entry, *, coloured: bool = False) -> list[str]:
     return [f"{stamp} {process} {first}".rstrip(), *below]
 
 
-def _without_name(entry: Entry) -> str:
+def _without_name(entry: LogEntry) -> str:
     """Its first line without the name of the process, which may be followed by the machine: `@10.0.0.2`."""
     line, name = entry.lines[0], f"{PREFIX}{entry.process}"
     return line.removeprefix(name if line.startswith(f"{name}@") else f"{name} ")

@@ -13,7 +13,7 @@ import msgspec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import write_atomically
 from simul.common.runtime.private_files import read_regular
-from simul.launch.monitoring.heartbeat_alerts import HeartbeatAlerts, LearningAlerts, OutageAlerts
+from simul.launch.monitoring.alerts import HeartbeatAlerts, LearningAlerts, OutageAlerts
 from simul.launch.processes.process_group import ProcessGroup
 from simul.launch.processes.role_process import LOG_NAMES
 from simul.launch.processes.role_reports import Metrics, RoleReports, counts, decisions_of, number

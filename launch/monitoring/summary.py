@@ -13,8 +13,9 @@ from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import write_atomically
 from simul.launch.monitoring.accounting import build_accounts, imbalances, unroll_figures
-from simul.launch.monitoring.curves import ALL_EPISODES, seat_of
-from simul.launch.monitoring.panel import (
+from simul.launch.monitoring.curves.figures import ALL_EPISODES, seat_of
+from simul.launch.monitoring.snapshot import Snapshot
+from simul.launch.monitoring.view.panel import (
     LOSSES,
     episodes_of,
     format_causes,
@@ -25,7 +26,6 @@ from simul.launch.monitoring.panel import (
     format_win_rates,
     mean_batch,
 )
-from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.processes.process_group import ROLE_TITLES
 from simul.launch.processes.role_reports import counts, decisions_of, number
 

@@ -118,7 +118,7 @@ def networks_of(checkpoints: Iterable[Path], trust: Trust) -> frozenset[MarkedVa
         try:
             values = network_values(decode_meta(folder).network)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-            continue  # damaged: whoever loads it reports it
+            continue  # damaged: its reader reports it
         check_trust(values, checkpoint_trust(folder, trust), f"{folder}/{META_FILE}")
         found |= values
     return frozenset(found)

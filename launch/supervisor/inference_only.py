@@ -18,9 +18,9 @@ from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import temporary_folder
 from simul.common.transport import check_endpoint, server_keys
-from simul.launch.monitoring.serve_view import ServedCheckpoint, closing_line, startup_lines
 from simul.launch.monitoring.snapshot import RunMonitor, Snapshot
-from simul.launch.monitoring.view import Display
+from simul.launch.monitoring.view.display import Display
+from simul.launch.monitoring.view.serve_panel import ServedCheckpoint, closing_line, startup_lines
 from simul.launch.processes.process_group import Command, RoleDied, RunningRoles
 from simul.launch.processes.role_process import role_command
 from simul.launch.processes.signals import Signals

@@ -15,8 +15,9 @@ from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
 from simul.common.runtime.private_files import read_regular
-from simul.launch.monitoring.callback_figures import CallbackFigures
-from simul.launch.monitoring.curve_writers import (
+from simul.launch.monitoring.curves.callback_figures import CallbackFigures
+from simul.launch.monitoring.curves.figures import CurvePosition, CurveRecorder, CurveReport, Figure, evaluation_figures
+from simul.launch.monitoring.curves.writers import (
     CsvWriter,
     CurveLog,
     CurveWriter,
@@ -26,11 +27,10 @@ from simul.launch.monitoring.curve_writers import (
     mlflow_writer,
     wandb_writer,
 )
-from simul.launch.monitoring.curves import CurveRecorder, CurveReport, Figure, Position, evaluation_figures
 from simul.launch.monitoring.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from simul.launch.monitoring.run_exporter import RunExporter
+    from simul.launch.monitoring.curves.run_exporter import RunExporter
 
 EXTRAS = ("wandb", "mlflow")  # writers that need a package of an extra of the same name
 
@@ -72,17 +72,17 @@ class RunCurves:
     def serve_prometheus(self) -> None:
         """Serve the figures where `prometheus_port` is set. Raises ConfigError where the port is taken."""
         if self._config.prometheus_port:
-            from simul.launch.monitoring.run_exporter import RunExporter
+            from simul.launch.monitoring.curves.run_exporter import RunExporter
 
             self._exporter = RunExporter(self._config.prometheus_port)
 
     @property
-    def position(self) -> Position:
+    def position(self) -> CurvePosition:
         """How far the run is."""
         return self._recorder.position
 
     @property
-    def begin(self) -> Position:
+    def begin(self) -> CurvePosition:
         """Where the last start ended."""
         return self._recorder.start
 
@@ -144,7 +144,7 @@ class RunCurves:
         return [callback_writer(name, load_callback(name), self._returned)]
 
 
-def read_position(run_dir: RunDir) -> Position:
+def read_position(run_dir: RunDir) -> CurvePosition:
     """Where the run ended, by what it left: status.json, curves.csv, and the checkpoints of a run without either."""
     status, curves = read_json(run_dir, "status.json"), last_position(run_dir.root)
     decisions = [curves.decisions, _number(status.get("run_decisions"))]
@@ -153,7 +153,7 @@ def read_position(run_dir: RunDir) -> Position:
             decisions.append(_number(msgspec.json.decode(read_regular(meta))["decisions"]))
         except (OSError, msgspec.DecodeError, KeyError, TypeError):
             continue  # damaged: the learner reports it
-    return Position(max(decisions), max(curves.training_sec, _number(status.get("training_sec"))))
+    return CurvePosition(max(decisions), max(curves.training_sec, _number(status.get("training_sec"))))
 
 
 def _number(value: Any) -> float:

@@ -16,7 +16,7 @@ import psutil
 from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import temporary_folder
-from simul.launch.monitoring.notices import (
+from simul.launch.monitoring.notices.notifier import (
     MOST_CHARACTERS,
     Address,
     Notice,
@@ -26,14 +26,14 @@ from simul.launch.monitoring.notices import (
     Picture,
     TokenBucket,
 )
-from simul.launch.monitoring.panel import (
+from simul.launch.monitoring.snapshot import Snapshot
+from simul.launch.monitoring.view.panel import (
     format_evaluation,
     format_number,
     format_rate,
     format_results,
     format_version,
 )
-from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.processes.role_process import kill_session, low_priority, role_environment
 
 DRAW_LIMIT_SEC = 120.0

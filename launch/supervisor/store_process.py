@@ -17,7 +17,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import temporary_folder
 from simul.common.store import REASON, REFUSED
-from simul.launch.monitoring.output import complain
+from simul.launch.monitoring.view.output import complain
 from simul.launch.processes.process_group import RoleDied
 from simul.launch.processes.role_process import kill_session, role_environment
 from simul.launch.supervisor.game_spec import StartStopped

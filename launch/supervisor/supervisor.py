@@ -15,7 +15,7 @@ from simul.common.store.layout import STOP_WAIT_SEC
 from simul.launch.cluster.cluster import Cluster
 from simul.launch.monitoring.snapshot import RunMonitor, Snapshot, StatusFile
 from simul.launch.monitoring.summary import write_summary
-from simul.launch.monitoring.view import Display
+from simul.launch.monitoring.view.display import Display
 from simul.launch.processes.process_group import ROLE_TITLES, Command, RoleDied, RunningRoles
 from simul.launch.processes.role_process import role_command
 from simul.launch.processes.role_reports import decisions_of

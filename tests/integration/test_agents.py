@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from simul.launch.monitoring.accounting import imbalances
 from tests.support.machines import AgentRun
 from tests.support.stand_ins import STAND_IN
 
+OFTEN = ("learner.batch_steps=512", "learner.checkpoint_every_sec=2")
 FIGURES = (("learner", "policy_version"), ("server", "decisions"))
 RANKS = ("simul-learner-0", "simul-learner-1")
 HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
@@ -34,12 +35,32 @@ def _kill_machine_of(run: AgentRun, name: str) -> str:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[AgentRun]:
-    started = AgentRun(
-        tmp_path / "run", machines=dict.fromkeys(HOSTS, ()), store=(tmp_path / "store").as_uri(), stand_in=str(STAND_IN)
-    )
-    yield started
-    started.end_now()
+def start(tmp_path: Path) -> Iterator[Callable[..., AgentRun]]:
+    """A function that starts a run on HOSTS with these settings."""
+    started = []
+
+    def begin(*settings: str, stand_in: str = "") -> AgentRun:
+        line = [argument for setting in settings for argument in ("--set", setting)]
+        started.append(
+            AgentRun(tmp_path / "run", *line, machines=dict.fromkeys(HOSTS, ()), store=(tmp_path / "store").as_uri(),
+                     stand_in=stand_in)
+        )  # fmt: skip
+        return started[-1]
+
+    yield begin
+    for one in started:
+        one.end_now()
+
+
+@pytest.fixture
+def run(start: Callable[..., AgentRun]) -> AgentRun:
+    return start(stand_in=str(STAND_IN))
+
+
+def _finish_well(run: AgentRun) -> None:
+    code, output = run.finish()
+    assert code == 0, output
+    assert imbalances(run.summary()) == []
 
 
 def test_roles_on_other_machines_report_log_die_move_and_stop_as_on_one(run) -> None:
@@ -62,9 +83,7 @@ def test_roles_on_other_machines_report_log_die_move_and_stop_as_on_one(run) -> 
     assert any(f"{HOSTS[2]} (worker 0) is lost: its agent has ended" in event for event in run.status()["events"])
     assert run.named("simul-worker-0")["node"] == HOSTS[0]
 
-    code, output = run.finish()
-    assert code == 0, output
-    assert imbalances(run.summary()) == []
+    _finish_well(run)
     assert not any(root.exists() for root in roots[:2])
     assert not run.run_dir.keys.exists()
 
@@ -89,30 +108,19 @@ def _check_that_it_moves(run: AgentRun, name: str) -> None:
 
 @pytest.mark.slow  # five lives of processes that import torch
 @pytest.mark.timeout(1800)
-def test_a_lost_server_and_a_lost_learner_start_on_other_machines_and_training_goes_on(tmp_path) -> None:
-    run = AgentRun(
-        tmp_path / "run", "--set", "learner.batch_steps=512", "--set", "learner.checkpoint_every_sec=2",
-        machines=dict.fromkeys(HOSTS, ()), store=(tmp_path / "store").as_uri(),
-    )  # fmt: skip
-    try:
-        run.wait_for(lambda s: s.get("learner", {}).get("policy_version", 0) >= 2, "it learns", timeout_sec=900.0)
-        for name in ("simul-inference-0", "simul-learner-0"):
-            _check_that_it_moves(run, name)
-        assert any("Resumed from checkpoint" in event for event in run.status()["events"])
-        code, output = run.finish()
-        assert code == 0, output
-        assert imbalances(run.summary()) == []
-    finally:
-        run.end_now()
+def test_a_lost_server_and_a_lost_learner_start_on_other_machines_and_training_goes_on(start) -> None:
+    run = start(*OFTEN)
+    run.wait_for(lambda s: s.get("learner", {}).get("policy_version", 0) >= 2, "it learns", timeout_sec=900.0)
+    for name in ("simul-inference-0", "simul-learner-0"):
+        _check_that_it_moves(run, name)
+    assert any("Resumed from checkpoint" in event for event in run.status()["events"])
+    _finish_well(run)
 
 
 @pytest.mark.slow  # seven lives of processes that import torch
 @pytest.mark.timeout(1800)
-def test_the_ranks_of_a_learner_are_on_one_machine_and_start_together_on_another_where_it_is_lost(tmp_path) -> None:
-    run = AgentRun(
-        tmp_path / "run", "--set", "learner.batch_steps=512", "--set", "learner.checkpoint_every_sec=2",
-        "--set", "cluster.learner.ranks=2", machines=dict.fromkeys(HOSTS, ()), store=(tmp_path / "store").as_uri(),
-    )  # fmt: skip
+def test_the_ranks_of_a_learner_are_on_one_machine_and_start_together_on_another_where_it_is_lost(start) -> None:
+    run = start(*OFTEN, "cluster.learner.ranks=2")
 
     def learned(status: dict[str, Any]) -> list[int]:
         return [status.get("ranks", {}).get(rank, {}).get("decisions_learned_since_start", 0) for rank in RANKS]
@@ -124,65 +132,51 @@ def test_the_ranks_of_a_learner_are_on_one_machine_and_start_together_on_another
             lambda s: all(now > then + 500 for now, then in zip(learned(s), before)), "both ranks learn", timeout_sec
         )
 
-    try:
-        wait_until_both_learn(900.0)
-        assert {run.named(rank)["node"] for rank in RANKS} == {HOSTS[0]}
-        psutil.Process(run.named(RANKS[1])["pid"]).send_signal(signal.SIGKILL)
-        run.wait_for(
-            lambda s: all((p := run.named(rank))["restarts"] == 1 and p["state"] == "ready" for rank in RANKS),
-            "both start again", timeout_sec=600.0,
-        )  # fmt: skip
-        assert {run.named(rank)["node"] for rank in RANKS} == {HOSTS[0]}, "by the same agent"
-        wait_until_both_learn(600.0)
-        _check_that_it_moves(run, RANKS[0])
-        wait_until_both_learn(600.0)
-        assert {run.named(rank)["node"] for rank in RANKS} == {HOSTS[1]}
-        assert any(f"rank 1 of the learner on {HOSTS[0]} died (signal 9)" in event for event in run.status()["events"])
-        code, output = run.finish()
-        assert code == 0, output
-        assert imbalances(run.summary()) == []
-    finally:
-        run.end_now()
+    wait_until_both_learn(900.0)
+    assert {run.named(rank)["node"] for rank in RANKS} == {HOSTS[0]}
+    psutil.Process(run.named(RANKS[1])["pid"]).send_signal(signal.SIGKILL)
+    run.wait_for(
+        lambda s: all((p := run.named(rank))["restarts"] == 1 and p["state"] == "ready" for rank in RANKS),
+        "both start again", timeout_sec=600.0,
+    )  # fmt: skip
+    assert {run.named(rank)["node"] for rank in RANKS} == {HOSTS[0]}, "by the same agent"
+    wait_until_both_learn(600.0)
+    _check_that_it_moves(run, RANKS[0])
+    wait_until_both_learn(600.0)
+    assert {run.named(rank)["node"] for rank in RANKS} == {HOSTS[1]}
+    assert any(f"rank 1 of the learner on {HOSTS[0]} died (signal 9)" in event for event in run.status()["events"])
+    _finish_well(run)
 
 
 @pytest.mark.slow  # four lives of processes that import torch
 @pytest.mark.timeout(1800)
-def test_an_agent_that_was_taken_for_lost_ends_its_processes_when_it_runs_again(tmp_path) -> None:
+def test_an_agent_that_was_taken_for_lost_ends_its_processes_when_it_runs_again(start) -> None:
     """A machine that hangs: for a while the old and the new life of a process are there together."""
-    run = AgentRun(
-        tmp_path / "run", "--set", "learner.batch_steps=512", "--set", "learner.checkpoint_every_sec=2",
-        "--set", "cluster.placement.lost_after_sec=5",
-        machines=dict.fromkeys(HOSTS, ()), store=(tmp_path / "store").as_uri(),
-    )  # fmt: skip
-    try:
-        run.wait_for(lambda s: s.get("learner", {}).get("policy_version", 0) >= 2, "it learns", timeout_sec=900.0)
-        agents = run.agents()
-        for name in ("simul-worker-0", "simul-learner-0"):
-            old = psutil.Process(run.named(name)["pid"])
-            agent = next(agent for agent in agents if agent.is_running() and old in agent.children())
-            agent.suspend()
-            run.wait_for(
-                lambda s, name=name: (p := run.named(name))["restarts"] == 1 and p["state"] == "ready",
-                f"{name} is ready elsewhere", timeout_sec=600.0,
-            )  # fmt: skip
-            assert old.is_running()
-            agent.resume()
-            psutil.wait_procs([old, agent], timeout=60)
-            assert not old.is_running()
-            assert not agent.is_running() or agent.status() == psutil.STATUS_ZOMBIE, "its parent is the supervisor"
-            version, decisions = (run.status()[role][figure] for role, figure in FIGURES)
-            run.wait_for(
-                lambda s, version=version, decisions=decisions: (
-                    s["learner"]["policy_version"] > version + 1 and s["server"]["decisions"] > decisions + 500
-                ),
-                "it learns on", timeout_sec=600.0,
-            )  # fmt: skip
-        assert sum("is lost: no sign of life for 5 s" in event for event in run.status()["events"]) == 2
-        code, output = run.finish()
-        assert code == 0, output
-        assert imbalances(run.summary()) == []
-    finally:
-        run.end_now()
+    run = start(*OFTEN, "cluster.placement.lost_after_sec=5")
+    run.wait_for(lambda s: s.get("learner", {}).get("policy_version", 0) >= 2, "it learns", timeout_sec=900.0)
+    agents = run.agents()
+    for name in ("simul-worker-0", "simul-learner-0"):
+        old = psutil.Process(run.named(name)["pid"])
+        agent = next(agent for agent in agents if agent.is_running() and old in agent.children())
+        agent.suspend()
+        run.wait_for(
+            lambda s, name=name: (p := run.named(name))["restarts"] == 1 and p["state"] == "ready",
+            f"{name} is ready elsewhere", timeout_sec=600.0,
+        )  # fmt: skip
+        assert old.is_running()
+        agent.resume()
+        psutil.wait_procs([old, agent], timeout=60)
+        assert not old.is_running()
+        assert not agent.is_running() or agent.status() == psutil.STATUS_ZOMBIE, "its parent is the supervisor"
+        version, decisions = (run.status()[role][figure] for role, figure in FIGURES)
+        run.wait_for(
+            lambda s, version=version, decisions=decisions: (
+                s["learner"]["policy_version"] > version + 1 and s["server"]["decisions"] > decisions + 500
+            ),
+            "it learns on", timeout_sec=600.0,
+        )  # fmt: skip
+    assert sum("is lost: no sign of life for 5 s" in event for event in run.status()["events"]) == 2
+    _finish_well(run)
 
 
 def test_where_the_supervisor_is_killed_the_roles_save_and_the_agents_end(run) -> None:

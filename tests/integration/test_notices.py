@@ -10,9 +10,10 @@ import sys
 import psutil
 import pytest
 
-from simul.launch.monitoring.notice_addresses import open_addresses
-from simul.launch.monitoring.notices import Notice, NoticeKind, NoticeSender, Notifier, Picture, TokenBucket
+from simul.launch.monitoring.notices.addresses import open_addresses
+from simul.launch.monitoring.notices.notifier import Notice, NoticeKind, NoticeSender, Notifier, Picture, TokenBucket
 from simul.launch.processes.role_process import role_environment
+from tests.support.command import phase_of
 from tests.support.stand_ins import PROGRAM
 from tests.support.webhook import Answer, Webhook
 
@@ -23,24 +24,24 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"curve" * 100
 
 # Else 10 s for what waits at the end, and 20 s for each attempt.
 PATIENT = (
-    "from simul.launch.monitoring import notice_addresses, notices\n"
-    "notices.FINISH_SEC = notice_addresses.SEND_SEC = 100.0\n"
+    "from simul.launch.monitoring.notices import addresses, notifier\n"
+    "notifier.FINISH_SEC = addresses.SEND_SEC = 100.0\n"
 )
 LOCAL_DISCORD = """
 import sys
 from apprise.plugins.discord import NotifyDiscord
-from simul.launch.monitoring import notice_delivery
+from simul.launch.monitoring.notices import delivery
 NotifyDiscord.notify_url = "http://{address}/api/webhooks"
 NotifyDiscord.socket_connect_timeout = NotifyDiscord.socket_read_timeout = {timeout}
-sys.exit(notice_delivery.main())
+sys.exit(delivery.main())
 """
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """A slow machine gets its answers in time."""
-    monkeypatch.setattr("simul.launch.monitoring.notices.FINISH_SEC", 100.0)
-    monkeypatch.setattr("simul.launch.monitoring.notice_addresses.SEND_SEC", 100.0)
+    monkeypatch.setattr("simul.launch.monitoring.notices.notifier.FINISH_SEC", 100.0)
+    monkeypatch.setattr("simul.launch.monitoring.notices.addresses.SEND_SEC", 100.0)
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def discord(monkeypatch):
 
     def sender(hook: Webhook, *pauses: float, timeout: float = 100.0) -> NoticeSender:
         program = LOCAL_DISCORD.format(address=hook.address, timeout=timeout)
-        monkeypatch.setattr("simul.launch.monitoring.notice_addresses.SENDER", (sys.executable, "-P", "-c", program))
+        monkeypatch.setattr("simul.launch.monitoring.notices.addresses.SENDER", (sys.executable, "-P", "-c", program))
         (address,) = open_addresses({"SIMUL_NOTIFY": f"discord://4174216298/{SECRET}"})
         return NoticeSender(address, "Simul run", TokenBucket(0.0), pauses)
 
@@ -119,16 +120,6 @@ def test_a_text_whose_picture_is_refused_is_not_sent_again(discord):
     assert "the text arrived, its picture did not: it was refused with HTTP 413" in sentence
 
 
-def test_discord_that_hangs_is_left_behind(discord, monkeypatch):
-    monkeypatch.setattr("simul.launch.monitoring.notices.FINISH_SEC", 0.2)
-    with Webhook(then=Answer(hang=True)) as hook:
-        notifier = Notifier([discord(hook, timeout=1e6)])
-        notifier.post(Notice(NoticeKind.STOP, "text"))
-        hook.next()
-        (sentence,) = notifier.close(NEVER)
-    assert sentence == "discord (address 1 of notices) did not answer in time; these notices may be lost: stopped"
-
-
 def test_nobody_there_is_one_sentence(discord):
     with Webhook() as hook:
         pass
@@ -177,7 +168,7 @@ def test_a_redirect_is_not_followed(status):
 def test_a_service_that_never_answers_is_given_up_and_its_process_is_gone(monkeypatch):
     with Webhook(then=Answer(hang=True)) as hook:
         (address,) = open_addresses({"SIMUL_NOTIFY": json_address(hook)})
-        monkeypatch.setattr("simul.launch.monitoring.notice_addresses.SEND_SEC", 3.0)
+        monkeypatch.setattr("simul.launch.monitoring.notices.addresses.SEND_SEC", 3.0)
         before = set(psutil.Process().children())
         delivery = address.deliver("title", "text", "info", b"")
     assert delivery.problem == "no answer within 3 s"
@@ -187,7 +178,7 @@ def test_a_service_that_never_answers_is_given_up_and_its_process_is_gone(monkey
 
 def test_the_process_that_sends_shows_no_address_and_ends_with_a_killed_parent():
     program = (
-        "from simul.launch.monitoring.notice_addresses import open_addresses\n"
+        "from simul.launch.monitoring.notices.addresses import open_addresses\n"
         "(address,) = open_addresses()\n"
         "address.deliver('title', 'text', 'info', b'')\n"
     )
@@ -249,29 +240,15 @@ def test_a_run_says_when_it_starts_reaches_a_milestone_with_its_curve_and_stops_
     assert SECRET not in output
 
 
-@pytest.mark.slow  # two runs; the unit tests of run notices start after a milestone, too
-def test_a_resumed_run_says_so_and_announces_no_milestone_again(notified):
-    with Webhook() as hook:
-        code, output = notified(json_address(hook), "--stop-after-decisions", "500").result()
-        assert code == 0, output
-        run = notified(json_address(hook), "--set", "notice_every_decisions=100000")
-        run.wait_until_training()
-        assert run.finish()[0] == 0
-        found = []
-        while not hook.quiet:
-            found.append(hook.next().json())
-    assert [one["title"].partition(": ")[2] for one in found] == ["started", "stopped", "started", "stopped"]
-    assert "a new run" in found[0]["message"]
-    assert re.search(r"resumed at [1-9]\d* decisions", found[2]["message"].replace(",", ""))
-
-
-def test_a_run_that_fails_says_its_last_words(notified):
+def test_a_run_that_another_life_would_not_help_ends_with_its_last_words(notified):
     with Webhook() as hook:
         run = notified(json_address(hook))
         run.wait_until_training()
         (run.run_dir.root / "ends-learner").write_text("Nothing can be learned from these rewards.")
-        code, _ = run.result()
+        code, output = run.result()
         assert code == 1
+        assert output.splitlines()[-1] == "simul: the learner: Nothing can be learned from these rewards."
+        assert (run.summary()["restarts"]["simul-learner-0"], phase_of(run.run_dir.root)) == (0, "failed")
         hook.next()
         crash = hook.next().json()
         assert hook.quiet
@@ -284,28 +261,17 @@ def test_a_start_that_fails_says_the_end_of_the_log(notified, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "crash-learner").touch()
     with Webhook() as hook:
-        code, _ = notified(json_address(hook)).result()
-        assert code == 1
+        code, output = notified(json_address(hook)).result()
+        assert (code, phase_of(tmp_path / "run")) == (1, "failed")
+        assert "a fault of the stand-in" in output
         crash = hook.next().json()
         assert hook.quiet
     assert crash["message"].startswith("the learner died (exit code 1). The end of its log:\n")
     assert crash["message"].endswith("RuntimeError: a fault of the stand-in")
 
 
-@pytest.mark.slow  # waits for the limit of a run's end
-def test_a_web_service_that_hangs_does_not_hold_up_the_end_of_a_run(notified):
-    with Webhook(then=Answer(hang=True)) as hook:
-        run = notified(json_address(hook), program=PROGRAM)
-        run.wait_until_training()
-        hook.next()
-        code, output = run.finish()  # it ends although the service never answers
-        assert code == 0, output
-    assert "json (address 1 of notices) did not answer in time; these notices may be lost: started, stopped" in output
-    assert "resumes" in output
-
-
 def test_a_refused_notice_is_one_line_of_the_log_and_the_run_goes_on(notified):
-    soon = "from simul.launch.monitoring import notices; notices.NoticeSender.__init__.__defaults__ = ((),)\n"
+    soon = "from simul.launch.monitoring.notices import notifier; notifier.NoticeSender.__init__.__defaults__ = ((),)\n"
     with Webhook(Answer(500)) as hook:
         run = notified(json_address(hook), program=PATIENT + soon + PROGRAM)
         run.wait_for(lambda status: any("did not reach" in event for event in status.get("events", ())))
@@ -314,31 +280,3 @@ def test_a_refused_notice_is_one_line_of_the_log_and_the_run_goes_on(notified):
     sentence = "the notice 'started' did not reach json (address 1 of notices): it was refused with HTTP 500 Internal"
     assert log.count(sentence) == 1
     assert SECRET not in log
-
-
-@pytest.mark.parametrize(
-    ("address", "sentence"),
-    [
-        (
-            f"discrod://1/{SECRET}",
-            "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which begins with",
-        ),
-        (SECRET, "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which does not begin with"),
-    ],
-)
-def test_a_wrong_address_is_one_sentence_before_anything_starts(notified, tmp_path, address, sentence):
-    code, output = notified(address).result()
-    assert code == 2
-    assert output.startswith(sentence)
-    assert output.count("\n") == 1
-    assert SECRET not in output
-    assert not (tmp_path / "run").exists()
-
-
-def test_an_address_in_the_configuration_is_refused_and_not_shown(up):
-    for setting in (f"notify=json://{SECRET}@h", f"notify.urls=[json://{SECRET}@h]"):
-        code, output = up("--set", setting).result()
-        assert code == 2, output
-        assert "addresses of notices are secrets and do not belong in a configuration" in output
-        assert "SIMUL_NOTIFY" in output
-        assert SECRET not in output

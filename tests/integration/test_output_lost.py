@@ -11,7 +11,7 @@ import pytest
 from tests.support.stand_ins import PROGRAM
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and terminals of POSIX")
-OFTEN = "from simul.launch.monitoring import view; view.PLAIN_EVERY_SEC = 0.1\n"
+OFTEN = "from simul.launch.monitoring.view import display; display.PLAIN_EVERY_SEC = 0.1\n"
 # A terminal of its own, which tells it with SIGHUP when it closes. The tests may run under `nohup`, the run does not.
 CONTROLLED = (
     "import fcntl, signal, termios; fcntl.ioctl(1, termios.TIOCSCTTY, 0); "
@@ -32,14 +32,6 @@ def _stopped_cleanly(run, code: int) -> None:
     assert run.printed() == "", "stderr"
     assert run.summary()["decisions"] > 0
     assert (run.run_dir.checkpoints / "version").exists(), "the learner has saved"
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device there")
-def test_a_full_disk_below_the_log_stops_nothing(up):
-    with open("/dev/full", "wb") as full:
-        run = up(stdout=full.fileno(), program=OFTEN + PROGRAM)
-    _goes_on(run)
-    _stopped_cleanly(run, run.finish()[0])
 
 
 def test_a_reader_that_has_enough_stops_nothing(up):

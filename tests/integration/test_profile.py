@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,8 +18,9 @@ import pytest
 from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 from simul.launch import cli
-from simul.launch.monitoring import flame_graphs, profiler
+from simul.launch.monitoring.profiling import flame_graphs, profiler
 from simul.launch.processes.processor_time import ProcessTree
+from tests.support.waiting import wait_for
 
 STEP_SEC = 0.005
 GAME = f"""
@@ -172,24 +173,26 @@ def test_a_new_run_of_a_game_that_sleeps(tmp_path):
 def test_a_profile_that_is_stopped_ends_its_run(tmp_path):
     (tmp_path / "sleeping_game.py").write_text(GAME)
     (tmp_path / "sleeping.yaml").write_text(CONFIG)
-    profile = subprocess.Popen(
-        [sys.executable, "-m", "simul.launch.cli", "profile", "sleeping.yaml", "--seconds", "600"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        deadline = time.monotonic() + 200
-        while not (below := psutil.Process(profile.pid).children(recursive=True)) or not any(
-            "simul.learner" in " ".join(child.cmdline()) for child in below
-        ):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        profile.send_signal(signal.SIGTERM)
-        assert profile.wait(200) == 130
-        assert psutil.wait_procs(below, timeout=100)[1] == []
-        assert [path.name for path in tmp_path.iterdir() if path.name.startswith("simul-profile")] == []
-    finally:
-        profile.kill()
+    below: list[psutil.Process] = []
+
+    def learner_runs() -> bool:
+        below[:] = psutil.Process(profile.pid).children(recursive=True)
+        return any("simul.learner" in " ".join(child.cmdline()) for child in below)
+
+    with tempfile.TemporaryDirectory(prefix="p-") as temporary:  # a path of a socket is at most 107 bytes
+        profile = subprocess.Popen(
+            [sys.executable, "-m", "simul.launch.cli", "profile", "sleeping.yaml", "--seconds", "600"],
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": temporary},
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            wait_for(learner_runs)
+            profile.send_signal(signal.SIGTERM)
+            assert profile.wait(200) == 130
+            assert psutil.wait_procs(below, timeout=100)[1] == []
+            assert not list(Path(temporary).glob("simul-profile*"))
+        finally:
+            profile.kill()
 
 
 @pytest.mark.slow

@@ -31,9 +31,9 @@ from tests.support.stand_ins import STAND_IN
 
 SPEC = GameSpec(name="somebodys:Numbers", observation_size=12, num_actions=5)
 OFTEN = """
-from simul.launch.monitoring import view
+from simul.launch.monitoring.view import display as module
 from simul.launch.supervisor import inference_only
-inference_only.SNAPSHOT_EVERY_SEC = view.PLAIN_EVERY_SEC = 0.2
+inference_only.SNAPSHOT_EVERY_SEC = module.PLAIN_EVERY_SEC = 0.2
 """
 
 
@@ -45,7 +45,7 @@ def checkpoint(tmp_path: Path) -> Path:
 def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path: Path) -> None:
     new_keys(tmp_path / "keys")
     keys = client_keys(tmp_path / "keys")
-    (tmp_path / "keys" / "client.key_secret").unlink()  # a server needs nobody's secret but its own
+    (tmp_path / "keys" / "client.key_secret").unlink()  # a server needs its own secret only
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     program = f"{OFTEN}import sys; from simul.launch.cli import main; sys.exit(main())"
     line = [sys.executable, "-c", program, "serve", "--checkpoint", str(checkpoint), "--trust", "--endpoint", endpoint]

@@ -9,7 +9,7 @@ import pytest
 
 import simul
 from simul.common.runtime.installation import ROOT
-from simul.launch.monitoring.curves import CURVES
+from simul.launch.monitoring.curves.figures import CURVES
 
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = (

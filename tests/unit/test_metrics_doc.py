@@ -10,8 +10,8 @@ from simul.env_worker.games.gymnasium.source import EpisodeTally
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.ops.prometheus import BOUNDS_US, DURATIONS, Published, ReportCollector
-from simul.launch.monitoring.curve_writers import BASE_COLUMNS
-from simul.launch.monitoring.curves import CURVES
+from simul.launch.monitoring.curves.figures import CURVES, LEARNER_CURVES
+from simul.launch.monitoring.curves.writers import BASE_COLUMNS
 from simul.learner.reports import FIGURES
 
 REPORT = {
@@ -37,6 +37,14 @@ def _documented(section: str, name: str = r"[a-z_0-9]+") -> list[str]:
 
 def test_every_curve_is_explained_once_and_every_explanation_has_its_curve() -> None:
     assert sorted(_documented("Curves", r"[a-z_0-9/<>]+")) == sorted([*CURVES, *BASE_COLUMNS])
+
+
+def test_the_rows_of_the_learners_curves_are_those_of_its_table() -> None:
+    names: dict[str, list[str]] = {}
+    for curve in LEARNER_CURVES:
+        names.setdefault(curve.meaning, []).append(f"`learner/{curve.name}`")
+    rows = "".join(f"| {', '.join(named)} | {meaning} |\n" for meaning, named in names.items())
+    assert rows in (ROOT / "docs" / "metrics.md").read_text(), f"docs/metrics.md: expected the rows\n{rows}"
 
 
 def _named_in(file: str, function: str) -> set[str]:

@@ -19,12 +19,12 @@ from simul.inference_server import mock_server
 from simul.launch import cli
 from simul.launch.commands.status import status
 from simul.launch.diagnostics import connection_check
-from simul.launch.monitoring.notices import Delivery, Notice, NoticeKind, NoticeSender, TokenBucket
-from simul.launch.monitoring.output import complain
-from simul.launch.monitoring.panel import run_line
-from simul.launch.monitoring.view import make_display
+from simul.launch.monitoring.notices.notifier import Delivery, Notice, NoticeKind, NoticeSender, TokenBucket
+from simul.launch.monitoring.view.display import make_display
+from simul.launch.monitoring.view.output import complain
+from simul.launch.monitoring.view.panel import run_line
 from simul.launch.processes.role_reports import RoleReports
-from tests.unit.launch.monitoring.test_panel import snapshot
+from tests.support.recorded_run import snapshot
 
 HOSTILE = (
     "\x1b]0;owned\a\x1b[2J\x9b31m\x1b]52;c;aGk=\a\x1b]8;;http://x\a\u202etxt\u2066\u200f\u061c\u2028\x85\r\b"
@@ -105,7 +105,7 @@ def test_a_games_exception_in_the_panel_and_in_status(tmp_path, capsys, monkeypa
 
 def test_the_panel_keeps_its_height_and_width(capsys):
     from simul.common.runtime.terminal_console import SafeConsole
-    from simul.launch.monitoring.panel import run_panel
+    from simul.launch.monitoring.view.panel import run_panel
 
     console = SafeConsole(file=io.StringIO(), width=80, height=24)
     assert isinstance(console, Console)

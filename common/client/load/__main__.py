@@ -13,7 +13,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.transport import client_keys
 
 
-class ServedPolicy(ColumnClient):
+class LoadClient(ColumnClient):
     """A column client that waits on its socket."""
 
     def wait(self, timeout_sec: float) -> None:
@@ -28,12 +28,12 @@ class ServedPolicy(ColumnClient):
         raise NotImplementedError
 
 
-def set_up(setup: SetUp, spec: GameSpec) -> Callable[[], ServedPolicy]:
+def set_up(setup: SetUp, spec: GameSpec) -> Callable[[], LoadClient]:
     """What connects a new client. Raises InferenceError there, ConfigError here."""
     keys = client_keys(Path(setup.keys)) if setup.keys else None
 
-    def connect() -> ServedPolicy:
-        policy = ServedPolicy(setup.endpoint, name=f"loadtest-{setup.index}", spec=spec, keys=keys)
+    def connect() -> LoadClient:
+        policy = LoadClient(setup.endpoint, name=f"loadtest-{setup.index}", spec=spec, keys=keys)
         policy.connect(setup.connect_sec)
         return policy
 

@@ -99,7 +99,7 @@ Seat = NDArray[np.int64]
 Times = NDArray[np.float64]
 
 
-class Policy(Protocol):
+class LoadTarget(Protocol):
     """What answers: `simul.common.client.columns.ColumnClient`, or a policy in this process."""
 
     refusals: list[Error]
@@ -127,7 +127,11 @@ class LoadDriver:
     """Steps the sessions of one client and counts their answers."""
 
     def __init__(
-        self, policy: Policy, seats: SessionRows, windows: WindowClock, clock: Callable[[], float] = time.perf_counter
+        self,
+        policy: LoadTarget,
+        seats: SessionRows,
+        windows: WindowClock,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._policy = policy
         self._seats = seats

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 import psutil
 
-from simul.common.client.load.driver import LoadDriver, PoissonSchedule, Policy, SessionRows
+from simul.common.client.load.driver import LoadDriver, LoadTarget, PoissonSchedule, SessionRows
 from simul.common.client.load.windows import Window, WindowClock
 from simul.common.errors import SimulError
 from simul.common.protocol.specs import GameSpec
@@ -134,7 +134,7 @@ def send_report(report: Report) -> None:
     sys.stdout.buffer.flush()
 
 
-class LoadedPolicy(Policy, Protocol):
+class LoadedPolicy(LoadTarget, Protocol):
     """What a client process loads: a server, or a policy in the process itself."""
 
     def forward_per_sec(self, batch: int, seconds: float) -> float:
@@ -184,7 +184,7 @@ def _serve(setup: SetUp, orders: OrderReader, set_up: Callable[[SetUp, GameSpec]
             send_report(Forwarded(open_policy().forward_per_sec(order.batch, order.seconds)))
 
 
-def _run(policy: Policy, seats: SessionRows, cell: Prepare, go: Go, index: int, orders: OrderReader) -> None:
+def _run(policy: LoadTarget, seats: SessionRows, cell: Prepare, go: Go, index: int, orders: OrderReader) -> None:
     def tick(window: Window) -> bool:
         send_report(window)
         return orders.arrived()

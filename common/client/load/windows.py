@@ -122,7 +122,7 @@ class WindowClock:
         self._cpu = cpu
 
 
-class Figures(msgspec.Struct, frozen=True):
+class LoadFigures(msgspec.Struct, frozen=True):
     """All clients together, over the last windows.
 
     Attributes:
@@ -163,7 +163,7 @@ def is_stable(windows: Sequence[Sequence[Window]]) -> bool:
     return all(max(values) <= (1 + STABLE_WITHIN) * min(values) for values in (rates, medians))
 
 
-def figures(windows: Sequence[Sequence[Window]]) -> Figures:
+def figures(windows: Sequence[Sequence[Window]]) -> LoadFigures:
     """Over the last three windows, or all where there are fewer; of all clients. Needs one window at least."""
     last = windows[-STABLE_WINDOWS:]
     flat = [client for window in last for client in window]
@@ -173,7 +173,7 @@ def figures(windows: Sequence[Sequence[Window]]) -> Figures:
     for client in flat:
         errors.update(client.errors)
     busy = [sum(client.cpu_sec for client in one) for one in zip(*last)]
-    return Figures(
+    return LoadFigures(
         actions_per_sec=round(latencies.total / seconds, 1),
         latency_us=latencies.percentiles(),
         send_lag_us=merged(client.send_lags for client in flat).percentiles(),

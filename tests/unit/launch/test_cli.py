@@ -22,24 +22,46 @@ def test_a_bad_configuration_is_exit_code_2_and_names_every_problem(tmp_path, ca
     assert not (tmp_path / "run").exists()
 
 
+SECRET = "s3cr3t-t0k3n"
+UNKNOWN = "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which "
+
+
+@pytest.mark.parametrize(
+    ("addresses", "settings", "words"),
+    [
+        (f"discrod://1/{SECRET}", [], f"{UNKNOWN}begins with"),
+        (SECRET, [], f"{UNKNOWN}does not begin with"),
+        (
+            "",
+            [f"notify=json://{SECRET}@h"],
+            "do not belong in a configuration. Set the environment variable SIMUL_NOTIFY",
+        ),
+        ("", [f"notify.urls=[json://{SECRET}@h]"], "do not belong in a configuration"),
+    ],
+)
+def test_a_wrong_or_misplaced_address_of_notices_is_refused_before_anything_starts_and_not_shown(
+    addresses, settings, words, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setenv("SIMUL_NOTIFY", addresses)
+    line = ["up", "cartpole", "--run-dir", str(tmp_path / "run"), *(f"--set={setting}" for setting in settings)]
+    assert cli.main(line) == 2
+    out, said = capfd.readouterr()
+    assert words in said
+    assert (out, SECRET in said) == ("", False)
+    assert not (tmp_path / "run").exists()
+
+
 def test_no_command_at_all_lists_them(capsys):
     assert cli.main([]) == 2
     words = capsys.readouterr().err
     assert all(f"\n    {command} " in words for command in ("up", "status", "eval", "serve", "loadtest"))
 
 
-@pytest.mark.parametrize("option", [["--dry-run"], ["--address", "10.0.0.1:6379"]])
-def test_options_of_a_cluster_need_one(tmp_path, monkeypatch, capsys, option):
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["up", "cartpole", *option]) == 2
-    assert "--on ray" in capsys.readouterr().err
-    assert not (tmp_path / "runs").exists()
-
-
-def test_a_file_in_place_of_the_run_directory_is_named(tmp_path, capsys):
+@pytest.mark.parametrize(("name", "words"), [("run", "is a file; expected a folder"), ("run/x", "cannot be written")])
+def test_a_run_directory_that_cannot_be_is_named(name, words, tmp_path, capsys):
     (tmp_path / "run").write_text("mine")
-    assert cli.main(["up", "configs/cartpole.yaml", "--run-dir", str(tmp_path / "run")]) == 2
-    assert "run is a file; expected a folder" in capsys.readouterr().err
+    assert cli.main(["up", "cartpole", "--run-dir", str(tmp_path / name)]) == 2
+    assert words in capsys.readouterr().err
     assert (tmp_path / "run").read_text() == "mine"
 
 
@@ -73,11 +95,6 @@ def test_a_run_directory_whose_name_is_too_long_is_a_sentence(command, capsys):
     assert "File name too long" in (words := capsys.readouterr().err) or "There is no run in" in words
 
 
-def test_eval_without_a_checkpoint_there(tmp_path, capsys):
-    assert cli.main(["eval", "--checkpoint", str(tmp_path), "--opponent", "random"]) == 2
-    assert "no checkpoint" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("arguments", [(), ("--opponent", "damage")])
 def test_eval_says_who_can_play_without_a_checkpoint(capsys, arguments):
     assert cli.main(["eval", *arguments]) == 2
@@ -104,20 +121,6 @@ def test_help_says_what_a_command_does_and_what_its_defaults_are(command, words,
         cli.main([*command.split(), "--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert [word for word in words if word not in text] == []
-
-
-def test_the_commands_import_no_role_and_no_torch():
-    code = """
-import sys
-import simul.launch.cli
-from simul.launch.diagnostics import connection_check, doctor
-from simul.launch.evaluation import eval_runner
-from simul.launch.supervisor import inference_only, supervisor
-roles = ['simul.' + role for role in ('inference_server', 'env_worker', 'learner')]
-print([m for m in ('torch', *roles) if m in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_the_command_line_alone_loads_nothing_heavy():

@@ -5,7 +5,7 @@ import pytest
 
 from simul.common.config.schema import LearnerConfig
 from simul.common.protocol.messages import PROTOCOL, ServerHello
-from simul.launch.monitoring.curves import LEARNER_FIGURES
+from simul.launch.monitoring.curves.figures import LEARNER_FIGURES
 from simul.learner.build import learning_schedule
 from simul.learner.io.server_handshake import ServerHandshake
 from simul.learner.learner import Learner, linear

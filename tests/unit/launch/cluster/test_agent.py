@@ -10,15 +10,7 @@ import pytest
 
 from simul.launch.cluster import agent as agent_module
 from simul.launch.cluster.agent import PIECE_BYTES, Agent, LogTails
-from simul.launch.cluster.messages import (
-    AgentHello,
-    FrameReader,
-    FromAgent,
-    Leave,
-    News,
-    StartRole,
-    encode_frame,
-)
+from simul.launch.cluster.messages import AgentHello, FrameReader, FromAgent, Leave, News, StartRole, encode_frame
 
 LINES = 40_000  # more than a look reads of a log
 CHATTY = f"import sys\nfor n in range({LINES}):\n    sys.stderr.write(f'line {{n:20}}\\n')\nsys.exit(3)"

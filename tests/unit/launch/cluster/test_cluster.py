@@ -45,17 +45,22 @@ def engine():
 
 
 @pytest.fixture
-def cluster(run_dir, engine):
+def unopened(run_dir, engine):
     made = Cluster(engine, CONFIG, run_dir)
     made.prepare()
-    said: list[str] = []
-    made.open(lambda: False, said.append)
-    assert said == ["placed: learner on fake, inference server 0 on fake, worker 0 on fake"]
     yield made
     for lives in engine.channels.values():
         for channel in lives:
             channel.close()
     made.close()
+
+
+@pytest.fixture
+def cluster(unopened):
+    said: list[str] = []
+    unopened.open(lambda: False, said.append)
+    assert said == ["placed: learner on fake, inference server 0 on fake, worker 0 on fake"]
+    return unopened
 
 
 def _poll_until(cluster: Cluster, condition: Callable[[], object]) -> list[str]:
@@ -66,6 +71,13 @@ def _poll_until(cluster: Cluster, condition: Callable[[], object]) -> list[str]:
         said += cluster.poll(time.monotonic())
         time.sleep(0.01)
     return said
+
+
+def _lost_worker(cluster: Cluster, engine: FakeEngine) -> tuple[RemoteRole, list[str]]:
+    """A worker whose machine was lost, and what was said of it."""
+    role: RemoteRole = cluster.launch("env_worker", 0, 1, ())
+    engine.channels[WORKERS][0].said.put(ChannelLostError("the power is gone"))
+    return role, _poll_until(cluster, lambda: role.exit_code() is not None)
 
 
 def _report(role: str, **endpoints: str) -> Report:
@@ -140,7 +152,7 @@ def test_new_addresses_go_to_all_machines_and_workers_of_a_server_that_moved_are
     cluster, engine, run_dir
 ) -> None:
     cluster.note_report(_report("inference_server", own_0="tcp://127.0.0.9:1"))
-    assert cluster.moved == set(), "the first address is none that anybody knew"
+    assert cluster.moved == set(), "there was no address before the first"
     heard = [len(lives[0].heard) for lives in engine.channels.values()]
     assert heard == [1, 1, 1]
     cluster.note_report(_report("inference_server", own_0="tcp://127.0.0.9:1"))
@@ -168,9 +180,7 @@ def test_exit_codes_logs_and_usage_come_from_the_agent(cluster, engine, run_dir)
 
 
 def test_a_lost_machine_ends_its_processes_and_they_start_with_another_agent(cluster, engine) -> None:
-    role: RemoteRole = cluster.launch("env_worker", 0, 1, ())
-    engine.channels[WORKERS][0].said.put(ChannelLostError("the power is gone"))
-    said = _poll_until(cluster, lambda: role.exit_code() is not None)
+    role, said = _lost_worker(cluster, engine)
     assert said == ["fake (worker 0) is lost: the power is gone"]
     assert role.exit_reason() == "fake is lost"
     engine.free.clear()
@@ -184,10 +194,8 @@ def test_a_lost_machine_ends_its_processes_and_they_start_with_another_agent(clu
 
 
 def test_a_bundle_that_no_machine_has_room_for_is_named_once_while_it_waits(cluster, engine) -> None:
-    first: RemoteRole = cluster.launch("env_worker", 0, 1, ())
     engine.free.clear()
-    engine.channels[WORKERS][0].said.put(ChannelLostError("the power is gone"))
-    _poll_until(cluster, lambda: first.exit_code() is not None)
+    _lost_worker(cluster, engine)
     cluster.launch("env_worker", 0, 1, ())
     now = time.monotonic()
     assert cluster.poll(now) == []
@@ -203,21 +211,16 @@ def test_a_bundle_that_no_machine_has_room_for_is_named_once_while_it_waits(clus
 
 
 @pytest.mark.parametrize("room", [False, True])
-def test_a_run_whose_bundles_get_no_agents_ends_and_says_why(room, run_dir, engine, monkeypatch) -> None:
+def test_a_run_whose_bundles_get_no_agents_ends_and_says_why(room, unopened, engine, monkeypatch) -> None:
     """In the fake's time: all three wait for a machine, or for the first word of an agent that was placed."""
     monkeypatch.setattr(cluster_module, "PLACE_LIMIT_SEC", 0.3)
     engine.greeting = b""
     if not room:
         engine.free.clear()
-    cluster = Cluster(engine, CONFIG, run_dir)
-    cluster.prepare()
     engine.room = room
     why = "said nothing within" if room else "no machine had room for 3 bundles."
     with pytest.raises(RoleDied, match=why):
-        cluster.open(lambda: False, str)
-    for lives in engine.channels.values():
-        lives[0].close()
-    cluster.close()
+        unopened.open(lambda: False, str)
 
 
 def test_where_a_machine_is_lost_between_the_starts_of_two_ranks_both_start_on_the_next_one(cluster, engine) -> None:
@@ -234,24 +237,18 @@ def test_where_a_machine_is_lost_between_the_starts_of_two_ranks_both_start_on_t
 def test_a_process_whose_files_are_gone_when_its_machine_is_found_could_not_be_started(
     cluster, engine, run_dir
 ) -> None:
-    first: RemoteRole = cluster.launch("env_worker", 0, 1, ())
     engine.free.clear()
-    engine.channels[WORKERS][0].said.put(ChannelLostError("the power is gone"))
-    _poll_until(cluster, lambda: first.exit_code() is not None)
+    _lost_worker(cluster, engine)
     role: RemoteRole = cluster.launch("env_worker", 0, 1, ())
     (run_dir.root / "token").unlink()
     engine.free.set()
     _poll_until(cluster, lambda: role.exit_code() is not None)
-    assert (role.exit_code(), role.exit_reason()) == (
-        127,
-        f"{run_dir.root / 'token'} cannot be read: No such file or directory",
-    )
+    reason = f"{run_dir.root / 'token'} cannot be read: No such file or directory"
+    assert (role.exit_code(), role.exit_reason()) == (127, reason)
 
 
 def test_a_machine_that_is_found_later_is_not_used_where_its_versions_differ(cluster, engine) -> None:
-    first: RemoteRole = cluster.launch("env_worker", 0, 1, ())
-    engine.channels[WORKERS][0].said.put(ChannelLostError("the power is gone"))
-    _poll_until(cluster, lambda: first.exit_code() is not None)
+    _lost_worker(cluster, engine)
     engine.greeting = encode_frame(AgentHello(root="/node", machine="other", facts={**machine_facts(), "torch": "1.0"}))
     role: RemoteRole = cluster.launch("env_worker", 0, 1, ())
     (said,) = _poll_until(cluster, lambda: role.exit_code() is not None)
@@ -259,12 +256,7 @@ def test_a_machine_that_is_found_later_is_not_used_where_its_versions_differ(clu
     assert not engine.channels[WORKERS][1].heard, "nothing is sent there, no key either"
 
 
-def test_machines_with_other_versions_are_refused_before_anything_starts(run_dir, engine) -> None:
+def test_machines_with_other_versions_are_refused_before_anything_starts(unopened, engine) -> None:
     engine.greeting = encode_frame(AgentHello(root="/node", machine="other", facts={**machine_facts(), "torch": "1.0"}))
-    cluster = Cluster(engine, CONFIG, run_dir)
-    cluster.prepare()
     with pytest.raises(ConfigError, match=r"torch differs: .* on this machine, 1\.0 on fake"):
-        cluster.open(lambda: False, str)
-    for lives in engine.channels.values():
-        lives[0].close()
-    cluster.close()
+        unopened.open(lambda: False, str)

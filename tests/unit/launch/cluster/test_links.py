@@ -8,15 +8,7 @@ import pytest
 
 from simul.common.role.run_directory import RunDir
 from simul.launch.cluster.links import AgentLink, ChannelLostError, RemoteRole
-from simul.launch.cluster.messages import (
-    AgentHello,
-    FrameReader,
-    FromAgent,
-    News,
-    StopRole,
-    WriteFiles,
-    encode_frame,
-)
+from simul.launch.cluster.messages import AgentHello, FrameReader, FromAgent, News, StopRole, WriteFiles, encode_frame
 from simul.launch.cluster.placement import Bundle
 from tests.support.fake_agents import FakeEngine
 from tests.support.waiting import wait_for

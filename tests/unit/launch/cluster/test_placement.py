@@ -17,15 +17,7 @@ from simul.common.config.schema import (
 from simul.common.errors import ConfigError
 from simul.launch.cluster.cluster import check_config
 from simul.launch.cluster.facts import differences, digest_of_code
-from simul.launch.cluster.placement import (
-    Bundle,
-    Machine,
-    bundle_of,
-    bundles_of,
-    machines_of,
-    place,
-    placement_text,
-)
+from simul.launch.cluster.placement import Bundle, Machine, bundle_of, bundles_of, machines_of, place, placement_text
 
 CLUSTER = ClusterConfig(
     ClusterServersConfig(2), placement=PlacementConfig(worker_nodes=3, learner_gpus=1, server_gpus=0.5)

@@ -18,19 +18,14 @@ from simul.launch.loadtest.subject import POLICY_P, make_subject
 
 
 def test_the_default_is_policy_p_with_fresh_weights_that_the_server_can_load(tmp_path: Path) -> None:
-    subject = make_subject(parse(["--clients", "64", "--envs", "128"]), tmp_path)
+    subject = make_subject(parse(["--clients", "64", "--envs", "128", "--set", "server.max_batch=64"]), tmp_path)
     assert subject.endpoint == ""
     assert subject.parameters == pytest.approx(1.09e6, rel=0.005)
     assert subject.run_dir.read_spec() == POLICY_P
     assert load_policy(subject.checkpoint).spec == POLICY_P
     assert subject.run_dir.read_config().server.max_sessions >= 64 * 512
-    assert subject.with_precision("float32").run_dir.read_config().server.precision == "float32"
-
-
-def test_overrides_reach_the_server(tmp_path: Path) -> None:
-    subject = make_subject(parse(["--set", "server.max_batch=64", "--set", "network.options={hidden: 8}"]), tmp_path)
     assert subject.run_dir.read_config().server.max_batch == 64
-    assert subject.parameters < 30_000
+    assert subject.with_precision("float32").run_dir.read_config().server.precision == "float32"
 
 
 def test_a_run_directory_names_its_endpoint_game_and_network(tmp_path: Path) -> None:

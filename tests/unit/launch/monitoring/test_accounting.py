@@ -9,40 +9,26 @@ import pytest
 
 from simul.common.config.schema import Config
 from simul.launch.monitoring.accounting import ACCOUNTS, imbalances
-from simul.launch.monitoring.snapshot import ProcessFigures, Snapshot
 from simul.launch.monitoring.summary import summarise, summary_text
+from tests.support.recorded_run import LEARNER, SAMPLES, process, server, snapshot, workers
 
-SERVER = {
-    "steps": {"seen": 10, "sent": 7, "open": 0, "dropped": {"closed": 2, "learner_down": 1}},
-    "unrolls": {"completed": 15, "sent": 12, "waiting": 0, "dropped": {"learner_down": 3}},
-    "samples": {"admitted": 30, "sent": 28, "waiting": 0, "dropped": {"shutdown": 2}},
-}
-SAMPLES = {"received": 28, "stored": 20, "waiting": 1, "dropped": {"duplicate": 7}}
-LEARNER = {"unrolls": {"received": 12, "learned": 9, "waiting": 1, "dropped": {"stale": 2}}, "samples": SAMPLES}
-WORKERS = {
-    "decisions": 20, "answered": 16, "refused": {"ERR_ORDER": 1},
-    "unanswered": {"waiting": 1, "lost": {"server_lost": 2}},
-    "episodes": {"started": 9, "finished": 4, "alive": 0, "aborted": {"shutdown": 5}},
-    "samples": {"submitted": 34, "accepted": 30, "refused": {"ERR_VALUE": 1}, "lost": {"worker_died": 2}, "waiting": 1},
-}  # fmt: skip
+SERVER, WORKERS = server(2.0), workers(2.0)
 
 
-def _summary(
-    server: Any = SERVER, learner: Any = LEARNER, workers: Any = WORKERS, processes: Any = (), **more
-) -> dict[str, Any]:  # fmt: skip
+def _summary(**reports: Any) -> dict[str, Any]:
     """As it stands in the file."""
-    snapshot = Snapshot(
-        phase="stopped", run_dir="runs/x", time=0.0, elapsed_sec=1.0, ready_sec=1.0, decisions_per_sec=1.0,
-        battles_per_sec=1.0, server=server, learner=learner, workers=workers,
-        processes=list(processes), events=[], **more,
-    )  # fmt: skip
-    return msgspec.json.decode(msgspec.json.encode(summarise(Config(), snapshot)))
+    stopped = {"phase": "stopped", "processes": [], "server": SERVER, "workers": WORKERS, **reports}
+    return msgspec.json.decode(msgspec.json.encode(summarise(Config(), snapshot(2.0, **stopped))))
 
 
 def test_a_run_whose_accounts_balance() -> None:
     summary = _summary()
     assert imbalances(summary) == []
     assert tuple(summary["accounting"]) == ACCOUNTS
+    assert {account["difference"] for account in summary["accounting"].values()} == {0}
+    for key in ("decisions", "battles", "decisions_per_sec", "mean_batch", "latency_us", "policy_version",
+                "policy_lag", "versions", "config_fingerprint"):  # fmt: skip
+        assert summary[key] is not None
     assert summary["unrolls"] == {
         "completed": 15, "dropped_before_sending": {"learner_down": 3}, "sent": 12, "taken_back": 0,
         "sent_unreported": 0, "received": 12, "lost_on_the_way": 0, "learned": 9,
@@ -76,13 +62,6 @@ def test_what_does_not_add_up_is_found(role, group, name, wrong, says) -> None:
     assert says in summary_text(summary)
 
 
-def _process(name: str, restarts: int) -> ProcessFigures:
-    return ProcessFigures(
-        name=name, pid=1, create_time=0.0, state="stopped", restarts=restarts, cpu_percent=0.0, rss_mb=0.0,
-        children_rss_mb=0.0, peak_rss_mb=0.0, peak_children_rss_mb=0.0,
-    )  # fmt: skip
-
-
 RECEIVED_TEN = {"unrolls": {**LEARNER["unrolls"], "received": 10, "learned": 7}, "samples": SAMPLES}
 NOT_SILENT = {**SERVER, "unrolls": {"completed": 12, "sent": 12, "waiting": 0, "taken_back": 0, "dropped": {}}}
 
@@ -90,8 +69,8 @@ NOT_SILENT = {**SERVER, "unrolls": {"completed": 12, "sent": 12, "waiting": 0, "
 @pytest.mark.parametrize(
     "why",
     [
-        {"processes": [_process("simul-learner-0", 1)]},
-        {"processes": [_process("simul-inference-0", 1)]},
+        {"processes": [process("simul-learner-0", restarts=1)]},
+        {"processes": [process("simul-inference-0", restarts=1)]},
         {"unreported": {"learner": {"lives": 1, "seconds": 0.4}}},
         {"unreported": {"inference_server": {"lives": 1, "seconds": 0.4}}},
         {"server": SERVER},  # dropped as learner_down
@@ -113,7 +92,7 @@ def test_unrolls_that_are_lost_although_nothing_died_are_found() -> None:
     summary = _summary(
         server=NOT_SILENT,
         learner={**RECEIVED_TEN, "signalled": False},
-        processes=[_process("simul-learner-0", 0), _process("simul-worker-0", 3)],
+        processes=[process("simul-learner-0", restarts=0), process("simul-worker-0", restarts=3)],
         unreported={"env_worker": {"lives": 3, "seconds": 1.0}},
     )
     found = ["2 unrolls were lost on the way, although nothing died and the learner was never silent"]
@@ -127,7 +106,10 @@ def test_samples_that_are_lost_on_the_way_need_a_cause_and_may_have_one() -> Non
     assert imbalances(_summary(server=NOT_SILENT, learner=learner)) == found
     down = {**NOT_SILENT, "samples": {**SERVER["samples"], "dropped": {"learner_down": 2}}}
     assert imbalances(_summary(server=down, learner=learner)) == []
-    assert imbalances(_summary(server=NOT_SILENT, learner=learner, processes=[_process("simul-learner-0", 1)])) == []
+    assert (
+        imbalances(_summary(server=NOT_SILENT, learner=learner, processes=[process("simul-learner-0", restarts=1)]))
+        == []
+    )
 
 
 def test_more_received_than_sent_is_what_a_killed_server_did_not_report_and_needs_one() -> None:

@@ -177,20 +177,17 @@ def test_a_log_without_any_time_has_that_of_its_file(tmp_path, merged):
     assert (entry.time, entry.process, entry.lines) == (at, "evaluation", ["a warning", "and its place"])
 
 
-def test_colours_and_control_characters(tmp_path, merged):
-    log = tmp_path / "simul-worker-0.log"
-    log.write_text("2026-11-22 20:00:00,000 simul-worker-0 ERROR \x1b[2Jcleared\tthe screen\n")
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("simul-worker-0 ERROR \x1b[2Jcleared\tthe screen", "ERROR \\u001b[2Jcleared    the screen"),
+        ("simul-worker-0@10.0.0.7 ERROR a fault", "@10.0.0.7 ERROR a fault"),  # on another machine
+    ],
+)
+def test_colours_are_ours_alone_and_other_machines_are_named(written, read, tmp_path, merged):
+    (tmp_path / "simul-worker-0.log").write_text(f"2026-11-22 20:00:00,000 {written}\n")
     (entry,) = merged(tmp_path, 0.0, ALL).entries(last=True)
-    assert format_entry(entry) == ["2026-11-22 20:00:00,000 worker-0     ERROR \\u001b[2Jcleared    the screen"]
+    assert format_entry(entry) == [f"2026-11-22 20:00:00,000 worker-0     {read}"]
     (line,) = format_entry(entry, coloured=True)
     assert "\x1b[31mERROR\x1b[0m" in line
     assert "\x1b[2J" not in line
-
-
-def test_a_line_of_a_process_on_another_machine_names_it(tmp_path, merged):
-    log = tmp_path / "simul-worker-0.log"
-    log.write_text("2026-11-22 20:00:00,000 simul-worker-0@10.0.0.7 ERROR a fault\n")
-    (entry,) = merged(tmp_path, 0.0, ALL).entries(last=True)
-    assert format_entry(entry) == ["2026-11-22 20:00:00,000 worker-0     @10.0.0.7 ERROR a fault"]
-    (line,) = format_entry(entry, coloured=True)
-    assert "\x1b[31mERROR\x1b[0m" in line

@@ -10,11 +10,10 @@ from simul.common.config.schema import Config
 from simul.common.protocol.messages import Report
 from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring import snapshot as module
-from simul.launch.monitoring.curves import CurveRecorder, Position
-from simul.launch.monitoring.panel import format_rate, run_line
-from simul.launch.monitoring.run_exporter import FigureCollector
+from simul.launch.monitoring.curves.figures import CurvePosition, CurveRecorder
 from simul.launch.monitoring.snapshot import RunMonitor
 from simul.launch.monitoring.summary import summarise
+from simul.launch.monitoring.view.panel import format_rate
 from simul.launch.processes.process_group import ProcessGroup
 from simul.launch.processes.role_reports import OLDEST_SEC, RoleReports
 
@@ -34,7 +33,7 @@ class Run:
         self.reports = RoleReports()
         group = ProcessGroup(RunDir(tmp_path), self.reports)
         self.monitor = RunMonitor(str(tmp_path), self.reports, group, "gymnasium")
-        self.recorder = CurveRecorder(Position(BEFORE, 100.0))
+        self.recorder = CurveRecorder(CurvePosition(BEFORE, 100.0))
         self.silent = self.searches = False
         self.found = []  # (snapshot, report of the curves or None)
 
@@ -117,21 +116,6 @@ def test_the_summary_of_a_resumed_run_counts_this_start(run, searches):
     assert last.decisions_per_sec == pytest.approx(own, rel=0.05)
     assert summary["lifetime_decisions_learned"] > BEFORE > summary["decisions_learned"]
     assert format_rate(last, last.decisions_per_sec).endswith(" (this start)")
-
-
-def test_the_view_says_over_which_time_a_rate_is(run):
-    run.play(READY_AT + 30.0, 0.0)
-    last = run.found[-1][0]
-    assert f"decisions/s 3,000 (last {last.rates_over_sec:.0f} s)" in run_line(last)
-
-
-def test_prometheus_says_of_which_time_a_rate_is(run):
-    run.play(READY_AT + 5.0, 0.0)
-    collector = FigureCollector()
-    collector.figures = run.recorder.figures
-    meanings = {family.name: family.documentation for family in collector.collect()}
-    assert "since the last report" in meanings["simul_run_decisions_per_sec"]
-    assert "since the learner's process started" in meanings["simul_run_learner_decisions_per_sec"]
 
 
 def test_the_rate_of_a_silent_server_falls(run):

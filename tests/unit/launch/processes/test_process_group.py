@@ -39,17 +39,13 @@ from simul.launch.processes.role_reports import RoleReports
 from tests.support.waiting import wait_for
 
 
-def test_restarts_are_quick_and_back_off_below_a_second():
+def test_restarts_are_quick_back_off_below_a_second_and_end_after_ten_deaths_in_two_minutes():
     policy = RestartPolicy()
-    delays = [policy.record_death(10.0 * n) for n in range(5)]
+    delays = [policy.record_death(n) for n in range(MOST_DEATHS)]
     assert delays[0] == 0.1
+    assert delays.pop() is None
     assert delays == sorted(delays)
     assert max(delays) < 1.0
-
-
-def test_gives_up_after_ten_deaths_in_two_minutes():
-    policy = RestartPolicy()
-    assert [policy.record_death(n) is None for n in range(MOST_DEATHS)] == [False] * (MOST_DEATHS - 1) + [True]
 
 
 def test_old_deaths_are_forgotten():
@@ -60,15 +56,9 @@ def test_old_deaths_are_forgotten():
 
 
 def test_lives_that_never_became_ready_count_however_long_they_took():
-    policy = RestartPolicy()
-    assert policy.record_death(0.0, was_ready=False) is not None
-    assert (
-        policy.record_death(1.0 * RESTART_WINDOW_SEC, was_ready=True) is not None
-    )  # one that worked: it is not the start that fails
-    ends = [
-        policy.record_death((2 + n) * RESTART_WINDOW_SEC, was_ready=False) is None for n in range(MOST_FAILED_STARTS)
-    ]
-    assert ends == [False] * (MOST_FAILED_STARTS - 1) + [True]
+    policy, lives = RestartPolicy(), [False, True, *[False] * MOST_FAILED_STARTS]  # one worked: counted from there
+    delays = [policy.record_death(n * RESTART_WINDOW_SEC, was_ready=ready) for n, ready in enumerate(lives)]
+    assert [delay is None for delay in delays] == [False] * (MOST_FAILED_STARTS + 1) + [True]
 
 
 END_AT_ONCE = [sys.executable, "-c", "pass"]
@@ -354,16 +344,21 @@ class Gang:
         self.now += seconds
         return self.group.restart_dead(self.now)
 
+    def live_again(self) -> None:
+        for _ in range(3):
+            self.turn(1.0)
+        self.all_live(2)
+
 
 @pytest.fixture
 def gang(tmp_path):
     made = Gang(tmp_path)
+    made.all_live(1)
     yield made
     made.group.kill_all()
 
 
 def test_where_a_rank_dies_all_start_again_together_and_one_death_is_counted(gang):
-    gang.all_live(1)
     gang.all_ready()
     gang.end(1, 7)
     assert gang.turn() == ["rank 1 of the learner died (exit code 7), restarting"]
@@ -371,27 +366,23 @@ def test_where_a_rank_dies_all_start_again_together_and_one_death_is_counted(gan
     assert gang.turn(1.0) == [], "rank 2 has not ended yet"
     assert [len(gang.meetings(index)) for index in range(3)] == [1, 1, 1]
     gang.end(2, EXIT_RANK_LOST)
-    assert gang.turn(1.0) == []
-    assert gang.turn(1.0) == []
-    gang.all_live(2)
+    gang.live_again()
     assert gang.meetings(0)[0] != gang.meetings(0)[1]
     assert {member.restarts for member in gang.group.members.values()} == {1}
 
 
-def test_a_rank_that_hangs_when_the_others_have_lost_it_is_killed(gang):
-    gang.all_live(1)
+@pytest.mark.parametrize("saving", [False, True])
+def test_a_rank_that_hangs_when_the_others_have_lost_it_is_killed_and_in_a_save_at_last(gang, saving):
     gang.all_ready()
-    for index in (0, 2):
+    gang.report_saving(0, saving=saving)
+    for index in (1, 2):
         gang.end(index, EXIT_RANK_LOST)
-    assert gang.turn() == ["rank 0 of the learner died (exit code 75), restarting"]
-    gang.turn(GANG_PATIENCE_SEC)
-    gang.turn(1.0)
-    gang.turn(1.0)
-    gang.all_live(2)
+    assert gang.turn() == ["rank 1 of the learner died (exit code 75), restarting"]
+    gang.turn(GANG_PATIENCE_SEC + (SAVE_PATIENCE_SEC if saving else 0.0))
+    gang.live_again()
 
 
 def test_a_rank_that_writes_a_checkpoint_when_the_others_have_lost_it_is_not_killed_before_that_is_over(gang):
-    gang.all_live(1)
     gang.all_ready()
     gang.report_saving(0, saving=True)
     gang.end(1, 7)
@@ -400,23 +391,7 @@ def test_a_rank_that_writes_a_checkpoint_when_the_others_have_lost_it_is_not_kil
     gang.turn(SAVE_PATIENCE_SEC)
     assert gang.group.members["learner", 0].child.exit_code() is None
     gang.report_saving(0, saving=False)
-    gang.turn(1.0)
-    gang.turn(1.0)
-    gang.turn(1.0)
-    gang.all_live(2)
-
-
-def test_a_rank_that_hangs_in_a_save_is_killed_at_last(gang):
-    gang.all_live(1)
-    gang.all_ready()
-    gang.report_saving(0, saving=True)
-    for index in (1, 2):
-        gang.end(index, EXIT_RANK_LOST)
-    gang.turn()
-    gang.turn(GANG_PATIENCE_SEC + SAVE_PATIENCE_SEC)
-    gang.turn(1.0)
-    gang.turn(1.0)
-    gang.all_live(2)
+    gang.live_again()
 
 
 def test_a_rank_that_always_dies_ends_the_run(gang):
@@ -433,7 +408,6 @@ def test_a_rank_that_always_dies_ends_the_run(gang):
 
 
 def test_a_start_that_fails_names_the_rank_that_failed_and_not_the_one_that_lost_it(gang):
-    gang.all_live(1)
     gang.end(1, 7)
     gang.end(0, EXIT_RANK_LOST)
     with pytest.raises(RoleDied, match=r"[Rr]ank 1 of the learner died \(exit code 7\)"):

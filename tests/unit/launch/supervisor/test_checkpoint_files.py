@@ -88,18 +88,22 @@ def old(tmp_path):
     return tmp_path / "old"
 
 
+def copied(checkpoint, run_dir) -> str:
+    return InitialCheckpoint(checkpoint, run_dir).copy_into_run(SPEC, NETWORK)
+
+
 def test_the_newest_of_a_run_or_one_by_name_with_decisions_from_zero(old, run_dir):
-    assert "begins with" in InitialCheckpoint(old, run_dir).copy_into_run(SPEC, NETWORK)
+    assert "begins with" in copied(old, run_dir)
     found = CheckpointStore(run_dir.checkpoints).latest(SPEC)
     assert (found.meta.version, found.meta.decisions, found.meta.updates, found.meta.milestone) == (31, 0, 0, True)
     assert found.weights == CheckpointStore(old / "checkpoints").latest(SPEC).weights
     shutil.rmtree(run_dir.checkpoints / "000000031")
-    InitialCheckpoint(old / "checkpoints" / "000000005", run_dir).copy_into_run(SPEC, NETWORK)
+    copied(old / "checkpoints" / "000000005", run_dir)
     assert CheckpointStore(run_dir.checkpoints).versions() == [5]
 
 
 def test_the_same_command_resumes_whatever_became_of_the_origin_and_another_one_is_refused(old, run_dir):
-    InitialCheckpoint(old, run_dir).copy_into_run(SPEC, NETWORK)
+    copied(old, run_dir)
     write_checkpoint(run_dir.checkpoints / "000000040", SPEC, 40)
     write_checkpoint(old / "checkpoints" / "000000060", SPEC, 60)  # it went on
     again = InitialCheckpoint(old / ".." / "old", run_dir)
@@ -107,9 +111,9 @@ def test_the_same_command_resumes_whatever_became_of_the_origin_and_another_one_
     again.undo()  # it brought nothing
     assert CheckpointStore(run_dir.checkpoints).versions() == [31, 40]
     with pytest.raises(ConfigError, match="checkpoints of its own, the newest is 000000040: leave --from out"):
-        InitialCheckpoint(old / "checkpoints" / "000000005", run_dir).copy_into_run(SPEC, NETWORK)
+        copied(old / "checkpoints" / "000000005", run_dir)
     shutil.rmtree(old)
-    assert "resumes from its checkpoint 000000040" in InitialCheckpoint(old, run_dir).copy_into_run(SPEC, NETWORK)
+    assert "resumes from its checkpoint 000000040" in copied(old, run_dir)
 
 
 def test_undo_removes_the_copy_of_a_run_that_did_not_start(old, run_dir):
@@ -128,24 +132,24 @@ def test_another_encoder_a_damaged_one_and_none_are_refused_and_nothing_is_writt
     damaged = old / "checkpoints" / "000000031"
     (damaged / OPTIMIZER_FILE).write_bytes(b"torn")
     with pytest.raises(ConfigError, match=rf"of --from is damaged: {OPTIMIZER_FILE} does not have the hash"):
-        InitialCheckpoint(damaged, run_dir).copy_into_run(SPEC, NETWORK)
+        copied(damaged, run_dir)
     (damaged / OPTIMIZER_FILE).unlink()
     with pytest.raises(ConfigError, match=rf"of --from cannot be read: {OPTIMIZER_FILE}: No such file"):
-        InitialCheckpoint(damaged, run_dir).copy_into_run(SPEC, NETWORK)
+        copied(damaged, run_dir)
     (damaged / "weights.safetensors").write_bytes(b"torn")
     with pytest.raises(ConfigError, match="does not have the hash that was written"):
-        InitialCheckpoint(damaged, run_dir).copy_into_run(SPEC, NETWORK)
+        copied(damaged, run_dir)
     with pytest.raises(ConfigError, match="There is no checkpoint in"):
-        InitialCheckpoint(tmp_path / "nowhere", run_dir).copy_into_run(SPEC, NETWORK)
+        copied(tmp_path / "nowhere", run_dir)
     five = old / "checkpoints" / "000000005"
     meta = msgspec.json.decode((five / "meta.json").read_bytes())
     (five / "meta.json").write_bytes(msgspec.json.encode({**meta, "files": {}}))
     with pytest.raises(ConfigError, match=r"meta.json does not hold the hash"):
-        InitialCheckpoint(five, run_dir).copy_into_run(SPEC, NETWORK)
+        copied(five, run_dir)
     for wrong in ({"version": "5"}, {"version": -1}, {"spec": None}, {"files": 3}):
         (five / "meta.json").write_bytes(msgspec.json.encode({**meta, **wrong}))
         with pytest.raises(ConfigError, match=r"is damaged: meta.json: .*`\$\."):
-            InitialCheckpoint(five, run_dir).copy_into_run(SPEC, NETWORK)
+            copied(five, run_dir)
     assert list(run_dir.checkpoints.iterdir()) == []
 
 
@@ -155,11 +159,7 @@ def test_a_past_self_has_no_moments_and_adam_starts_at_0(old, run_dir):
     meta = msgspec.json.decode((folder / "meta.json").read_bytes())
     del meta["files"][OPTIMIZER_FILE]
     (folder / "meta.json").write_bytes(msgspec.json.encode(meta))
-    assert (
-        InitialCheckpoint(folder, run_dir)
-        .copy_into_run(SPEC, NETWORK)
-        .endswith(", which has no moments of Adam: they start at 0")
-    )
+    assert copied(folder, run_dir).endswith(", which has no moments of Adam: they start at 0")
     found = CheckpointStore(run_dir.checkpoints).latest(SPEC)
     assert found.meta.version == 5
     assert found.optimizer

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import time
 
 import msgspec
 import psutil
@@ -23,6 +22,7 @@ from simul.launch.supervisor.checkpoint_files import find_fault
 from simul.launch.supervisor.evaluations import Evaluations, evaluation_command
 from tests.support.checkpoints import write_small_checkpoint
 from tests.support.processes import alive
+from tests.support.waiting import wait_for
 
 EVERY = 1000
 AGAINST = EvaluationConfig(every_decisions=EVERY, opponents=("random", "max_base_power"))
@@ -68,14 +68,9 @@ class Run:
     def result(self, decisions):
         """Poll until an evaluation has finished."""
         assert self.evaluations.poll(decisions) is None
-        deadline = time.monotonic() + 100
-        before = len(self.said)
-        while time.monotonic() < deadline:
-            found = self.evaluations.poll(decisions)
-            if found or len(self.said) > before:
-                return found
-            time.sleep(0.01)
-        raise AssertionError("the evaluation does not end")
+        before, found = len(self.said), []
+        wait_for(lambda: found.append(self.evaluations.poll(decisions)) or found[-1] or len(self.said) > before)
+        return found[-1]
 
     def best(self):
         return self.run_dir.checkpoints / "best"
@@ -173,19 +168,13 @@ def test_the_learner_may_remove_the_checkpoint_that_is_evaluated(run, monkeypatc
     for file in (run.run_dir.checkpoints / "000000005").iterdir():
         file.unlink()
     (run.run_dir.checkpoints / "000000005").rmdir()
-    deadline = time.monotonic() + 100
-    while (found := run.evaluations.poll(EVERY)) is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert found["score"] == 100.0
+    found = []
+    wait_for(lambda: found.append(run.evaluations.poll(EVERY)) or found[-1])
+    assert found[-1]["score"] == 100.0
     assert find_fault(run.best()) == ""
 
 
-def test_the_event_has_the_interval_with_digits_enough(run):
-    run.save(5)
-    figures = {"episodes": 20, "mean_return": 487.25, "t_95": [470.123, 499.456]}
-    run.returns = {5: {"pairs": [], **figures, "lowest_return": None, "highest_return": None}}
-    assert run.result(EVERY)["score"] == 487.25
-    assert run.said[0].endswith("mean return of 20 greedy games 487 (95% interval 470 to 499), the best so far")
+NO_EXTREMES = {"lowest_return": None, "highest_return": None}
 
 
 def against(opponent, rate, low, high):
@@ -195,6 +184,10 @@ def against(opponent, rate, low, high):
 @pytest.mark.parametrize(
     ("printed", "says"),
     [
+        (
+            {"pairs": [], "episodes": 20, "mean_return": 487.25, "t_95": [470.123, 499.456], **NO_EXTREMES},
+            "487 (95% interval 470 to 499), the best so far",
+        ),
         (
             {"pairs": [against("random", 0.96, 0.95598, 0.96367)]},
             "0.9600 (95% interval 0.9560 to 0.9637), the best so far",
@@ -207,7 +200,7 @@ def against(opponent, rate, low, high):
         ({"pairs": [against("random", 1.0, 0.963, 1.0)]}, "1.000 (95% interval 0.963 to 1.000), the best so far"),
     ],
 )
-def test_the_event_of_games_against_opponents_has_an_interval_for_each(run, printed, says):
+def test_the_event_has_an_interval_with_digits_enough_for_each_opponent(run, printed, says):
     run.save(5)
     run.returns = {5: printed}
     assert run.result(EVERY) is not None
@@ -244,15 +237,9 @@ def test_a_run_that_stops_ends_the_evaluation_and_what_it_started(run, tmp_path)
     )
     run.save(5)
     run.evaluations.poll(EVERY)
-    deadline = time.monotonic() + 100
-    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
     run.evaluations.close()
-    other = int((tmp_path / "pid").read_text())
-    while alive(other):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: not alive(int((tmp_path / "pid").read_text())))
     assert not list(run.run_dir.checkpoints.glob(f"{module.PINNED}*"))
 
 

@@ -9,16 +9,9 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 
 from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
-from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.supervisor import run_curves
 from simul.launch.supervisor.run_curves import RunCurves
-
-
-def snapshot(second: float) -> Snapshot:
-    return Snapshot(
-        phase="training", run_dir="", time=1e9 + second, elapsed_sec=second, ready_sec=second, decisions_per_sec=None,
-        battles_per_sec=None, server={"decisions": 100 * second}, learner={}, workers={}, processes=[], events=[],
-    )  # fmt: skip
+from tests.support.recorded_run import snapshot
 
 
 def test_what_the_callback_returns_reaches_curves_tensorboard_and_the_view(tmp_path, monkeypatch):
@@ -39,8 +32,8 @@ def test_what_the_callback_returns_reaches_curves_tensorboard_and_the_view(tmp_p
     assert curves.close(lambda: False) == []
     with (tmp_path / "curves.csv").open() as file:
         rows = [(row["decisions"], row["mine/x"]) for row in csv.DictReader(file)]
-    assert rows == [("100", None), ("300", "100"), ("300", "300")]
+    assert rows == [("250030", None), ("750030", "250030"), ("750030", "750030")]
     (events,) = (tmp_path / "tensorboard").iterdir()
     values = [(e.step, v.tensor.float_val[0]) for e in EventFileLoader(str(events)).Load() for v in e.summary.value
               if v.tag == "mine/x"]  # fmt: skip
-    assert values == [(300, 100.0), (300, 300.0)]
+    assert values == [(750_030, 250_030.0), (750_030, 750_030.0)]

@@ -9,10 +9,10 @@ import pytest
 
 from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
-from simul.launch.monitoring.notices import MOST_CHARACTERS, Notice, NoticeKind
+from simul.launch.monitoring.notices.notifier import MOST_CHARACTERS, Notice, NoticeKind
 from simul.launch.supervisor import run_notices as module
 from simul.launch.supervisor.run_notices import CurvePicture, RunNotices, last_words, milestone_text
-from tests.unit.launch.monitoring.test_panel import snapshot
+from tests.support.recorded_run import snapshot
 
 FIGURES = {
     "evaluation/score": 0.75, "evaluation/best_score": 0.8, "evaluation/policy_version": 42.0,
@@ -26,13 +26,17 @@ def patient(monkeypatch):
     monkeypatch.setattr(module, "DRAW_LIMIT_SEC", 1e6)
 
 
-@pytest.fixture
-def posted(tmp_path):
-    """A run's notices, and those that were posted."""
-    notices = RunNotices(msgspec.structs.replace(Config(), notice_every_decisions=1000), RunDir(tmp_path))
+def made(root, **settings) -> tuple[RunNotices, list[Notice]]:
+    """A run's notices, and those that are posted."""
+    notices = RunNotices(msgspec.structs.replace(Config(), **settings), RunDir(root))
     sent: list[Notice] = []
     notices._notifier.post = sent.append
     return notices, sent
+
+
+@pytest.fixture
+def posted(tmp_path):
+    return made(tmp_path, notice_every_decisions=1000)
 
 
 def test_a_milestone_has_the_last_evaluation_and_the_recent_results():
@@ -44,7 +48,7 @@ def test_a_milestone_has_the_last_evaluation_and_the_recent_results():
         "last evaluation 0.75, best 0.80 (policy_version 42)",
         "won against random 90.0% (95% interval 85.0% to 95.0%)",
         "won against new 60.0% (95% interval 60.0% to 60.0%)",
-        "recent wins max_base_power 100% of 200, random 100% of 200",
+        "recent wins max_base_power 100% of 200, random 75% of 200",
         "simple_heuristics 100% of 200",
     ]
 
@@ -63,9 +67,7 @@ def test_each_milestone_comes_once_and_none_of_an_earlier_start(posted):
 
 def test_milestones_may_be_off_and_have_no_picture_without_curves(tmp_path):
     for changes, expected in (({"notice_every_decisions": 0}, []), ({"metrics": ()}, [None])):
-        notices = RunNotices(msgspec.structs.replace(Config(), **changes), RunDir(tmp_path))
-        sent: list[Notice] = []
-        notices._notifier.post = sent.append
+        notices, sent = made(tmp_path, **changes)
         notices.started(0.0)
         notices.update(snapshot(run_decisions=1_000_000.0, learner={}))
         assert [notice.draw for notice in sent[1:]] == expected

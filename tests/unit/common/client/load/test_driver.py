@@ -35,12 +35,6 @@ def test_gaps_are_exponential_with_the_offered_rate() -> None:
     assert gaps.std() == pytest.approx(gaps.mean(), rel=0.02)  # of an exponential they are equal
 
 
-def test_nothing_is_due_before_the_start() -> None:
-    schedule = PoissonSchedule(10.0, 100.0, seed=0)
-    assert schedule.due(100.0).size == 0
-    assert schedule.next > 100.0
-
-
 def test_observations_keep_to_the_layout() -> None:
     drawn = random_observations(MIXED, 200, np.random.default_rng(0))
     assert drawn.dtype == np.float16
