@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from simul.inference_server.policies import engine_factory
 from tests.support.anonymous import anonymous_files
 from tests.support.learner_io_stand import LearnerIOStand
 from tests.support.stand import exchange
