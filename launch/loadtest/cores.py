@@ -63,7 +63,7 @@ def our_cores() -> list[int]:
 
 
 def read_times(cores: Sequence[int]) -> Times:
-    """What the neighbours reads: children count once they have been waited for."""
+    """What `OtherProcesses` reads: children count once they have been waited for."""
     times = psutil.cpu_times(percpu=True)
     busy = sum(getattr(times[core], kind, 0.0) for core in cores for kind in _BUSY)
     own = os.times()
