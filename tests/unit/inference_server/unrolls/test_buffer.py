@@ -1,11 +1,14 @@
-"""Unrolls against a slow second implementation: lists of steps, cut every T."""
+"""Unrolls against a slow second implementation: lists of steps, cut every T; places and rows of the tables."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ from hypothesis import strategies as st
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.unrolls.buffer import FinishedUnroll, SharedUnrolls, UnrollBuffer
+from simul.inference_server.unrolls.buffer import FinishedUnroll, SharedUnrolls, UnrollBuffer, UnrollPlaces, append_rows
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
 T = 4
@@ -190,3 +193,76 @@ def test_a_session_is_named_alike_in_all_its_unrolls_and_in_no_others():
             assert (first.session, first.first_step, last.first_step) == (last.session, 0, 2)
             named.append(first.session)
     assert len(set(named)) == 4
+
+
+ROWS, SPARES = 3, 4
+
+
+@given(st.lists(st.integers(0, ROWS + SPARES - 1), max_size=60))
+def test_every_place_is_a_rows_or_lent_or_spare(moves: list[int]) -> None:
+    serial = np.zeros(ROWS + SPARES, np.int64)
+    places, lent, serials = UnrollPlaces(ROWS, serial), [], set()
+    for move in moves:
+        if move < ROWS:
+            before = int(places.of_row[move])
+            found = places.lend(move)
+            if len(lent) == SPARES:
+                assert found is None
+                assert places.of_row[move] == before
+            else:
+                assert found is not None
+                assert found[0] == before != places.of_row[move]
+                assert serial[before] == found[1] not in serials
+                serials.add(found[1])
+                lent.append(before)
+        elif lent:
+            place = lent.pop(move % len(lent))
+            places.take_back(place)
+            assert serial[place] == 0
+            with pytest.raises(KeyError):
+                places.take_back(place)
+        assert places.lent == len(lent)
+        assert sorted([*places.of_row.tolist(), *lent, *places._spare]) == list(range(ROWS + SPARES))
+
+
+N, PLACES, STEPS, ACTIONS = 6, 9, 5, 3
+CHECKOUT = Path(__file__).parents[4]
+
+
+def _aligned(shape: tuple[int, ...], offset: int) -> np.ndarray:
+    """Zeros, uint8, `offset` bytes behind a multiple of 64."""
+    size = int(np.prod(shape))
+    memory = np.zeros(size + 128, np.uint8)
+    start = -memory.ctypes.data % 64 + offset
+    return memory[start : start + size].reshape(shape)
+
+
+@pytest.mark.parametrize("size", [64, 8640, 63, 12])
+@pytest.mark.parametrize("offset", [0, 16])
+def test_rows_are_written_where_they_belong_and_nowhere_else(size: int, offset: int) -> None:
+    rng = np.random.default_rng(size)
+    table, expected = _aligned((PLACES, STEPS, size), offset), np.zeros((PLACES, STEPS, size), np.uint8)
+    columns = [np.zeros((PLACES, STEPS), dtype) for dtype in (np.int32, np.float32, np.float32, np.int64, np.float32)]
+    masks, filled = np.zeros((PLACES, STEPS, ACTIONS), np.uint8), rng.integers(1, STEPS - 1, PLACES)
+    rows, of_row = rng.permutation(PLACES)[:N], rng.permutation(PLACES)
+    redo = rng.random(N) < 0.5
+    observation, mask = rng.integers(0, 255, (N, size), np.uint8), rng.integers(0, 2, (N, ACTIONS), np.uint8)
+    at = filled[rows] - redo
+    expected[of_row[rows], at] = observation
+    numbers = np.arange(1, N + 1)
+    new = append_rows(
+        rows, of_row, redo, observation, mask, numbers.astype(np.int32), *(numbers.astype(np.float32),) * 2, 7, filled,
+        table, masks, *columns,
+    )  # fmt: skip
+    assert new == N - redo.sum()
+    assert np.array_equal(table, expected)
+    assert np.array_equal(masks[of_row[rows], at], mask)
+    assert np.array_equal(columns[0][of_row[rows], at], numbers)
+    assert np.array_equal(filled[rows], at + 1)
+
+
+def test_without_a_compiler_they_are_written_too() -> None:
+    call = "from tests.unit.inference_server.unrolls.test_buffer import *; "
+    call += "test_rows_are_written_where_they_belong_and_nowhere_else(64, 0)"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(CHECKOUT)}
+    subprocess.run([sys.executable, "-c", call], check=True, env=environment, timeout=280)
