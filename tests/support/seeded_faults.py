@@ -62,7 +62,7 @@ ROOMS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "engine": (
         ["inference_server/engine", "inference_server/policies", "inference_server/ops", "inference_server/serving",
          "inference_server/server.py"],
-        [*(f"{UNIT}/inference_server/{room}" for room in ("engine", "policies", "ops")),
+        [*(f"{UNIT}/inference_server/{room}" for room in ("engine", "policies", "ops", "serving")),
          "tests/integration/test_evaluate.py", "tests/integration/test_server_sessions.py"],
     ),
     "tables": (

@@ -31,9 +31,9 @@ class Game:
     out: list[FinishedUnroll] = field(default_factory=list)
     lent: list[FinishedUnroll] = field(default_factory=list)
 
-    def keep(self, builder: UnrollBuffer, finished: FinishedUnroll) -> None:
+    def keep(self, buffer: UnrollBuffer, finished: FinishedUnroll) -> None:
         """What the learner copies at once is in `out`; what it leaves where it is, in `lent`."""
-        finished = builder.lend(finished)
+        finished = buffer.lend(finished)
         self.out.append(_copy(finished))
         if finished.message.place >= 0:
             self.lent.append(finished)
@@ -44,27 +44,27 @@ def _observation(tag: float) -> np.ndarray:
 
 
 def _copy(finished: FinishedUnroll) -> FinishedUnroll:
-    """As the link sends it: the builder's buffers go on."""
+    """As the link sends it: the buffer goes on."""
     return FinishedUnroll(
         finished.row, finished.message, {name: array.copy() for name, array in finished.tensors.items()}
     )
 
 
-def _play(builder: UnrollBuffer, games: list[Game], tags: list[float], redo: list[bool]) -> None:
+def _play(buffer: UnrollBuffer, games: list[Game], tags: list[float], redo: list[bool]) -> None:
     """One batch: every game takes one step whose numbers are all made of its tag."""
     rows = np.array([game.row for game in games])
     again = np.array(redo)
-    builder.add_rewards(rows[~again], np.array(tags, np.float32)[~again] / 2)
+    buffer.add_rewards(rows[~again], np.array(tags, np.float32)[~again] / 2)
     for game, tag, was_redo in zip(games, tags, redo):
         if not was_redo and game.steps:
             game.steps[-1]["reward"] = tag / 2
-    for i in np.flatnonzero(builder.full(rows) & ~again):
-        games[i].keep(builder, builder.close_full(int(rows[i]), _observation(tags[i]), np.ones(2), tags[i]))
-    fresh = builder.fresh(rows)
+    for i in np.flatnonzero(buffer.full(rows) & ~again):
+        games[i].keep(buffer, buffer.close_full(int(rows[i]), _observation(tags[i]), np.ones(2), tags[i]))
+    fresh = buffer.fresh(rows)
     if fresh.any():
-        builder.begin(rows[fresh], np.array([[tag] for tag in tags], np.float32)[fresh])
+        buffer.begin(rows[fresh], np.array([[tag] for tag in tags], np.float32)[fresh])
     tag32 = np.array(tags, np.float32)
-    builder.append(
+    buffer.append(
         rows, again, np.stack([_observation(tag) for tag in tags]), np.ones((len(rows), 2), np.uint8),
         tag32.astype(np.int32) % 2, -tag32, tag32, 3,
     )  # fmt: skip
@@ -84,25 +84,25 @@ def test_unrolls_are_the_games_cut_every_t_steps(lengths: list[int], kind: int, 
     _games(UnrollBuffer(SPEC, T, state_size=1, capacity=2), lengths, kind, redo_every)
 
 
-def _games(builder: UnrollBuffer, lengths: list[int], kind: int, redo_every: int) -> list[Game]:
-    games = [Game(builder.open()) for _ in lengths]
+def _games(buffer: UnrollBuffer, lengths: list[int], kind: int, redo_every: int) -> list[Game]:
+    games = [Game(buffer.open()) for _ in lengths]
     tag = 1.0
     for step in range(max(lengths)):
         playing = [game for game, length in zip(games, lengths) if step < length]
-        _play(builder, playing, [tag + i for i in range(len(playing))], [False] * len(playing))
+        _play(buffer, playing, [tag + i for i in range(len(playing))], [False] * len(playing))
         tag += len(playing)
         if step % redo_every == redo_every - 1:
-            _play(builder, playing[:1], [tag], [True])
+            _play(buffer, playing[:1], [tag], [True])
             tag += 1
-    assert builder.steps_open + sum(f.steps for game in games for f in game.out) == sum(lengths)
+    assert buffer.steps_open + sum(f.steps for game in games for f in game.out) == sum(lengths)
     for game in games:
-        builder.add_rewards(np.array([game.row]), np.array([0.5], np.float32))
+        buffer.add_rewards(np.array([game.row]), np.array([0.5], np.float32))
         game.steps[-1]["reward"] = 0.5
-        last = builder.end(game.row, kind, _observation(77.0), "aborted")
+        last = buffer.end(game.row, kind, _observation(77.0), "aborted")
         if last is not None:
-            game.keep(builder, last)
+            game.keep(buffer, last)
         _check(game, kind)
-    assert builder.steps_open == 0
+    assert buffer.steps_open == 0
     return games
 
 
@@ -160,15 +160,15 @@ def _check(game: Game, kind: int) -> None:
 
 
 def test_rows_are_reused_and_aborted_steps_counted() -> None:
-    builder = UnrollBuffer(SPEC, T, state_size=1, capacity=1)
-    first = Game(builder.open())
-    _play(builder, [first], [1.0], [False])
-    assert builder.end(first.row, ABORTED, None, "client_lost") is None
-    assert builder.dropped == {"client_lost": 1}
-    second = Game(builder.open())
+    buffer = UnrollBuffer(SPEC, T, state_size=1, capacity=1)
+    first = Game(buffer.open())
+    _play(buffer, [first], [1.0], [False])
+    assert buffer.end(first.row, ABORTED, None, "client_lost") is None
+    assert buffer.dropped == {"client_lost": 1}
+    second = Game(buffer.open())
     assert second.row == first.row
-    _play(builder, [second], [5.0], [False])
-    finished = builder.end(second.row, TERMINATED, None, "")
+    _play(buffer, [second], [5.0], [False])
+    finished = buffer.end(second.row, TERMINATED, None, "")
     assert finished is not None
     assert finished.tensors["state"].tolist() == [5.0]
     assert finished.message.first_step == 0
