@@ -1,19 +1,25 @@
-"""Fault 32 under load: swap upon swap, uploads that are cut off, weights that are half written."""
+"""Fault 32: swap upon swap under load, uploads that are cut off, weights that are half written, learners that die."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
-from simul.common.protocol.codec import encode
+from simul.common.protocol.codec import Codec, encode
+from simul.common.protocol.messages import FROM_LEARNER, Weights
+from simul.common.runtime.installation import ROOT
 from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.policies import engine_factory
 from tests.support.fake_learner import FakeLearner
@@ -187,3 +193,82 @@ def test_fault_32_a_learner_killed_in_the_middle_of_an_upload_leaves_the_old_wei
         stand.learner = FakeLearner(stand.run_dir, _constant(stand, range(7, 8))[0], version=7).start()
         wait_for(lambda: stand.server.metrics()["policy_version"] == 7)
         assert exchange(client, [stand.decision(0, 3)]).actions[0].value == 7.0
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on Linux only")
+
+PUBLISHER = """
+import hashlib, sys
+from pathlib import Path
+from simul.common.protocol.messages import Weights
+from simul.learner.weight_publisher import Publication
+weights = Path(sys.argv[1]).read_bytes()
+fingerprint = hashlib.sha256(weights).hexdigest()
+publication = Publication(Weights(policy="learner", policy_version=5, fingerprint=fingerprint), weights)
+assert publication.write_to_memory()
+sys.stdout.write(publication.frames(in_memory=True)[0].hex() + "\\n")
+sys.stdout.flush()
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def stand() -> Iterator[Stand]:
+    with Stand() as one:
+        yield one
+
+
+@pytest.fixture
+def publisher(stand: Stand, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Weights]]:
+    """A process in whose memory weights lie, and its message."""
+    file = tmp_path / "weights"
+    file.write_bytes(stand.weights(seed=5))
+    command = [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {PUBLISHER}", file]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        header = bytes.fromhex(process.stdout.readline().decode())
+        message, _ = Codec[Weights](FROM_LEARNER).decode([header])
+        yield process, message
+        process.kill()
+
+
+@linux
+def test_fault_32_a_learner_killed_before_its_weights_were_read_leaves_the_old_ones(stand, publisher) -> None:
+    process, message = publisher
+    client = stand.client("a")
+    exchange(client, [stand.decision(0, 0)])
+    process.kill()
+    process.wait()
+    stand.learner.publish_raw(message)
+    wait_for(lambda: stand.server.metrics()["weights_unreadable"] == 1)
+    assert exchange(client, [stand.decision(0, 1)]).actions[0].policy_version == 0
+    wait_for(lambda: len(stand.learner.acks) == 2)
+    answer = stand.learner.acks[-1]
+    assert (answer.policy_version, answer.accepted, answer.unreadable) == (5, False, True)
+    stand.learner.publish_raw(*FakeLearner.message("learner", 6, stand.weights(seed=6)))
+    wait_for(lambda: stand.server.metrics()["policy_version"] == 6)
+    assert exchange(client, [stand.decision(0, 2)]).actions[0].policy_version == 6  # in a turn behind the swap's
+    metrics = stand.server.metrics()
+    assert (metrics["swaps"], metrics["weights_refused"], metrics["weights_in_memory"]) == (2, 0, 0)
+    assert_balanced(stand)
+
+
+@linux
+def test_fault_32_of_a_learner_killed_while_its_weights_are_read_they_are_served(stand, publisher, monkeypatch) -> None:
+    process, message = publisher
+    open_then = engine_factory.open_sealed
+
+    def killing(path: str, number: int) -> int:
+        file = open_then(path, number)
+        process.kill()
+        process.wait()
+        return file
+
+    monkeypatch.setattr(engine_factory, "open_sealed", killing)
+    client = stand.client("a")
+    stand.learner.publish_raw(message)
+    wait_for(lambda: stand.server.metrics()["policy_version"] == 5)
+    assert not Path(message.path).exists()
+    assert exchange(client, [stand.decision(0, 0)]).actions[0].policy_version == 5
+    metrics = stand.server.metrics()
+    assert (metrics["swaps"], metrics["weights_in_memory"], metrics["weights_unreadable"]) == (2, 1, 0)
+    assert_balanced(stand)

@@ -62,7 +62,7 @@ ROOMS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "engine": (
         ["inference_server/base", "inference_server/engine", "inference_server/policies", "inference_server/ops",
          "inference_server/serving", "inference_server/server.py"],
-        [*(f"{UNIT}/inference_server/{room}" for room in ("engine", "policies", "ops")),
+        [*(f"{UNIT}/inference_server/{room}" for room in ("engine", "policies", "ops", "serving")),
          "tests/integration/test_evaluate.py", "tests/integration/test_server_sessions.py"],
     ),
     "tables": (
@@ -75,7 +75,7 @@ ROOMS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "pokemon": (
         [f"{GAMES}/pokemon"],
         [f"{UNIT}/{GAMES}/pokemon", "tests/integration/pokemon/test_source.py",
-         "tests/integration/pokemon/test_conformance.py"],
+         "tests/integration/pokemon/test_tracker.py", "tests/integration/pokemon/test_damage_hits.py"],
     ),
     "learner": (["learner"], [f"{UNIT}/learner", "tests/integration/test_learner.py"]),
 }  # fmt: skip

@@ -160,19 +160,6 @@ class OneTypeOnly(MlpLstm):
         return observation.float() @ self.body[0].weight.T
 
 
-def test_a_network_that_raises_ends_the_start_with_its_sentence(tmp_path):
-    network = NetworkConfig(name=f"{__name__}:OneTypeOnly", options={"hidden": 8})
-    table = PolicyTable(
-        SPEC, EngineFactory(SPEC, network, partial(_engine, precision=torch.bfloat16), (1, 2), _trust(network))
-    )
-    data = weights_to_bytes(build_network(network, SPEC, trust=EVERYTHING))
-    link = OneOffer(Weights(policy="learner", policy_version=0, fingerprint=fingerprint(data)), data)
-    updates = WeightUpdates(link, table, Statistics(), logging.getLogger())
-    with pytest.raises(ConfigError, match=r"cannot be served here: RuntimeError: .*set server\.precision=float32"):
-        updates.wait_for_first(tmp_path, stop=[])
-    assert len(link.refusals) == 1
-
-
 class Refusing(MlpLstm):
     """A user's network that is not built everywhere."""
 
@@ -180,15 +167,24 @@ class Refusing(MlpLstm):
         raise ValueError("not in this process")
 
 
-def test_a_network_that_refuses_to_be_built_ends_the_start_with_one_sentence(tmp_path, caplog):
-    network = NetworkConfig(name=f"{__name__}:Refusing")
-    table = PolicyTable(SPEC, EngineFactory(SPEC, network, _engine, (1, 2), _trust(network)))
-    data = weights_to_bytes(build_network(NetworkConfig(name="mlp_lstm"), SPEC, trust=EVERYTHING))
+@pytest.mark.parametrize(
+    ("network", "sentence"),
+    [
+        (OneTypeOnly, r"cannot be served here: RuntimeError: .*set server\.precision=float32"),
+        (Refusing, r"^The network .*Refusing cannot be built .*not in this process\.$"),
+    ],
+)
+def test_a_network_that_raises_ends_the_start_with_one_sentence(network, sentence, tmp_path, caplog):
+    config = NetworkConfig(name=f"{__name__}:{network.__name__}", options={"hidden": 8})
+    engine = partial(_engine, precision=torch.bfloat16)
+    table = PolicyTable(SPEC, EngineFactory(SPEC, config, engine, (1, 2), _trust(config)))
+    data = weights_to_bytes(build_network(NETWORK, SPEC))
     link = OneOffer(Weights(policy="learner", policy_version=0, fingerprint=fingerprint(data)), data)
     updates = WeightUpdates(link, table, Statistics(), logging.getLogger())
-    with pytest.raises(ConfigError, match=r"^The network .*Refusing cannot be built .*not in this process\.$"):
+    with pytest.raises(ConfigError, match=sentence):
         updates.wait_for_first(tmp_path, stop=[])
-    assert "Traceback" not in caplog.text
+    assert len(link.refusals) == 1
+    assert ("Traceback" in caplog.text) == (network is OneTypeOnly)
 
 
 def test_the_network_of_a_stranger_is_loaded_only_where_the_user_trusts_it(tmp_path):

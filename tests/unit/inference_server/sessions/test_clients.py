@@ -1,11 +1,16 @@
-"""Who is connected: lives, tokens, connections, and places."""
+"""Who is connected: lives, tokens, connections and places; what each holds: rows in flight, and seats."""
 
 from __future__ import annotations
 
+from typing import Any, cast
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
-from simul.inference_server.sessions.clients import ClientTable
+from simul.inference_server.sessions.clients import MOST_CELLS, NO_SLOT, ClientTable, InFlight, SeatIndex
 
 
 def test_a_token_moves_its_client_to_another_connection_and_no_other_token_does() -> None:
@@ -84,3 +89,55 @@ def test_a_full_house_lets_in_training_clients_newer_lives_and_whoever_follows_o
     _, ended = table.register_client("c", 1, "", b"2", 0.0)  # the connection of b, whose life is over with it
     assert [client.name for client in ended] == ["b"]
     assert len(table) == 2
+
+
+def test_room_is_of_each_client_and_of_all() -> None:
+    a, b, limits = cast(Any, "a"), cast(Any, "b"), InFlight(limit=15, client_limit=10, max_batch=4)
+    limits.add(a, 10)
+    assert not limits.has_room(a, 1)
+    assert limits.has_room(b, 5)
+    assert not limits.has_room(b, 6)
+    limits.remove(a, 8)
+    assert limits.has_room(a, 8)
+    assert (limits.of(a), limits.of(b), limits.total) == (2, 0, 2)
+
+
+def test_the_hint_grows_with_the_queue_and_the_forward() -> None:
+    limits = InFlight(limit=1000, client_limit=1000, max_batch=10)
+    limits.last_batch_sec = 0.004
+    assert limits.retry_after_ms() == 4
+    limits.add(cast(Any, "a"), 95)
+    assert limits.retry_after_ms() == 40
+    limits.last_batch_sec = 10.0
+    assert limits.retry_after_ms() == 1000
+
+
+numbers = st.one_of(st.integers(-2, 9), st.sampled_from([300, MOST_CELLS - 1, MOST_CELLS, -(2**63), 2**63 - 1]))
+seats = st.tuples(numbers, numbers)
+
+
+@given(st.lists(st.tuples(seats, st.booleans()), max_size=60))
+def test_it_holds_what_a_dict_holds(changes: list[tuple[tuple[int, int], bool]]) -> None:
+    seat_map, model = SeatIndex(), dict[tuple[int, int], int]()
+    for slot, (seat, begins) in enumerate(changes):
+        if seat in model:
+            seat_map.remove_seat(*seat)
+            del model[seat]
+        elif begins:
+            seat_map.add_seat(*seat, slot)
+            model[seat] = slot
+    assert len(seat_map) == len(model)
+    assert seat_map.slots == sorted(model.values())
+    asked = [seat for seat, _ in changes]
+    guesses = seat_map.guess_slots(np.array([(*seat, 0, 0, 0) for seat in asked], np.int64).reshape(-1, 5))
+    for seat, guess in zip(asked, guesses.tolist()):
+        assert seat_map.get(*seat) == model.get(seat, NO_SLOT)
+        assert seat not in model or guess == model[seat]
+
+
+def test_a_client_with_huge_numbers_costs_no_more_than_its_sessions() -> None:
+    seat_map = SeatIndex()
+    for env in range(10):
+        seat_map.add_seat(env * 10**15, 0, env)
+    assert seat_map._dense.size <= MOST_CELLS
+    assert [seat_map.get(env * 10**15, 0) for env in range(10)] == list(range(10))

@@ -1,11 +1,14 @@
-"""Unrolls against a slow second implementation: lists of steps, cut every T."""
+"""Unrolls against a slow second implementation: lists of steps, cut every T; places and rows of the tables."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ from hypothesis import strategies as st
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.unrolls.buffer import FinishedUnroll, SharedUnrolls, UnrollBuffer
+from simul.inference_server.unrolls.buffer import FinishedUnroll, SharedUnrolls, UnrollBuffer, UnrollPlaces, append_rows
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
 T = 4
@@ -28,9 +31,9 @@ class Game:
     out: list[FinishedUnroll] = field(default_factory=list)
     lent: list[FinishedUnroll] = field(default_factory=list)
 
-    def keep(self, builder: UnrollBuffer, finished: FinishedUnroll) -> None:
+    def keep(self, buffer: UnrollBuffer, finished: FinishedUnroll) -> None:
         """What the learner copies at once is in `out`; what it leaves where it is, in `lent`."""
-        finished = builder.lend(finished)
+        finished = buffer.lend(finished)
         self.out.append(_copy(finished))
         if finished.message.place >= 0:
             self.lent.append(finished)
@@ -41,27 +44,27 @@ def _observation(tag: float) -> np.ndarray:
 
 
 def _copy(finished: FinishedUnroll) -> FinishedUnroll:
-    """As the link sends it: the builder's buffers go on."""
+    """As the link sends it: the buffer goes on."""
     return FinishedUnroll(
         finished.row, finished.message, {name: array.copy() for name, array in finished.tensors.items()}
     )
 
 
-def _play(builder: UnrollBuffer, games: list[Game], tags: list[float], redo: list[bool]) -> None:
+def _play(buffer: UnrollBuffer, games: list[Game], tags: list[float], redo: list[bool]) -> None:
     """One batch: every game takes one step whose numbers are all made of its tag."""
     rows = np.array([game.row for game in games])
     again = np.array(redo)
-    builder.add_rewards(rows[~again], np.array(tags, np.float32)[~again] / 2)
+    buffer.add_rewards(rows[~again], np.array(tags, np.float32)[~again] / 2)
     for game, tag, was_redo in zip(games, tags, redo):
         if not was_redo and game.steps:
             game.steps[-1]["reward"] = tag / 2
-    for i in np.flatnonzero(builder.full(rows) & ~again):
-        games[i].keep(builder, builder.close_full(int(rows[i]), _observation(tags[i]), np.ones(2), tags[i]))
-    fresh = builder.fresh(rows)
+    for i in np.flatnonzero(buffer.full(rows) & ~again):
+        games[i].keep(buffer, buffer.close_full(int(rows[i]), _observation(tags[i]), np.ones(2), tags[i]))
+    fresh = buffer.fresh(rows)
     if fresh.any():
-        builder.begin(rows[fresh], np.array([[tag] for tag in tags], np.float32)[fresh])
+        buffer.begin(rows[fresh], np.array([[tag] for tag in tags], np.float32)[fresh])
     tag32 = np.array(tags, np.float32)
-    builder.append(
+    buffer.append(
         rows, again, np.stack([_observation(tag) for tag in tags]), np.ones((len(rows), 2), np.uint8),
         tag32.astype(np.int32) % 2, -tag32, tag32, 3,
     )  # fmt: skip
@@ -81,25 +84,25 @@ def test_unrolls_are_the_games_cut_every_t_steps(lengths: list[int], kind: int, 
     _games(UnrollBuffer(SPEC, T, state_size=1, capacity=2), lengths, kind, redo_every)
 
 
-def _games(builder: UnrollBuffer, lengths: list[int], kind: int, redo_every: int) -> list[Game]:
-    games = [Game(builder.open()) for _ in lengths]
+def _games(buffer: UnrollBuffer, lengths: list[int], kind: int, redo_every: int) -> list[Game]:
+    games = [Game(buffer.open()) for _ in lengths]
     tag = 1.0
     for step in range(max(lengths)):
         playing = [game for game, length in zip(games, lengths) if step < length]
-        _play(builder, playing, [tag + i for i in range(len(playing))], [False] * len(playing))
+        _play(buffer, playing, [tag + i for i in range(len(playing))], [False] * len(playing))
         tag += len(playing)
         if step % redo_every == redo_every - 1:
-            _play(builder, playing[:1], [tag], [True])
+            _play(buffer, playing[:1], [tag], [True])
             tag += 1
-    assert builder.steps_open + sum(f.steps for game in games for f in game.out) == sum(lengths)
+    assert buffer.steps_open + sum(f.steps for game in games for f in game.out) == sum(lengths)
     for game in games:
-        builder.add_rewards(np.array([game.row]), np.array([0.5], np.float32))
+        buffer.add_rewards(np.array([game.row]), np.array([0.5], np.float32))
         game.steps[-1]["reward"] = 0.5
-        last = builder.end(game.row, kind, _observation(77.0), "aborted")
+        last = buffer.end(game.row, kind, _observation(77.0), "aborted")
         if last is not None:
-            game.keep(builder, last)
+            game.keep(buffer, last)
         _check(game, kind)
-    assert builder.steps_open == 0
+    assert buffer.steps_open == 0
     return games
 
 
@@ -157,15 +160,15 @@ def _check(game: Game, kind: int) -> None:
 
 
 def test_rows_are_reused_and_aborted_steps_counted() -> None:
-    builder = UnrollBuffer(SPEC, T, state_size=1, capacity=1)
-    first = Game(builder.open())
-    _play(builder, [first], [1.0], [False])
-    assert builder.end(first.row, ABORTED, None, "client_lost") is None
-    assert builder.dropped == {"client_lost": 1}
-    second = Game(builder.open())
+    buffer = UnrollBuffer(SPEC, T, state_size=1, capacity=1)
+    first = Game(buffer.open())
+    _play(buffer, [first], [1.0], [False])
+    assert buffer.end(first.row, ABORTED, None, "client_lost") is None
+    assert buffer.dropped == {"client_lost": 1}
+    second = Game(buffer.open())
     assert second.row == first.row
-    _play(builder, [second], [5.0], [False])
-    finished = builder.end(second.row, TERMINATED, None, "")
+    _play(buffer, [second], [5.0], [False])
+    finished = buffer.end(second.row, TERMINATED, None, "")
     assert finished is not None
     assert finished.tensors["state"].tolist() == [5.0]
     assert finished.message.first_step == 0
@@ -190,3 +193,76 @@ def test_a_session_is_named_alike_in_all_its_unrolls_and_in_no_others():
             assert (first.session, first.first_step, last.first_step) == (last.session, 0, 2)
             named.append(first.session)
     assert len(set(named)) == 4
+
+
+ROWS, SPARES = 3, 4
+
+
+@given(st.lists(st.integers(0, ROWS + SPARES - 1), max_size=60))
+def test_every_place_is_a_rows_or_lent_or_spare(moves: list[int]) -> None:
+    serial = np.zeros(ROWS + SPARES, np.int64)
+    places, lent, serials = UnrollPlaces(ROWS, serial), [], set()
+    for move in moves:
+        if move < ROWS:
+            before = int(places.of_row[move])
+            found = places.lend(move)
+            if len(lent) == SPARES:
+                assert found is None
+                assert places.of_row[move] == before
+            else:
+                assert found is not None
+                assert found[0] == before != places.of_row[move]
+                assert serial[before] == found[1] not in serials
+                serials.add(found[1])
+                lent.append(before)
+        elif lent:
+            place = lent.pop(move % len(lent))
+            places.take_back(place)
+            assert serial[place] == 0
+            with pytest.raises(KeyError):
+                places.take_back(place)
+        assert places.lent == len(lent)
+        assert sorted([*places.of_row.tolist(), *lent, *places._spare]) == list(range(ROWS + SPARES))
+
+
+N, PLACES, STEPS, ACTIONS = 6, 9, 5, 3
+CHECKOUT = Path(__file__).parents[4]
+
+
+def _aligned(shape: tuple[int, ...], offset: int) -> np.ndarray:
+    """Zeros, uint8, `offset` bytes behind a multiple of 64."""
+    size = int(np.prod(shape))
+    memory = np.zeros(size + 128, np.uint8)
+    start = -memory.ctypes.data % 64 + offset
+    return memory[start : start + size].reshape(shape)
+
+
+@pytest.mark.parametrize("size", [64, 8640, 63, 12])
+@pytest.mark.parametrize("offset", [0, 16])
+def test_rows_are_written_where_they_belong_and_nowhere_else(size: int, offset: int) -> None:
+    rng = np.random.default_rng(size)
+    table, expected = _aligned((PLACES, STEPS, size), offset), np.zeros((PLACES, STEPS, size), np.uint8)
+    columns = [np.zeros((PLACES, STEPS), dtype) for dtype in (np.int32, np.float32, np.float32, np.int64, np.float32)]
+    masks, filled = np.zeros((PLACES, STEPS, ACTIONS), np.uint8), rng.integers(1, STEPS - 1, PLACES)
+    rows, of_row = rng.permutation(PLACES)[:N], rng.permutation(PLACES)
+    redo = rng.random(N) < 0.5
+    observation, mask = rng.integers(0, 255, (N, size), np.uint8), rng.integers(0, 2, (N, ACTIONS), np.uint8)
+    at = filled[rows] - redo
+    expected[of_row[rows], at] = observation
+    numbers = np.arange(1, N + 1)
+    new = append_rows(
+        rows, of_row, redo, observation, mask, numbers.astype(np.int32), *(numbers.astype(np.float32),) * 2, 7, filled,
+        table, masks, *columns,
+    )  # fmt: skip
+    assert new == N - redo.sum()
+    assert np.array_equal(table, expected)
+    assert np.array_equal(masks[of_row[rows], at], mask)
+    assert np.array_equal(columns[0][of_row[rows], at], numbers)
+    assert np.array_equal(filled[rows], at + 1)
+
+
+def test_without_a_compiler_they_are_written_too() -> None:
+    call = "from tests.unit.inference_server.unrolls.test_buffer import *; "
+    call += "test_rows_are_written_where_they_belong_and_nowhere_else(64, 0)"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(CHECKOUT)}
+    subprocess.run([sys.executable, "-c", call], check=True, env=environment, timeout=280)
