@@ -28,11 +28,11 @@ from simul.common.transport import RouterSocket
 from simul.learner.algorithms import ALGORITHMS, ALPHAZERO, Settings
 from simul.learner.checkpoints.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints.checkpoint_store import CheckpointStore, RunFacts
+from simul.learner.checkpoints.last_version import LastVersionFile
 from simul.learner.checkpoints.league import League
 from simul.learner.checkpoints.optimizer_state import check_reward_scale, restore
 from simul.learner.checkpoints.store_mirror import StoreMirror
 from simul.learner.io.credits import CreditAllocator
-from simul.learner.io.last_version import LastVersionFile
 from simul.learner.io.learner_io import LearnerIO
 from simul.learner.io.samples import SampleChecker
 from simul.learner.io.server_handshake import ServerHandshake

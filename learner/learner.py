@@ -16,8 +16,8 @@ from simul.common.runtime.metrics import Stages
 from simul.common.store.layout import STOP_WAIT_SEC
 from simul.learner.algorithms import Settings
 from simul.learner.checkpoints.checkpoint_schedule import CheckpointSchedule
+from simul.learner.checkpoints.last_version import LastVersionFile
 from simul.learner.checkpoints.optimizer_state import optimizer_to_bytes
-from simul.learner.io.last_version import LastVersionFile
 from simul.learner.io.learner_io import LearnerIO
 from simul.learner.io.weight_publisher import LEARNER
 from simul.learner.reports import LagAlarm, SkipAlarm, StallAlarm, TrainingStatistics

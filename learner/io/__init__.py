@@ -2,6 +2,6 @@
 
 I/O thread   io_loop.py: intake.py, unroll_memory.py, credits.py, server_handshake.py, weight_publisher.py
 both         shared_state.py, receive_queues.py: under one lock
-main loop    learner_io.py, last_version.py
+main loop    learner_io.py
 pure         unrolls.py, samples.py, rejected.py
 """

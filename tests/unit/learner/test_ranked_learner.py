@@ -23,8 +23,8 @@ from simul.common.role.lifecycle import StopFlag
 from simul.learner.algorithms import Settings
 from simul.learner.checkpoints.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints.checkpoint_store import CheckpointStore, RunFacts
+from simul.learner.checkpoints.last_version import LastVersionFile
 from simul.learner.checkpoints.league import League
-from simul.learner.io.last_version import LastVersionFile
 from simul.learner.io.learner_io import LearnerIO
 from simul.learner.learner import LearnerParts, LearningSchedule, TrainingProgress
 from simul.learner.ranked_learner import RankedLearner, RankFollower

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simul.learner.io.last_version import FILE, LastVersionFile
+from simul.learner.checkpoints.last_version import FILE, LastVersionFile
 from simul.learner.io.server_handshake import MOST_UNNOTED
 
 
