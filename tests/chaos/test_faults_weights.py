@@ -201,7 +201,7 @@ PUBLISHER = """
 import hashlib, sys
 from pathlib import Path
 from simul.common.protocol.messages import Weights
-from simul.learner.weight_publisher import Publication
+from simul.learner.io.weight_publisher import Publication
 weights = Path(sys.argv[1]).read_bytes()
 fingerprint = hashlib.sha256(weights).hexdigest()
 publication = Publication(Weights(policy="learner", policy_version=5, fingerprint=fingerprint), weights)
