@@ -104,13 +104,3 @@ def test_an_end_has_a_known_kind_and_the_step_after_the_last() -> None:
             assert end(0, 1, TERMINATED).actions[0].action == -1
         assert end(1, 2, ABORTED).actions[0].action == -1  # a row between was refused
         assert stand.server.metrics()["sessions_ended"] == {"terminated": 1, "aborted": 1}
-
-
-def test_an_end_may_stand_at_an_unanswered_step() -> None:
-    with Stand(credit=0) as stand:
-        client = stand.client("a")
-        for step in range(5):
-            exchange(client, [stand.decision(0, step)])
-        client.submit([stand.decision(1, 0)])  # waits: the learner is full
-        client.submit([stand.decision(1, 0, kind=TERMINATED, observation=None, mask=None)])
-        wait_for(lambda: stand.server.metrics()["sessions_ended"].get("terminated") == 1)

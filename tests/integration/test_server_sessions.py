@@ -6,18 +6,12 @@ import random
 import time
 
 import msgspec
-import numpy as np
 import pytest
 
 from simul.common.client.steps import pack_step
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.errors import (
-    ERR_DENIED,
-    ERR_MASK,
     ERR_NO_SESSION,
-    ERR_ORDER,
-    ERR_POLICY,
-    ERR_VALUE,
     CheckpointError,
 )
 from simul.common.protocol.decisions import Action
@@ -82,38 +76,6 @@ def test_200_sessions_that_arrive_at_random_get_to_the_last_bit_what_each_gets_a
             for step in range(STEPS):
                 a, b = alone[env, step], together[name, env, step]
                 assert (a.action, a.log_prob, a.value) == (b.action, b.log_prob, b.value)
-
-
-def test_redo_starts_from_the_state_before_the_refused_action() -> None:
-    with Stand(deterministic=True) as stand:
-        reference = _play(stand, "a", [0])
-        client = stand.client("a", run_id=2)
-        for step in range(4):
-            exchange(client, [stand.decision(0, step)])
-        for attempt in (1, 2):
-            redone = exchange(client, [stand.decision(0, 3, attempt=attempt)]).actions[0]
-            assert redone.value == reference[0, 3].value
-        after = exchange(client, [stand.decision(0, 4)]).actions[0]
-        assert after.value == reference[0, 4].value
-
-
-def test_bad_rows_get_their_own_error_and_their_mates_an_action() -> None:
-    with Stand() as stand:
-        client, stranger = stand.client("a"), stand.client("b", training=False)
-        nan = np.full(stand.spec.observation_size, np.nan, np.float32)
-        none = np.zeros(stand.spec.num_actions, np.uint8)
-        rows = [
-            stand.decision(0, 0), stand.decision(1, 1), stand.decision(2, 0, observation=nan),
-            stand.decision(3, 0, mask=none), stand.decision(4, 0, policy="nobody"), stand.decision(5, 0),
-        ]  # fmt: skip
-        replies = exchange(client, rows)
-        assert [action.env for action in replies.actions] == [0, 5]
-        expected = {1: ERR_NO_SESSION, 2: ERR_VALUE, 3: ERR_MASK, 4: ERR_POLICY}
-        assert {f.env: f.code for f in replies.failures} == expected
-        assert exchange(client, [stand.decision(0, 5)]).failures[0].code == ERR_ORDER
-        assert exchange(stranger, [stand.decision(0, 1)]).failures[0].code == ERR_NO_SESSION
-        assert exchange(stranger, [stand.decision(0, 0)]).failures[0].code == ERR_DENIED
-        assert len(exchange(client, [stand.decision(0, 1)]).actions) == 1
 
 
 def test_ordinary_rows_and_all_others_share_a_message() -> None:
