@@ -36,19 +36,15 @@ def _learned(status: dict[str, Any], rank: str) -> float:
     return float(status.get("ranks", {}).get(rank, {}).get("decisions_learned_since_start", 0))
 
 
-def _processes(status: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {process["name"]: process for process in status["processes"]}
-
-
 @pytest.mark.slow  # an exchange waits for half a minute
 @pytest.mark.timeout(1800)
 def test_a_rank_that_hangs_is_killed_when_an_exchange_has_waited_for_it_and_both_start_again(start) -> None:
     run = start("cartpole", "learner.batch_steps=256", "learner.epochs=1", "learner.checkpoint_every_sec=1")
     run.wait_for(lambda s: min(_learned(s, rank) for rank in RANKS) > 500, "both ranks learn")
-    hung = psutil.Process(_processes(run.status())[RANKS[1]]["pid"])
+    hung = psutil.Process(run.process_of(RANKS[1])["pid"])
     hung.suspend()
     began = time.monotonic()
-    run.wait_for(lambda s: all(_processes(s)[rank]["restarts"] == 1 for rank in RANKS), "both start again")
+    run.wait_for(lambda _: all(run.process_of(rank)["restarts"] == 1 for rank in RANKS), "both start again")
     assert TIMEOUT_SEC - 1.0 < time.monotonic() - began < TIMEOUT_SEC + 60.0
     assert not hung.is_running()
     assert any("Another rank of the learner is gone or silent" in event for event in run.status()["events"])

@@ -19,7 +19,7 @@ from simul.common.protocol.messages import PROTOCOL, Actions, Hello, Welcome
 from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
-from tests.support.stand import Stand, exchange, gather
+from tests.support.stand import Stand, exchange
 from tests.support.waiting import PATIENCE_SEC
 
 STEPS = 12
@@ -97,24 +97,6 @@ def test_ordinary_rows_and_all_others_share_a_message() -> None:
         metrics = stand.server.metrics()
         assert metrics["rows_errored"] == {ERR_NO_SESSION: STEPS}
         assert metrics["rows_cached"] == STEPS - 1
-
-
-def test_what_is_resent_after_a_long_wait_is_answered_once() -> None:
-    with Stand(credit=0) as stand:
-        client = stand.client("a")
-        for step in range(4):
-            exchange(client, [stand.decision(0, step)])
-        exchange(client, [stand.decision(0, 4, flags=0)])  # its predecessor unroll goes to the backlog
-        client.submit([stand.decision(0, 5)])
-        for _ in range(3):
-            client.poll()
-            client._resend(older_than=time.monotonic())
-        stand.learner.credit = 1_000_000
-        actions = gather(client).actions
-        time.sleep(0.2)
-        actions += client.poll().actions
-        assert [action.step for action in actions] == [5]
-        assert client.resent >= 3
 
 
 def test_a_checkpoint_of_another_encoder_is_not_served(tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""Runs with a store: learning beside one that fails and hangs, real processes that are killed, refused starts."""
+"""Runs with a store: learning beside one that hangs, a learner that waits for it, refused and fetching starts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 import time
+from contextlib import closing
 
 import msgspec
 import pytest
@@ -71,22 +72,15 @@ def test_training_goes_on_and_ends_while_the_store_hangs_and_it_is_said_what_is_
 
 def test_the_learner_waits_for_the_store_when_it_stops(tmp_path):
     url = f"file://{tmp_path}/store"
-    machine = LearnerProcess(tmp_path, msgspec.structs.replace(CONFIG, store=url))
-    try:
+    with closing(LearnerProcess(tmp_path, msgspec.structs.replace(CONFIG, store=url))) as machine:
         process = machine.start()
-        server = FakeServer(machine.run_dir)
-        try:
+        with closing(FakeServer(machine.run_dir)) as server:
             server.until(lambda: len(server.versions) >= 5, "some versions")
-        finally:
-            server.close()
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=240) == 0, process.stderr.read().decode()
-        wait_for(lambda: machine.read()[-1].state == "stopped")  # it may arrive behind the end of the process
-        last = machine.read()[-1].metrics
+        last = machine.last_report().metrics
         assert stored(Store(url))[0] == last["checkpoint_version"] == last["policy_version"]
         assert last["store_behind_sec"] == 0.0
-    finally:
-        machine.close()
 
 
 def test_a_store_that_cannot_be_used_is_refused_before_any_role_starts(up, tmp_path):

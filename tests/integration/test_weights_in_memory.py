@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import pytest
 
@@ -29,6 +30,7 @@ def test_weights_are_read_where_they_lie_and_their_memory_goes_with_them() -> No
     with LearnerIOStand() as stand:
         assert _figures(stand) == (1, 1, 0)
         client = stand.client("a")
+        wait_for(lambda: stand.server._recorder._link.reads_memory(time.monotonic()))  # of which files are open, too
         before = anonymous_files()
         for version in range(1, VERSIONS + 1):
             _publish(stand, version)
