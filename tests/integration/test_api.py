@@ -24,7 +24,7 @@ from simul.inference_server.base.statistics import STAGES
 from simul.launch import cli
 from simul.launch.processes import child_command
 from tests.support.stand_ins import PROGRAM, STAND_IN
-from tests.support.waiting import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 START_SEC = 250.0  # three processes, one after the other
 SMALL = {
@@ -38,11 +38,7 @@ def run(tmp_path_factory) -> simul.Run:
     """A run that has ended; while it went on its worker had no torch."""
     root = tmp_path_factory.mktemp("api") / "run"
     with simul.train(SMALL, run_dir=root, progress=False, workers={"count": 1}) as one:
-        deadline = time.monotonic() + START_SEC
-        while one.status().get("phase") != "training" or not one.status()["decisions_per_sec"]:
-            assert one.running
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_for(lambda: one.status().get("phase") == "training" and one.status()["decisions_per_sec"], START_SEC)
         (worker,) = _processes(one, "simul.env_worker")
         loaded = {Path(file.path).name.partition(".")[0] for file in worker.memory_maps()}
         assert "libtorch_cpu" not in loaded

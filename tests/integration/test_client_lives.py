@@ -25,14 +25,6 @@ def test_who_is_outlived_by_a_newer_life_is_told(stand):
         exchange(older, [stand.decision(0, 0)])
 
 
-def test_a_row_that_stands_twice_in_a_message_is_answered_once_and_refused_once(stand):
-    client = stand.client("a")
-    replies = exchange(client, [stand.decision(0, 0), stand.decision(0, 0)])
-    assert len(replies.actions) == 1
-    assert [failure.code for failure in replies.failures] == ["ERR_ORDER"]
-    assert exchange(client, [stand.decision(0, 1)]).actions
-
-
 @pytest.mark.parametrize("name", ["", "x" * 65, "a\nb", "\x1b[2J"])
 def test_a_clients_name_is_short_and_printable(stand, name):
     with pytest.raises(InferenceError, match="printable"):

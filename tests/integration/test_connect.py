@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ from simul.launch import cli
 from simul.launch.diagnostics import connection_check as module
 from tests.support.raw_client import RawClient
 from tests.support.stand import SPEC, Stand, exchange
-from tests.support.waiting import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -67,10 +66,7 @@ def test_a_server_is_shown_and_played_with(capsys):
         ):  # fmt: skip
             assert words.count(said) == 2, said
         assert words.count("which it was asked for: check that the game below is the one that your client plays") == 1
-        deadline = time.monotonic() + PATIENCE_SEC
-        while stand.server.metrics()["clients"] and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert stand.server.metrics()["clients"] == stand.server.metrics()["sessions"] == 0
+        wait_for(lambda: stand.server.metrics()["clients"] == stand.server.metrics()["sessions"] == 0)
         assert stand.server.metrics()["sessions_ended"]["terminated"] == 2
         assert stand.server.metrics()["messages_refused"] == {}  # to ask is no mistake
 
@@ -194,6 +190,8 @@ MESSAGES = [  # in this order, to one server: (columns of its rows, more of the 
     (row(keys=key(step=2), flags=[0], kind=[4]), {}),
     (row(keys=key(step=2), flags=[0], kind=[2], observation=[[np.nan] * D]), {}),
     (row(keys=key(step=7), flags=[0], kind=[1]), {}),
+    (row(keys=key(step=0), flags=[0], kind=[1]), {}),
+    (row(keys=key(env=7), kind=[9]), {}),  # without a session too
     (row(keys=key(step=2), flags=[0], kind=[1]), {}),
     (row(keys=key(step=2), flags=[0], kind=[1]), {}),  # the end again
     (row(keys=key(step=3), flags=[0]), {}),

@@ -13,7 +13,7 @@ import pytest
 from simul.common.client.control import ControlClient
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
-from simul.common.errors import ERR_DENIED, ERR_POLICY, ConfigError
+from simul.common.errors import ERR_DENIED, ERR_POLICY, ConfigError, InferenceError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
 from simul.common.protocol.messages import ABORTED
@@ -49,6 +49,8 @@ def test_a_checkpoint_of_another_network_is_served_under_its_name_and_goes_when_
             ("learner", 0, "learner", True), ("rival", 7, "checkpoint", True),
         ]  # fmt: skip
         assert exchange(client, [_start(stand, 0, "rival")]).actions[0].policy_version == 7
+        with ControlClient(stand.run_dir, 0.1, server=1) as of_another, pytest.raises(InferenceError):
+            of_another.policies()
         recorded = stand.decision(1, 0, policy="rival")
         assert exchange(client, [recorded]).failures[0].code == ERR_DENIED
         for name in ("rival", "learner"):

@@ -137,11 +137,6 @@ def test_nobody_gets_in_where_the_doorkeeper_is_gone(keys):
         assert refuses(router, None)
 
 
-def test_a_client_with_keys_does_not_talk_to_a_server_without(keys):
-    with RouterSocket(free_endpoint()) as router:
-        assert refuses(router, client_keys(keys), "other_mechanism")
-
-
 def test_keys_open_what_is_refused_without_them(keys):
     endpoint = free_endpoint("*")
     with pytest.raises(ConfigError, match="simul keys new"):

@@ -56,23 +56,6 @@ def test_priors_and_values_are_the_networks_with_zero_state_and_with_a_sessions(
         assert stand.server.metrics()["evaluations"] == 2
 
 
-def test_evaluating_between_steps_changes_no_action_to_the_last_bit() -> None:
-    with Stand(deterministic=True) as stand:
-        plays = []
-        for searching in (False, True):
-            client = stand.client("same-name", run_id=1 + searching)
-            play = []
-            for step in range(10):
-                if searching:
-                    leaves = np.random.default_rng(step).standard_normal((7, 12)).astype(np.float32)
-                    sessions = [(env, 0, 0) if step else NO_SESSION for env in (0, 1, 2, 0, 1, 2, 0)]
-                    _answer(client, client.evaluate(leaves, np.ones((7, 5)), sessions=sessions))
-                actions = exchange(client, [stand.decision(env, step) for env in range(3)]).actions
-                play.append([(a.env, a.action, a.log_prob, a.value) for a in sorted(actions, key=lambda a: a.env)])
-            plays.append(play)
-        assert plays[0] == plays[1]
-
-
 def test_a_strangers_session_is_not_read_and_bad_rows_do_not_hold_up_the_others() -> None:
     with Stand() as stand:
         owner, stranger = stand.client("owner"), stand.client("stranger", training=False)

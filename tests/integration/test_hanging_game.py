@@ -7,14 +7,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 import psutil
 import pytest
 
 from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.installation import ROOT
-from tests.support.waiting import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 @pytest.fixture
@@ -33,20 +32,8 @@ def starting(tmp_path, temporary):
     config.write_text(f"game: tests.support.hanging:Hanging\ngame_options: {{pid_file: {pid_file}}}\n")
     line = [sys.executable, "-m", "simul.launch.cli", "up", str(config), "--run-dir", str(tmp_path / "run"), "--plain"]
     with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True) as simul:
-        deadline = time.monotonic() + PATIENCE_SEC
-        while not pid_file.exists() or not pid_file.read_text():
-            assert simul.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        yield simul, int(pid_file.read_text())
+        yield simul, int(wait_for(lambda: pid_file.exists() and pid_file.read_text()))
         simul.kill()
-
-
-def _gone(pid: int) -> bool:
-    deadline = time.monotonic() + PATIENCE_SEC
-    while psutil.pid_exists(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return not psutil.pid_exists(pid)
 
 
 def test_ctrl_c_ends_the_start(starting, temporary) -> None:
@@ -55,7 +42,7 @@ def test_ctrl_c_ends_the_start(starting, temporary) -> None:
     output, _ = simul.communicate(timeout=PATIENCE_SEC)
     assert simul.returncode == 0, output
     assert "nothing was learned" in output
-    assert _gone(pid)
+    wait_for(lambda: not psutil.pid_exists(pid))
     assert list(temporary.glob("simul-spec-*")) == []
 
 
@@ -63,7 +50,7 @@ def test_kill_9_leaves_no_process_and_its_folder_goes_with_the_next(starting, te
     simul, pid = starting
     os.kill(simul.pid, signal.SIGKILL)
     simul.wait()
-    assert _gone(pid)
+    wait_for(lambda: not psutil.pid_exists(pid))
     assert len(list(temporary.glob("simul-spec-*"))) == 1
     with temporary_folder("simul-other-"):
         assert list(temporary.glob("simul-spec-*")) == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +14,6 @@ from simul.launch.monitoring.accounting import imbalances
 from simul.learner.distributed_ranks import TIMEOUT_SEC
 from tests.support.command import Simul
 
-RESTART_SEC = 30.0
 TWO = ("--set", "cluster.learner.ranks=2")
 RANKS = ("simul-learner-0", "simul-learner-1")
 
@@ -39,60 +36,15 @@ def _learned(status: dict[str, Any], rank: str) -> float:
     return float(status.get("ranks", {}).get(rank, {}).get("decisions_learned_since_start", 0))
 
 
-def _processes(status: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {process["name"]: process for process in status["processes"]}
-
-
-def _kill(run: Simul, rank: str) -> float:
-    """Kill a rank; seconds until both are ready again. Decisions go on meanwhile."""
-    before, restarts = run.decisions(), _processes(run.status())[rank]["restarts"]
-    os.kill(_processes(run.status())[rank]["pid"], signal.SIGKILL)
-    begin = time.monotonic()
-    run.wait_for(lambda s: "starting" in [_processes(s)[name]["state"] for name in RANKS], "they start again")
-    while_starting = run.wait_for(
-        lambda s: run.decisions() > before + 50 and [_processes(s)[name]["state"] for name in RANKS], "it plays on"
-    )
-    assert "ready" not in while_starting or restarts, "the servers answer before the ranks are back"
-    run.wait_for(
-        lambda s: all(
-            _processes(s)[name]["state"] == "ready" and _processes(s)[name]["restarts"] == restarts + 1
-            for name in RANKS
-        ),
-        "both ranks are ready again",
-    )
-    return time.monotonic() - begin
-
-
-@pytest.mark.slow  # each start of the ranks imports torch twice
-@pytest.mark.timeout(1800)
-def test_the_death_of_any_rank_starts_both_again_and_the_books_balance(start) -> None:
-    run = start("cartpole", "learner.batch_steps=256", "learner.epochs=1", "learner.checkpoint_every_sec=1")
-    began = time.monotonic()
-    run.wait_for(lambda s: min(_learned(s, rank) for rank in RANKS) > 500, "both ranks learn")
-    start_sec = time.monotonic() - began
-    for rank in reversed(RANKS):
-        version = run.versions()
-        took_sec = _kill(run, rank)
-        assert took_sec < max(RESTART_SEC, start_sec), "a slow machine starts as slowly"
-        run.wait_for(lambda _, least=version: run.versions() > least, "the versions go on")
-        run.wait_for(lambda s, least=version: s["server"]["policy_version"] > least, "and are served")
-    assert any("rank 1 of the learner died (signal 9), restarting" in event for event in run.status()["events"])
-    code, output = run.finish()
-    assert code == 0, output
-    summary = run.summary()
-    assert imbalances(summary) == []
-    assert {name: n for name, n in summary["restarts"].items() if n} == dict.fromkeys(RANKS, 2)
-
-
 @pytest.mark.slow  # an exchange waits for half a minute
 @pytest.mark.timeout(1800)
 def test_a_rank_that_hangs_is_killed_when_an_exchange_has_waited_for_it_and_both_start_again(start) -> None:
     run = start("cartpole", "learner.batch_steps=256", "learner.epochs=1", "learner.checkpoint_every_sec=1")
     run.wait_for(lambda s: min(_learned(s, rank) for rank in RANKS) > 500, "both ranks learn")
-    hung = psutil.Process(_processes(run.status())[RANKS[1]]["pid"])
+    hung = psutil.Process(run.process_of(RANKS[1])["pid"])
     hung.suspend()
     began = time.monotonic()
-    run.wait_for(lambda s: all(_processes(s)[rank]["restarts"] == 1 for rank in RANKS), "both start again")
+    run.wait_for(lambda _: all(run.process_of(rank)["restarts"] == 1 for rank in RANKS), "both start again")
     assert TIMEOUT_SEC - 1.0 < time.monotonic() - began < TIMEOUT_SEC + 60.0
     assert not hung.is_running()
     assert any("Another rank of the learner is gone or silent" in event for event in run.status()["events"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 import urllib.error
 import urllib.request
 
@@ -45,11 +44,8 @@ def test_the_figures_of_a_server_that_serves(monkeypatch: pytest.MonkeyPatch) ->
             raw.send_frames([b"no map"])
             assert raw.receive()[0].code == ERR_MALFORMED
             assert [raw.ask(Ping()).code for _ in range(2)] == [ERR_HELLO, ERR_HELLO]
-        deadline = time.monotonic() + PATIENCE_SEC
-        while (figures := scrape(port)).get(("simul_messages_refused_total", ERR_HELLO)) != 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        metrics = stand.server.metrics()
+        wait_for(lambda: scrape(port).get(("simul_messages_refused_total", ERR_HELLO)) == 2)
+        figures, metrics = scrape(port), stand.server.metrics()
         assert figures["simul_decisions_total",] == 60
         assert figures["simul_rows_errored_total", ERR_MASK] == 1
         assert figures["simul_messages_refused_total", ERR_MALFORMED] == 1

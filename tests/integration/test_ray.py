@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -94,6 +94,20 @@ class RayRun(Command):
         super().__init__([sys.executable, "-c", PROGRAM, stand_in, *line], root)
 
 
+@pytest.fixture
+def up(cluster, tmp_path) -> Iterator[Callable[..., RayRun]]:
+    """A function that starts a run in this folder on the cluster."""
+    started = []
+
+    def start(*more: str, name: str = "run", stand_in: str = "") -> RayRun:
+        started.append(RayRun(tmp_path / name, cluster.address, *more, stand_in=stand_in))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.end_now()
+
+
 def _raylet_of(cluster, pid: int):
     """The node whose raylet is above a process."""
     above = {parent.pid for parent in psutil.Process(pid).parents()}
@@ -108,41 +122,33 @@ def _kill_node_of(cluster, run: RayRun, name: str) -> None:
     cluster.remove_node(_raylet_of(cluster, run.process_of(name)["pid"]), allow_graceful=False)
 
 
-def test_a_worker_on_a_node_that_is_killed_plays_on_another_and_the_run_stops_cleanly(cluster, tmp_path) -> None:
-    run = RayRun(tmp_path / "run", cluster.address, stand_in=str(STAND_IN))
-    try:
-        run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"), "training")
-        run.wait_for(lambda s: all(p["pid"] for p in s["processes"]), "the agents have said which processes they are")
-        _kill_node_of(cluster, run, "simul-worker-0")
-        run.wait_for(
-            lambda s: (
-                run.process_of("simul-worker-0")["restarts"] and {p["state"] for p in s["processes"]} == {"ready"}
-            ),
-            "everything is ready again",
-        )
-        assert any("(worker 0) is lost" in event for event in run.status()["events"])
-        code, output = run.finish()
-        assert code == 0, output
-        assert imbalances(run.summary()) == []
-    finally:
-        run.end_now()
+def test_a_worker_on_a_node_that_is_killed_plays_on_another_and_the_run_stops_cleanly(cluster, up) -> None:
+    run = up(stand_in=str(STAND_IN))
+    run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"), "training")
+    run.wait_for(lambda s: all(p["pid"] for p in s["processes"]), "the agents have said which processes they are")
+    _kill_node_of(cluster, run, "simul-worker-0")
+    run.wait_for(
+        lambda s: run.process_of("simul-worker-0")["restarts"] and {p["state"] for p in s["processes"]} == {"ready"},
+        "everything is ready again",
+    )
+    assert any("(worker 0) is lost" in event for event in run.status()["events"])
+    code, output = run.finish()
+    assert code == 0, output
+    assert imbalances(run.summary()) == []
 
 
 @pytest.mark.timeout(3600)
-def test_cartpole_reaches_475_although_the_node_of_its_learner_is_killed(cluster, tmp_path) -> None:
-    run = RayRun(tmp_path / "run", cluster.address)  # with an end of its own it may end before the loss is noticed
-    try:
-        run.wait_for(lambda s: s.get("learner", {}).get("decisions_learned", 0) > 40_000, "it learns", 1200.0)
-        _kill_node_of(cluster, run, "simul-learner-0")
-        run.wait_for(lambda s: run.process_of("simul-learner-0")["restarts"], "the learner is started again", 600.0)
-        run.wait_for(lambda s: s["learner"]["decisions_learned"] > 180_000, "it learns on", 2400.0)
-        code, output = run.finish()
-        assert code == 0, output
-        assert imbalances(run.summary()) == []
-        assert run.summary()["restarts"]["simul-learner-0"] == 1
-        assert "Resumed from checkpoint" in run.printed()
-    finally:
-        run.end_now()
+def test_cartpole_reaches_475_although_the_node_of_its_learner_is_killed(cluster, up, tmp_path) -> None:
+    run = up()  # with an end of its own it may end before the loss is noticed
+    run.wait_for(lambda s: s.get("learner", {}).get("decisions_learned", 0) > 40_000, "it learns", 1200.0)
+    _kill_node_of(cluster, run, "simul-learner-0")
+    run.wait_for(lambda s: run.process_of("simul-learner-0")["restarts"], "the learner is started again", 600.0)
+    run.wait_for(lambda s: s["learner"]["decisions_learned"] > 180_000, "it learns on", 2400.0)
+    code, output = run.finish()
+    assert code == 0, output
+    assert imbalances(run.summary()) == []
+    assert run.summary()["restarts"]["simul-learner-0"] == 1
+    assert "Resumed from checkpoint" in run.printed()
     line = [sys.executable, "-m", "simul.launch.cli", "eval", "--json", "--battles", "100",
             "--checkpoint", (tmp_path / "store").as_uri()]  # fmt: skip
     result = json.loads(subprocess.run(line, capture_output=True, check=True).stdout)
@@ -156,57 +162,38 @@ def _remove_kept() -> None:
 
 
 @pytest.mark.timeout(1800)
-def test_where_the_driver_is_killed_the_learner_saves_and_no_process_is_left_on_any_node(cluster, tmp_path) -> None:
-    line = (tmp_path / "run", cluster.address, "--set", "learner.checkpoint_every_sec=600")
-    run = RayRun(*line)
-    try:
-        learned = run.wait_for(
-            lambda s: (n := s.get("learner", {}).get("decisions_learned", 0)) > 10_000 and n, "it learns", 1200.0
-        )
-        roles = [psutil.Process(process["pid"]) for process in run.status()["processes"]]
-        agents = [role.parent() for role in roles]
-        run.process.kill()
-        assert not psutil.wait_procs([*roles, *filter(None, agents)], timeout=180)[1]
-    finally:
-        run.end_now()
+def test_where_the_driver_is_killed_the_learner_saves_and_no_process_is_left_on_any_node(up) -> None:
+    line = ("--set", "learner.checkpoint_every_sec=600")
+    run = up(*line)
+    learned = run.wait_for(
+        lambda s: (n := s.get("learner", {}).get("decisions_learned", 0)) > 10_000 and n, "it learns", 1200.0
+    )
+    roles = [psutil.Process(process["pid"]) for process in run.status()["processes"]]
+    agents = [role.parent() for role in roles]
+    run.process.kill()
+    assert not psutil.wait_procs([*roles, *filter(None, agents)], timeout=180)[1]
     _remove_kept()
-    killed_at, run = time.time(), RayRun(*line)
-    try:
-        run.wait_for(
-            lambda s: s.get("time", 0.0) > killed_at and s["phase"] == "training", "the same command resumes", 1200.0
-        )
-        said = re.search(r"Resumed from checkpoint \d+ \(([\d,]+) decisions learned\)", run.printed())
-        assert said is not None, run.printed()
-        assert int(said[1].replace(",", "")) >= learned, "saved when the driver was gone: none was due before"
-        code, output = run.finish()
-        assert code == 0, output
-    finally:
-        run.end_now()
+    killed_at, run = time.time(), up(*line)
+    run.wait_for(
+        lambda s: s.get("time", 0.0) > killed_at and s["phase"] == "training", "the same command resumes", 1200.0
+    )
+    said = re.search(r"Resumed from checkpoint \d+ \(([\d,]+) decisions learned\)", run.printed())
+    assert said is not None, run.printed()
+    assert int(said[1].replace(",", "")) >= learned, "saved when the driver was gone: none was due before"
+    code, output = run.finish()
+    assert code == 0, output
 
 
-def test_a_run_that_has_no_room_says_so_while_it_waits_and_can_be_stopped(cluster, tmp_path) -> None:
-    run = RayRun(tmp_path / "run", cluster.address, "--set", "workers.count=4", stand_in=str(STAND_IN))
-    try:
-        run.wait_for(lambda _: "none has room for workers 0 to 3 (4 CPU, 0 GPU)" in run.printed(), "it says so", 120.0)
-        code, output = run.finish()
-        assert code == 0, output
-    finally:
-        run.end_now()
-
-
-def test_a_dry_run_says_where_it_would_place_the_roles_and_what_is_lacking(cluster, tmp_path) -> None:
+def test_a_dry_run_says_where_it_would_place_the_roles_and_what_is_lacking(cluster, up) -> None:
     import ray
     from ray.util.placement_group import placement_group
 
     def dry_run(name: str, workers: int) -> tuple[int, str]:
-        run = RayRun(tmp_path / name, cluster.address, "--dry-run", "--set", f"workers.count={workers}")
-        try:
-            code = run.result()[0]
-            assert "learner" in run.printed()
-            assert not run.run_dir.exists()
-            return code, run.printed()
-        finally:
-            run.end_now()
+        run = up("--dry-run", "--set", f"workers.count={workers}", name=name)
+        code, printed = run.result()
+        assert "learner" in printed
+        assert not run.run_dir.exists()
+        return code, printed
 
     code, printed = dry_run("fits", 1)
     assert (code, printed.count("has 3 CPU and 0 GPU free")) == (0, 2), printed

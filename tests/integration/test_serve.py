@@ -146,11 +146,8 @@ def test_a_server_that_dies_is_started_again_and_totals_go_on(checkpoint: Path, 
             interrupt()
         return back
 
-    display = ScriptedDisplay(kill, stop)
-    assert (
-        serve(checkpoint, display, endpoint=f"ipc://{checkpoint.parent}/data.ipc", command=stand_in, trust=EVERYTHING)
-        == 0
-    )
+    display, endpoint = ScriptedDisplay(kill, stop), f"ipc://{checkpoint.parent}/data.ipc"
+    assert serve(checkpoint, display, endpoint=endpoint, command=stand_in, trust=EVERYTHING) == 0
     assert "the inference server died (signal 9), restarting" in display.said
     assert display.said[-1] == "stopping: answering what waits (Ctrl-C again: now)"
     assert re.match(r"answered [\d,]+ in \d+ s .*, mean batch .*, latency 0.8 ms p50, 2.0 ms p99", display.last_words)
@@ -163,13 +160,8 @@ def test_an_interrupted_start_ends_at_once(checkpoint: Path) -> None:
         interrupt()
         return [sys.executable, "-c", "import time; time.sleep(60)"]
 
+    endpoint = f"ipc://{checkpoint.parent}/data.ipc"
     with pytest.raises(RoleDied, match="stopped before it was ready") as ended:
-        serve(
-            checkpoint,
-            ScriptedDisplay(),
-            endpoint=f"ipc://{checkpoint.parent}/data.ipc",
-            command=asleep,
-            trust=EVERYTHING,
-        )
+        serve(checkpoint, ScriptedDisplay(), endpoint=endpoint, command=asleep, trust=EVERYTHING)
     assert ended.value.exit_code == 130
     assert {child.pid for child in psutil.Process().children()} <= before

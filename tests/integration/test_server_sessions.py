@@ -6,18 +6,12 @@ import random
 import time
 
 import msgspec
-import numpy as np
 import pytest
 
 from simul.common.client.steps import pack_step
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.errors import (
-    ERR_DENIED,
-    ERR_MASK,
     ERR_NO_SESSION,
-    ERR_ORDER,
-    ERR_POLICY,
-    ERR_VALUE,
     CheckpointError,
 )
 from simul.common.protocol.decisions import Action
@@ -25,7 +19,7 @@ from simul.common.protocol.messages import PROTOCOL, Actions, Hello, Welcome
 from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
 from tests.support.raw_client import RawClient
 from tests.support.stall import stalled
-from tests.support.stand import Stand, exchange, gather
+from tests.support.stand import Stand, exchange
 from tests.support.waiting import PATIENCE_SEC
 
 STEPS = 12
@@ -84,38 +78,6 @@ def test_200_sessions_that_arrive_at_random_get_to_the_last_bit_what_each_gets_a
                 assert (a.action, a.log_prob, a.value) == (b.action, b.log_prob, b.value)
 
 
-def test_redo_starts_from_the_state_before_the_refused_action() -> None:
-    with Stand(deterministic=True) as stand:
-        reference = _play(stand, "a", [0])
-        client = stand.client("a", run_id=2)
-        for step in range(4):
-            exchange(client, [stand.decision(0, step)])
-        for attempt in (1, 2):
-            redone = exchange(client, [stand.decision(0, 3, attempt=attempt)]).actions[0]
-            assert redone.value == reference[0, 3].value
-        after = exchange(client, [stand.decision(0, 4)]).actions[0]
-        assert after.value == reference[0, 4].value
-
-
-def test_bad_rows_get_their_own_error_and_their_mates_an_action() -> None:
-    with Stand() as stand:
-        client, stranger = stand.client("a"), stand.client("b", training=False)
-        nan = np.full(stand.spec.observation_size, np.nan, np.float32)
-        none = np.zeros(stand.spec.num_actions, np.uint8)
-        rows = [
-            stand.decision(0, 0), stand.decision(1, 1), stand.decision(2, 0, observation=nan),
-            stand.decision(3, 0, mask=none), stand.decision(4, 0, policy="nobody"), stand.decision(5, 0),
-        ]  # fmt: skip
-        replies = exchange(client, rows)
-        assert [action.env for action in replies.actions] == [0, 5]
-        expected = {1: ERR_NO_SESSION, 2: ERR_VALUE, 3: ERR_MASK, 4: ERR_POLICY}
-        assert {f.env: f.code for f in replies.failures} == expected
-        assert exchange(client, [stand.decision(0, 5)]).failures[0].code == ERR_ORDER
-        assert exchange(stranger, [stand.decision(0, 1)]).failures[0].code == ERR_NO_SESSION
-        assert exchange(stranger, [stand.decision(0, 0)]).failures[0].code == ERR_DENIED
-        assert len(exchange(client, [stand.decision(0, 1)]).actions) == 1
-
-
 def test_ordinary_rows_and_all_others_share_a_message() -> None:
     with Stand(deterministic=True, unroll_length=3) as stand:
         reference = _play(stand, "a", [0, 1, 2, 3])
@@ -135,24 +97,6 @@ def test_ordinary_rows_and_all_others_share_a_message() -> None:
         metrics = stand.server.metrics()
         assert metrics["rows_errored"] == {ERR_NO_SESSION: STEPS}
         assert metrics["rows_cached"] == STEPS - 1
-
-
-def test_what_is_resent_after_a_long_wait_is_answered_once() -> None:
-    with Stand(credit=0) as stand:
-        client = stand.client("a")
-        for step in range(4):
-            exchange(client, [stand.decision(0, step)])
-        exchange(client, [stand.decision(0, 4, flags=0)])  # its predecessor unroll goes to the backlog
-        client.submit([stand.decision(0, 5)])
-        for _ in range(3):
-            client.poll()
-            client._resend(older_than=time.monotonic())
-        stand.learner.credit = 1_000_000
-        actions = gather(client).actions
-        time.sleep(0.2)
-        actions += client.poll().actions
-        assert [action.step for action in actions] == [5]
-        assert client.resent >= 3
 
 
 def test_a_checkpoint_of_another_encoder_is_not_served(tmp_path) -> None:

@@ -29,14 +29,7 @@ from simul.launch.processes.signals import ECHO_SEC
 from tests.support.checkpoints import write_small_checkpoint
 from tests.support.command import phase_of
 from tests.support.stand_ins import PROGRAM, STAND_IN
-from tests.support.waiting import PATIENCE_SEC
-
-
-def gone(pids: list[int]) -> bool:
-    deadline = time.monotonic() + 100
-    while any(psutil.pid_exists(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return not any(psutil.pid_exists(pid) for pid in pids)
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 
 def test_a_run_starts_in_order_and_ctrl_c_ends_it_cleanly(up):
@@ -48,7 +41,7 @@ def test_a_run_starts_in_order_and_ctrl_c_ends_it_cleanly(up):
     order = [output.index(text) for text in ("learner ready", "inference server ready", "env workers ready")]
     assert order == sorted(order)
     assert len(pids) == 6  # learner, server, two workers and what those started
-    assert gone(pids)
+    wait_for(lambda: not any(map(psutil.pid_exists, pids)))
     summary = msgspec.json.decode((run.run_dir.root / "summary.json").read_bytes())
     assert summary["decisions"] > 0
     assert summary["decisions_per_sec"] == pytest.approx(summary["decisions"] / summary["seconds"], rel=0.01)
@@ -116,7 +109,7 @@ def test_a_second_signal_ends_at_once_even_what_is_deaf(up, tmp_path):
     code, output = run.finish(signal.SIGTERM)
     assert code == 1
     assert "worker 0 was killed at once" in output, "else: did not stop in 15 s"
-    assert gone(pids)
+    wait_for(lambda: not any(map(psutil.pid_exists, pids)))
 
 
 def test_ctrl_c_under_make_on_a_terminal_is_a_clean_end(tmp_path):
@@ -294,7 +287,7 @@ def test_a_killed_supervisor_leaves_no_process_and_curves_go_on_with_no_step_out
             run.wait_for(lambda _, root=run.run_dir.root: _shown(root) == _steps(root))  # not between two writers
             os.kill(run.process.pid, signal.SIGKILL)
             run.process.wait()
-            assert gone(pids)
+            wait_for(lambda pids=pids: not any(map(psutil.pid_exists, pids)))
         else:
             assert run.finish()[0] == 0
         rows = _curves(run.run_dir.root)

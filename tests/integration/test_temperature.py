@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 
 from simul.common.errors import ERR_VALUE
@@ -31,14 +30,17 @@ def test_each_session_keeps_its_temperature_and_the_log_probs_say_so() -> None:
         assert np.mean(spread[2]) < np.mean(spread[0]) < np.mean(spread[1])  # hotter: nearer to uniform
 
 
-@pytest.mark.parametrize("temperature", [0.0, -1.0, np.nan, np.inf, 100.5, 1e-40, 0.00099])
-def test_what_is_no_temperature_is_refused_and_opens_nothing(temperature: float) -> None:
+def test_what_is_no_temperature_is_refused_and_opens_nothing_and_the_smallest_is_served() -> None:
+    wrong = [0.0, -1.0, np.nan, np.inf, 100.5, 1e-40, 0.00099]
     with Stand() as stand:
-        client = stand.client("a")
-        rows = [stand.decision(0, 0, flags=FREE, temperature=temperature), stand.decision(1, 0, flags=FREE)]
-        replies = exchange(client, rows)
-        assert [(f.env, f.code) for f in replies.failures] == [(0, ERR_VALUE)]
-        assert [a.env for a in replies.actions] == [1]
+        rows = [
+            stand.decision(env, 0, flags=FREE, temperature=temperature)
+            for env, temperature in enumerate([*wrong, MIN_TEMPERATURE])
+        ]
+        replies = exchange(stand.client("a"), rows)
+        assert {f.env: f.code for f in replies.failures} == dict.fromkeys(range(len(wrong)), ERR_VALUE)
+        (action,) = replies.actions
+        assert (action.env, np.isfinite(action.log_prob)) == (len(wrong), True)
         assert stand.server.metrics()["sessions"] == 1
 
 
@@ -52,13 +54,6 @@ def test_the_smallest_temperature_divides_the_largest_logits_to_finite_numbers()
     assert np.allclose(log_prob, [0.0, -np.log(2)])
     on_device = sample(*map(torch.from_numpy, (logits, legal, noise, smallest)))
     assert np.allclose(on_device[1], log_prob)
-
-
-def test_the_smallest_temperature_is_served() -> None:
-    with Stand() as stand:
-        rows = [stand.decision(0, 0, flags=FREE, temperature=MIN_TEMPERATURE)]
-        (action,) = exchange(stand.client("a"), rows).actions
-        assert np.isfinite(action.log_prob)
 
 
 def test_what_is_learned_from_is_sampled_at_temperature_1() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import pytest
 
-from simul.inference_server.policies import engine_factory
 from tests.support.anonymous import anonymous_files
 from tests.support.learner_io_stand import LearnerIOStand
 from tests.support.stand import exchange
@@ -30,6 +30,7 @@ def test_weights_are_read_where_they_lie_and_their_memory_goes_with_them() -> No
     with LearnerIOStand() as stand:
         assert _figures(stand) == (1, 1, 0)
         client = stand.client("a")
+        wait_for(lambda: stand.server._recorder._link.reads_memory(time.monotonic()))  # of which files are open, too
         before = anonymous_files()
         for version in range(1, VERSIONS + 1):
             _publish(stand, version)
@@ -39,27 +40,3 @@ def test_weights_are_read_where_they_lie_and_their_memory_goes_with_them() -> No
         assert exchange(client, [stand.decision(0, 0)]).actions[0].policy_version == VERSIONS
         assert stand.server.metrics()["weights_refused"] == 0
         assert not stand.learner.io.drain_events()
-
-
-def test_who_cannot_open_the_memory_says_so_once_and_gets_bytes(monkeypatch) -> None:
-    asked = []
-
-    def denied(path: str, number: int) -> int:
-        asked.append(path)
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(engine_factory, "open_sealed", denied)
-    with LearnerIOStand() as stand:
-        assert _figures(stand) == (1, 0, 1)
-        _publish(stand, 1)
-        wait_for(lambda: _figures(stand) == (2, 0, 1))
-        assert len(asked) == 1
-        assert not stand.learner.io.drain_events()
-
-
-def test_a_server_that_shares_no_memory_is_sent_bytes() -> None:
-    before = anonymous_files()
-    with LearnerIOStand(shared_memory=False) as stand:
-        _publish(stand, 1)
-        wait_for(lambda: _figures(stand) == (2, 0, 0))
-        wait_for(lambda: anonymous_files() <= before)

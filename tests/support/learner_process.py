@@ -62,14 +62,14 @@ class FakeServer:
 
     def __init__(
         self, run_dir: RunDir, served_version: int = -1, spec: GameSpec = SPEC, *, shared_memory: bool = False,
-        token: str | None = None, most: float = math.inf,
+        most: float = math.inf,
     ) -> None:  # fmt: skip
         self.unrolls = DealerSocket(run_dir.endpoint("unrolls"))
         self.weights = DealerSocket(run_dir.endpoint("weights"))
         hello = ServerHello(
             protocol=PROTOCOL, spec_fingerprint=spec.fingerprint(),
             served_version=served_version, shared_memory=shared_memory,
-            token=run_dir.token() if token is None else token,
+            token=run_dir.token(),
         )  # fmt: skip
         for socket in (self.unrolls, self.weights):
             socket.send(encode(hello))
@@ -121,9 +121,9 @@ class FakeServer:
         self.weights.send(encode(WeightsAck(**about, accepted=False, reason="gone", unreadable=True)))
         return None
 
-    def send(self, version: int, length: int = 0, spec: GameSpec = SPEC, reward: float = 1.0) -> bool:
+    def send(self, version: int, spec: GameSpec = SPEC, reward: float = 1.0) -> bool:
         """One random unroll, legal and finite unless asked otherwise. False while the socket's queue is full."""
-        n = length or int(self.random.integers(1, 9))
+        n = int(self.random.integers(1, 9))
         terminated = bool(self.random.random() < 0.3)
         message = Unroll(
             length=n, first_step=0, terminated=terminated, truncated=False, spec_fingerprint=spec.fingerprint()

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
-from simul.common.config.loader import load_config
-from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import NOTHING
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.base.replays import Replay, actions_of, read_replay
-from simul.env_worker.games.loading import game_spec, turn_game
+from simul.env_worker.games.loading import turn_game
 from simul.launch import cli
-from tests.support.checkpoints import write_checkpoint
 from tests.support.waiting import PATIENCE_SEC
 
 ENGINE = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'gtp_engine.py'}"
@@ -87,64 +80,6 @@ def test_figures_of_bots_are_those_of_their_games(tmp_path):
     assert rule_based["foul_rate"] < random["foul_rate"]
     assert rule_based["score_per_hand"] + 2 * random["score_per_hand"] == pytest.approx(0), "random has two seats"
     assert standings["rule_based"]["mean_score"] + 2 * standings["random"]["mean_score"] == pytest.approx(0)
-
-
-@contextlib.contextmanager
-def busy_cores() -> Iterator[None]:
-    """A process that computes for every core, for the time of the block."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
-    try:
-        yield
-        assert all(process.poll() is None for process in busy)
-    finally:
-        for process in busy:
-            process.kill()
-            process.wait()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize(
-    ("settings", "network", "opponent", "games"),
-    [
-        pytest.param(
-            "game: openspiel\nopenspiel: {name: connect_four}\n",
-            NetworkConfig("mlp_lstm", {"hidden": 16}),
-            "random",
-            24,
-            id="connect_four",
-        ),
-        pytest.param(
-            "game: blokus\nlearner: {algorithm: alphazero}\nsearch: {simulations: 4}\n",
-            NetworkConfig("board_resnet", {"channels": 8, "blocks": 1}),
-            "largest_piece",
-            4,
-            id="blokus",
-        ),
-    ],
-)
-def test_deterministic_games_are_the_same_beside_busy_processes(settings, network, opponent, games, tmp_path):
-    if "openspiel" in settings:
-        pytest.importorskip("pyspiel", reason="the extra [openspiel] is not installed")
-    network_line = f"network: {json.dumps(msgspec.to_builtins(network))}\n"
-    (tmp_path / "config.yaml").write_text(f"{settings}server: {{deterministic: true}}\n{network_line}")
-    spec = game_spec(load_config(tmp_path / "config.yaml"))
-    write_checkpoint(tmp_path / "checkpoints" / "000000003", spec, 3, network)
-
-    def replays(folder: Path) -> dict[str, Replay]:
-        done = evaluated(
-            "--checkpoint", tmp_path, "--opponent", opponent, "--games", str(games), "--json", "--replays", folder,
-            "--replay-player", "none",
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return {file.name: read_replay(file) for file in folder.glob("*.json")}
-
-    idle = replays(tmp_path / "idle")
-    with busy_cores():
-        busy = replays(tmp_path / "busy")
-    assert len(idle) == games
-    assert len({str(replay.turns) for replay in idle.values()}) > 1, "games differ from each other"
-    assert busy == idle
 
 
 def test_an_engine_that_dies_is_named_with_what_it_did():
