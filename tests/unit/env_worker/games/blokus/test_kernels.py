@@ -62,13 +62,6 @@ def test_legal_moves_equal_the_reference(variant):
     compare_with_reference(variant, 100, seed=1)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@BOTH
-def test_legal_moves_equal_the_reference_on_20_000_positions(variant):
-    compare_with_reference(variant, 20_000, seed=2)
-
-
 @BOTH
 def test_random_games_keep_the_rules(variant):
     """Looked up in the squares alone: no own edge contact, always an own corner contact, nothing overlaps."""

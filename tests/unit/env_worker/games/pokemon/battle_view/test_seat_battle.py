@@ -9,9 +9,7 @@ from tests.support.states import (
     OF_THE_REQUEST,
     OF_THE_ROOM,
     compare_with_stock,
-    pokemon_of,
     slots_of,
-    state_of_pokemon,
 )
 
 SINGLES = [seat for kind in ("", "with_teams/", "situations/") for seat in recorded_seats(f"{kind}*")]
@@ -27,18 +25,6 @@ def test_same_state_as_the_stock_battle_at_every_request(seat):
 @pytest.mark.parametrize("seat", SEATS, ids=lambda seat: f"{seat.format}-{seat.battle}-{seat.role}")
 def test_a_bot_has_what_the_request_says_too(seat):
     assert [different for different in compare_with_stock(seat, bot=True, every=4) if different] == []
-
-
-@pytest.mark.parametrize("seat", SINGLES, ids=lambda seat: f"{seat.format}-{seat.battle}-{seat.role}")
-def test_who_is_not_marked_has_not_changed(seat):
-    """What the encoder keeps of a Pokemon is good as long as its mark, whatever it is made from."""
-    before: dict = {}
-    for number, (battle, _) in enumerate(replay(seat)):
-        if number % 4 == 0:
-            now = {mon: (battle.changed.get(mon), state_of_pokemon(battle, mon)) for mon in pokemon_of(battle)}
-            same = [mon for mon in now if mon in before and before[mon][0] == now[mon][0]]
-            assert [mon for mon in same if before[mon][1] != now[mon][1]] == []
-            before = now
 
 
 def test_what_is_not_compared_is_there():
