@@ -15,7 +15,7 @@ from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows
 from tests.support.pokemon.audit.compare import Audit
-from tests.support.pokemon.situations import team
+from tests.support.pokemon.audit.teams import team
 
 SLICES = {part.name: part for part in layout.slices()}
 BOUND, FLASH_FIRE = 9, 11  # of the volatiles
@@ -245,7 +245,8 @@ SCENES = (
           (team("Snorlax/thickfat/sleeptalk,splash"), team("Jirachi/serenegrace/spore,headbutt")),
           ("2 1 1 1 1", "1 2 2 2 2"), {(1, "foe.0.sleep_turns"): [1 / 7]}),
     Scene("a sleeper comes in again, gen 5", 5,
-          (team("Snorlax/thickfat/splash", WALL), team("Breloom/technician/spore")), ("1 1 s2 s2 1", "1 1 1 1 1"), {(1, "foe.0.sleep_turns"): [1 / 7]}),
+          (team("Snorlax/thickfat/splash", WALL), team("Breloom/technician/spore")), ("1 1 s2 s2 1", "1 1 1 1 1"),
+          {(1, "foe.0.sleep_turns"): [1 / 7]}),
     Scene("asleep in gen 1", 1, (team("Snorlax//splash,bodyslam", "Slowbro//surf"), team("Jynx//spore")),
           ("1 1 1", "1 1 1"), {(0, "own.0.status"): [0, 0, 0, 0, 1, 0]}),
     Scene("an imposter of a team mate's kind", 9,

@@ -2,7 +2,7 @@
 
 Each file holds the seats of one format: {"battle": n, "seat": 0|1, "records": [[lines, request|null], ...]}.
 They were picked so that together every feature of the layout takes more than one value. `with_teams/` has
-battles of formats that begin with a team preview.
+battles of formats that begin with a team preview, `situations/` short ones, each of one rare situation.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import pytest
 from poke_env.battle.battle import Battle
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from tests.support.pokemon.recorded import recorded_seats, replay
+from tests.support.pokemon.recorded import recorded_seats
 from tests.support.states import (
     OF_THE_REQUEST,
     OF_THE_ROOM,
@@ -30,11 +30,6 @@ def test_a_bot_has_what_the_request_says_too(seat):
 def test_what_is_not_compared_is_there():
     """A name that poke-env gives up must not hide another one."""
     assert slots_of(Battle("battle", "p1", None, 9)) >= OF_THE_REQUEST | OF_THE_ROOM
-
-
-def test_no_replay_is_kept():
-    for battle, _ in replay(SEATS[0]):
-        assert len(battle._replay_data) == 0
 
 
 def test_a_line_poke_env_cannot_take_is_counted_and_skipped():

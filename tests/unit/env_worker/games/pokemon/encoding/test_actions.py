@@ -1,7 +1,5 @@
 """What the 26 actions are called when they go out: by slot. That the mask is right, test_audit.py sees."""
 
-import pytest
-
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 
 
@@ -37,12 +35,6 @@ def test_switches_follow_the_team_and_go_out_by_the_request_slot():
     assert choices.mask[:4] == bytes([1, 1, 0, 0])
 
 
-def test_trapped_forbids_switches_and_maybe_trapped_does_not():
-    moves = moves_of("a", "b", "c", "d")
-    assert legal(request_of(moves, trapped=True)) == [6, 7, 8, 9]
-    assert legal(request_of(moves, maybeTrapped=True)) == [1, 3, 6, 7, 8, 9]
-
-
 def test_disabled_moves_and_gimmicks():
     moves = [{"id": "a", "disabled": True}, *moves_of("b", "c", "d")]
     assert legal(request_of(moves, trapped=True, canTerastallize="Fire")) == [7, 8, 9, 23, 24, 25]
@@ -71,14 +63,3 @@ def test_a_locked_move_stays_in_its_slot_and_goes_out_as_the_only_one():
     choices = legal_choices(request_of(moves_of("c"), trapped=True), position)
     assert [i for i, bit in enumerate(choices.mask) if bit] == [8]
     assert choices.command(8) == "move 1"
-
-
-@pytest.mark.parametrize("name", ["struggle", "recharge", "fight"])
-def test_pseudo_moves_take_slot_0(name):
-    assert legal(request_of(moves_of(name), trapped=True)) == [6]
-
-
-def test_forced_switch_and_revival():
-    assert legal({"forceSwitch": [True], "side": {"pokemon": TEAM}}) == [1, 3]
-    reviving = [TEAM[0] | {"reviving": True}, *TEAM[1:]]
-    assert legal({"forceSwitch": [True], "side": {"pokemon": reviving}}) == [2]
