@@ -46,19 +46,6 @@ def state_of(battle: AbstractBattle, names: Iterable[str]) -> dict[str, Any]:
     return state
 
 
-def pokemon_of(battle: SeatView) -> list[Pokemon]:
-    """All that a battle knows of."""
-    return [*battle._team.values(), *battle._opponent_team.values(), *battle._teampreview_opponent_team]
-
-
-def state_of_pokemon(battle: SeatView, mon: Pokemon) -> list[Any]:
-    """All that a feature of one Pokemon may be made from: its slots, its counters, its request entry."""
-    counters = battle.counters
-    entries = [entry for entry, own in zip(battle.entries, battle._team.values()) if own is mon]
-    pp = counters.pp_left(mon.moves.values())
-    return [_plain(mon), counters.ailment_numbers(mon), pp, entries]
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Pokemon):
         state = {name: _plain(getattr(value, name, None)) for name in Pokemon.__slots__}

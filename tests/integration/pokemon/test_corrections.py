@@ -15,7 +15,7 @@ from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows
 from tests.support.pokemon.audit.compare import Audit
-from tests.support.pokemon.situations import team
+from tests.support.pokemon.audit.teams import team
 
 SLICES = {part.name: part for part in layout.slices()}
 BOUND, FLASH_FIRE = 9, 11  # of the volatiles
@@ -235,6 +235,36 @@ SCENES = (
     Scene("an eaten berry", 9,
           (team("Snorlax/thickfat/splash/jabocaberry"), team("Gyarados/moxie/waterfall/leftovers")),
           ("1 1", "1 1"), {(1, "foe.0.item"): [float(item_row(""))]}),
+    *(Scene(f"a trapper passes, gen {gen}", gen,
+            (team("Umbreon/synchronize/meanlook,batonpass", "Snorlax/thickfat/splash"), team(WALL)),
+            ("1 2 s2 1", "1 1 1"), {(0, "global.foe_active.volatiles"): [*[0] * BOUND, 1]}) for gen in (4, 5)),
+    Scene("a charge that sleep ends", 9,
+          (team("Snorlax/thickfat/solarbeam"), team("Breloom/technician/splash,spore")), ("1 1 1", "1 2 1"),
+          {(seat, f"global.{who}_active.preparing"): [1.0] for seat, who in ((0, "own"), (1, "foe"))}),
+    Scene("a sleeper flinches", 9,
+          (team("Snorlax/thickfat/sleeptalk,splash"), team("Jirachi/serenegrace/spore,headbutt")),
+          ("2 1 1 1 1", "1 2 2 2 2"), {(1, "foe.0.sleep_turns"): [1 / 7]}),
+    Scene("a sleeper comes in again, gen 5", 5,
+          (team("Snorlax/thickfat/splash", WALL), team("Breloom/technician/spore")), ("1 1 s2 s2 1", "1 1 1 1 1"),
+          {(1, "foe.0.sleep_turns"): [1 / 7]}),
+    Scene("asleep in gen 1", 1, (team("Snorlax//splash,bodyslam", "Slowbro//surf"), team("Jynx//spore")),
+          ("1 1 1", "1 1 1"), {(0, "own.0.status"): [0, 0, 0, 0, 1, 0]}),
+    Scene("an imposter of a team mate's kind", 9,
+          (team("Slowbro/oblivious/splash", "Ditto/imposter/transform", "Garchomp/roughskin/earthquake"),
+           team("Garchomp/roughskin/swordsdance,protect,dragonclaw,firefang")),
+          ("s2 2 2 s3 1", "1 1 1 1 1"), {(0, "move.3.id"): third("firefang")}),
+    Scene("revival blessing", 9,
+          (team("Pawmot/ironfist/revivalblessing", "Slowbro/oblivious/memento", "Torkoal/drought/splash"), team(WALL)),
+          ("s2 1 s2 1 s2 1", "1 1 1 1"), {(0, "global.reviving"): [1.0]}),
+    Scene("struggle", 9, (team("Shuckle/sturdy/splash,calmmind", WALL), team("Whimsicott/prankster/taunt")),
+          ("1 1 1", "1 1 1"), {(0, "move.0.id"): third("struggle")}),
+    Scene("recharging", 9, (team("Necrozma/prismarmor/prismaticlaser,splash", WALL), team(WALL)), ("1 1 1", "1 1 1"),
+          {(seat, f"global.{who}_active.recharging"): [1.0] for seat, who in ((0, "own"), (1, "foe"))}),
+    Scene("forced switches", 9,
+          (team("Slowbro/oblivious/memento", "Torkoal/drought/uturn", "Ditto/limber/splash"), team(WALL)),
+          ("1 s2 1 s3 1", "1 1 1"), {(0, "global.force_switch"): [1.0]}),
+    Scene("maybe trapped", 9, (team("Ditto/limber/splash", WALL), team("Gothitelle/shadowtag/splash")),
+          ("s2 1", "1 1"), {(0, "global.maybe_trapped"): [1.0], (0, "global.trapped"): [1.0]}),
 )  # fmt: skip
 
 

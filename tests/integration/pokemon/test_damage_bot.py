@@ -40,7 +40,6 @@ def test_it_clearly_beats_the_greatest_base_power_and_eval_shows_it_without_a_ch
     ("battle_format", "teams"),
     [
         ("gen1randombattle", ""),
-        *[pytest.param(f"gen{gen}randombattle", "", marks=pytest.mark.slow) for gen in range(2, 9)],
         ("gen9randombattle", ""),
         ("gen9randomdoublesbattle", ""),
         ("gen9bssregi", f"{TEAMS}/gen9bssregi.txt"),

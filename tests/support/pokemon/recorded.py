@@ -2,7 +2,7 @@
 
 Each file holds the seats of one format: {"battle": n, "seat": 0|1, "records": [[lines, request|null], ...]}.
 They were picked so that together every feature of the layout takes more than one value. `with_teams/` has
-battles of formats that begin with a team preview.
+battles of formats that begin with a team preview, `situations/` short ones, each of one rare situation.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from poke_env.battle.abstract_battle import AbstractBattle
 
 from simul.common.runtime.installation import ROOT
-from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding.actions import Choices, legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
@@ -92,21 +90,6 @@ def encoded(seat: RecordedSeat, extras: Extras = PLAIN) -> Iterator[Encoded]:
         encoder = encoder or SeatEncoder(battle, seat.gen, extras)
         choices = legal_choices(request, battle.position)
         yield Encoded(battle, request, choices, encoder.encode(request, choices))
-
-
-def stock_battles(seat: RecordedSeat, kind: type[AbstractBattle]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """poke-env's own battle of class `kind` at each request."""
-    stock = kind("battle", seat.role, None, gen=seat.gen)
-    stock._player_role = seat.role
-    for lines, request in seat.records:
-        if request is None:
-            continue
-        for line in lines.split("\n"):
-            event = line.split("|")
-            if len(event) > 1 and event[1] not in SKIPPED_LINES:
-                stock.parse_message(event)
-        stock.parse_request(request)
-        yield stock, request
 
 
 def preview_of(seat: RecordedSeat) -> PreviewSteps:

@@ -143,3 +143,12 @@ def _packed(rng: random.Random, gen: int, offer: _Offer, member: RarePokemon) ->
     tera = rng.choice(TERA_TYPES) if gen == 9 else ""
     level = rng.choice((50, 80, 100))
     return f"|{member.species}|{item}|{ability}|{','.join(moves)}|serious|{spread}||||{level}|,,,G,10,{tera}"
+
+
+def team(*members: str, level: int = 80, spread: str = "serious|85,85,85,85,85,85") -> str:
+    """Of "species/ability/move,move" or "species/ability/move,move/item"."""
+    packed = []
+    for member in members:
+        species, ability, moves, item = (*member.split("/"), "")[:4]
+        packed.append(f"|{species}|{item}|{ability}|{moves}|{spread}|M|||{level}|")
+    return "]".join(packed)

@@ -24,11 +24,3 @@ def _lost(method: str, games: Sequence[Board]) -> list[str]:
 def test_a_sample_of_tic_tac_toe_and_connect_four(method: str) -> None:
     assert _lost(method, tic_tac_toe_positions()[::60]) == []
     assert _lost(method, connect_four_positions(50, empty=12, seed=3)) == []
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("method", METHODS)
-def test_all_positions_of_tic_tac_toe(method: str) -> None:
-    assert len(tic_tac_toe_positions()) == 4520
-    assert _lost(method, tic_tac_toe_positions()) == []

@@ -203,13 +203,7 @@ class InterleavingsInMemory(Interleavings):
         return self.message, 0
 
 
-class ManyInterleavings(Interleavings):
-    """The same, for longer."""
-
-
 Interleavings.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 InterleavingsInMemory.TestCase.settings = settings(max_examples=15, stateful_step_count=40, deadline=None)
-ManyInterleavings.TestCase.settings = settings(max_examples=3000, stateful_step_count=60, deadline=None)
 TestInterleavings = Interleavings.TestCase
 TestInterleavingsInMemory = InterleavingsInMemory.TestCase
-TestManyInterleavings = pytest.mark.timeout(3600)(pytest.mark.slow(ManyInterleavings.TestCase))

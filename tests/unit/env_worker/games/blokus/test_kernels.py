@@ -62,44 +62,6 @@ def test_legal_moves_equal_the_reference(variant):
     compare_with_reference(variant, 100, seed=1)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@BOTH
-def test_legal_moves_equal_the_reference_on_20_000_positions(variant):
-    compare_with_reference(variant, 20_000, seed=2)
-
-
-@BOTH
-def test_random_games_keep_the_rules(variant):
-    """Looked up in the squares alone: no own edge contact, always an own corner contact, nothing overlaps."""
-    draw = random.Random(3)
-    built = tables(variant)
-    for _ in range(10):
-        state = new_state(variant)
-        own: list[set[tuple[int, int]]] = [set() for _ in variant.colours]
-        passed: set[int] = set()
-        while not state[OVER]:
-            colour = int(state[TO_MOVE])
-            assert colour not in passed
-            action = int(draw.choice(legal_moves(state, built.tree, built.rules)))
-            squares = set(squares_of(variant, colour, action)) if action < variant.placements else set()
-            if not squares:
-                passed.add(colour)
-            elif not own[colour]:
-                assert variant.starts[colour] in squares
-            else:
-                assert any((r + i, c + j) in own[colour] for r, c in squares for i in (-1, 1) for j in (-1, 1))
-            for row, column in squares:
-                edges = {(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)}
-                assert not edges & own[colour]
-                assert not any((row, column) in other for other in own)
-                assert 0 <= row < variant.side
-                assert 0 <= column < variant.side
-            own[colour] |= squares
-            play(state, action, *built)
-        assert state[COVERED : COVERED + len(own)].tolist() == [len(squares) for squares in own]
-
-
 def test_a_colour_that_can_place_must_not_pass_and_one_that_cannot_must():
     variant = duo()
     built = tables(variant)

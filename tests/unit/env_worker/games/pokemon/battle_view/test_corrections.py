@@ -6,12 +6,9 @@ import json
 import subprocess
 from pathlib import Path
 
-import pytest
-
-from simul.env_worker.games.pokemon.battle_view.corrections import CORRECTED, LAST_GEN_THAT_PASSES_TRAPS, passed_effects
+from simul.env_worker.games.pokemon.battle_view.corrections import CORRECTED, passed_effects
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
 from simul.env_worker.games.pokemon.install.node import find_node
-from tests.support.pokemon.recorded import battle_of
 
 DOCS = Path(__file__).parents[6] / "docs" / "pokemon.md"
 # Conditions of the simulator that have another name than poke-env's effect.
@@ -48,22 +45,3 @@ def test_baton_pass_hands_over_what_the_simulator_copies():
             continue
         ours = {CONDITIONS.get(name, name) for name in (e.name.replace("_", "").lower() for e in passed_effects(gen))}
         assert ours == set(copied), gen
-
-
-@pytest.mark.parametrize("gen", [LAST_GEN_THAT_PASSES_TRAPS, LAST_GEN_THAT_PASSES_TRAPS + 1])
-def test_a_trapper_that_leaves_by_baton_pass_keeps_its_victim_only_in_old_generations(gen):
-    battle = battle_of(gen, "|turn|1", "|move|p1a: Absol|Mean Look|p2a: Snorlax", "|-activate|p2a: Snorlax|trapped")
-    effects = battle.opponent_team["p2: Snorlax"].effects
-    assert [effect.name for effect in effects] == ["TRAPPED"]
-    battle.feed("|switch|p1a: Mew|Mew, L80|100/100|[from] Baton Pass")
-    assert bool(effects) is (gen == LAST_GEN_THAT_PASSES_TRAPS)
-    battle.feed("|switch|p1a: Absol|Absol, L80, M|100/100")
-    assert not effects
-
-
-def test_a_prepared_move_lasts_one_turn():
-    battle = battle_of(9, "|turn|1", "|move|p2a: Snorlax|Dig||[still]", "|-prepare|p2a: Snorlax|Dig", "|turn|2")
-    snorlax = battle.opponent_team["p2: Snorlax"]
-    assert snorlax.preparing
-    battle.feed("|turn|3")
-    assert not snorlax.preparing

@@ -4,14 +4,12 @@ import pytest
 from poke_env.battle.battle import Battle
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-from tests.support.pokemon.recorded import recorded_seats, replay
+from tests.support.pokemon.recorded import recorded_seats
 from tests.support.states import (
     OF_THE_REQUEST,
     OF_THE_ROOM,
     compare_with_stock,
-    pokemon_of,
     slots_of,
-    state_of_pokemon,
 )
 
 SINGLES = [seat for kind in ("", "with_teams/", "situations/") for seat in recorded_seats(f"{kind}*")]
@@ -29,26 +27,9 @@ def test_a_bot_has_what_the_request_says_too(seat):
     assert [different for different in compare_with_stock(seat, bot=True, every=4) if different] == []
 
 
-@pytest.mark.parametrize("seat", SINGLES, ids=lambda seat: f"{seat.format}-{seat.battle}-{seat.role}")
-def test_who_is_not_marked_has_not_changed(seat):
-    """What the encoder keeps of a Pokemon is good as long as its mark, whatever it is made from."""
-    before: dict = {}
-    for number, (battle, _) in enumerate(replay(seat)):
-        if number % 4 == 0:
-            now = {mon: (battle.changed.get(mon), state_of_pokemon(battle, mon)) for mon in pokemon_of(battle)}
-            same = [mon for mon in now if mon in before and before[mon][0] == now[mon][0]]
-            assert [mon for mon in same if before[mon][1] != now[mon][1]] == []
-            before = now
-
-
 def test_what_is_not_compared_is_there():
     """A name that poke-env gives up must not hide another one."""
     assert slots_of(Battle("battle", "p1", None, 9)) >= OF_THE_REQUEST | OF_THE_ROOM
-
-
-def test_no_replay_is_kept():
-    for battle, _ in replay(SEATS[0]):
-        assert len(battle._replay_data) == 0
 
 
 def test_a_line_poke_env_cannot_take_is_counted_and_skipped():

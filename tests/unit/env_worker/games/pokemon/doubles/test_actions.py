@@ -1,12 +1,9 @@
-"""The 107 actions of a slot mean what poke-env's `DoublesEnv` means by them; the second mask knows the first choice."""
+"""The 107 actions of a slot, in words of the simulator; the second mask knows the first choice.
+
+That the first mask is right, test_audit.py sees.
+"""
 
 from __future__ import annotations
-
-import numpy as np
-import pytest
-from poke_env.battle.double_battle import DoubleBattle
-from poke_env.environment.doubles_env import DoublesEnv
-from poke_env.player.battle_order import DoubleBattleOrder
 
 from simul.env_worker.games.pokemon.doubles.actions import (
     FIRST_MOVE,
@@ -14,75 +11,10 @@ from simul.env_worker.games.pokemon.doubles.actions import (
     NUM_ACTIONS,
     PASS,
     Meaning,
-    SlotChoices,
     meaning,
     slot_choices,
 )
 from simul.env_worker.games.pokemon.source.double_seat import DoubleSteps
-from tests.support.pokemon.recorded import recorded_seats, stock_battles
-from tests.support.pokemon.recorded_doubles import double_seat
-
-RANDOM = recorded_seats("doubles/gen9randomdoublesbattle")
-
-
-@pytest.mark.parametrize("recorded", RANDOM, ids=lambda seat: f"{seat.battle}-{seat.role}")
-def test_masks_and_orders_agree_with_poke_env(recorded):
-    """Where they differ the request is right; those cases are left out by name."""
-    seat = double_seat(recorded)
-    compared = 0
-    for (stock, request), (lines, _) in zip(stock_battles(recorded, DoubleBattle), recorded.records):
-        seat.battle.feed(lines)
-        seat.battle.sync(request)
-        assert [mon.species for mon in stock.team.values()] == [mon.species for mon in seat.battle.team.values()]
-        if beyond_poke_env(stock, request, 0) or beyond_poke_env(stock, request, 1):
-            continue
-        theirs = [
-            {int(action): DoublesEnv._action_to_order_individual(action, stock, True, slot) for action in actions}
-            for slot in (0, 1)
-            for actions in [np.flatnonzero(DoublesEnv.get_action_mask_individual(stock, slot))]
-        ]
-        left = slot_choices(request, 0, seat.battle.position)
-        assert allowed(left.mask) == set(theirs[0])
-        check_words(left, theirs[0], request, 0)
-        for action, order in theirs[0].items():
-            right = slot_choices(request, 1, seat.battle.position, action)
-            joined = DoubleBattleOrder.join_orders([order], list(theirs[1].values()))
-            assert allowed(right.mask) == {
-                b for b, other in theirs[1].items() if DoubleBattleOrder(order, other) in joined
-            }
-            check_words(right, theirs[1], request, 1)
-            compared += len(joined)
-    assert compared > 300
-
-
-def allowed(mask: bytearray) -> set[int]:
-    return {action for action in range(NUM_ACTIONS) if mask[action]}
-
-
-def check_words(choices: SlotChoices, orders: dict, request: dict, slot: int) -> None:
-    for action in allowed(choices.mask) - {PASS}:
-        assert in_names(choices.command(action), request, slot) == orders[action].message.removeprefix("/choose ")
-
-
-def beyond_poke_env(stock: DoubleBattle, request: dict, slot: int) -> bool:
-    mon = stock.active_pokemon[slot]
-    if mon is not None and (mon.transformed or any(m is None for m in stock.opponent_active_pokemon)):
-        return True  # a copy's moves come in another order; poke-env drops targets that it does not see
-    if "forceSwitch" in request:
-        return False
-    if stock.active_pokemon[1 - slot] is None:
-        return True  # poke-env lets a lone Pokemon aim at a partner that has fainted
-    return any(entry["commanding"] for entry in request["side"]["pokemon"])
-
-
-def in_names(command: str, request: dict, slot: int) -> str:
-    """A command by slot as poke-env writes it: with names, and the target last."""
-    kind, place, *rest = command.split()
-    if kind == "switch":
-        return f"switch {request['side']['pokemon'][int(place) - 1]['ident'].split(': ', 1)[1]}"
-    move = request["active"][slot]["moves"][int(place) - 1]["id"]
-    aim = [word for word in rest if word.lstrip("-").isdigit()]
-    return " ".join(["move", move, *[word for word in rest if word not in aim], *aim])
 
 
 def test_meanings_of_actions():

@@ -1,56 +1,6 @@
-"""The 26 actions mean what poke-env's `SinglesEnv` means by them, and go out by slot."""
-
-import numpy as np
-import pytest
-from poke_env.battle.battle import Battle
-from poke_env.environment.singles_env import SinglesEnv
+"""What the 26 actions are called when they go out: by slot. That the mask is right, test_audit.py sees."""
 
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
-from tests.support.pokemon.recorded import recorded_seats, replay, stock_battles
-
-
-@pytest.mark.parametrize("seat", recorded_seats(), ids=lambda seat: f"{seat.format}-{seat.battle}-{seat.role}")
-def test_mask_and_orders_agree_with_poke_env(seat):
-    compared = 0
-    for (battle, request), (stock, _) in zip(replay(seat), stock_battles(seat, Battle), strict=True):
-        choices = legal_choices(request, battle.position)
-        active = stock.active_pokemon
-        # poke-env numbers a transformed Pokemon's moves in the order it saw them, not by slot,
-        # and does not find hidden power's Z-move; the request is right there.
-        if active is not None and (active.transformed or (stock.can_z_move and "hiddenpower" in active.moves)):
-            continue
-        mask = SinglesEnv.get_action_mask(stock)
-        ours = list(choices.mask)
-        for z_move, max_move, usable in zip(range(14, 18), range(18, 22), ours[6:10]):
-            if not usable:  # poke-env forbids the Z-move and the max move of a disabled move
-                ours[z_move] = ours[max_move] = 0
-        assert ours == mask + [0] * (26 - len(mask))
-        for action in np.flatnonzero(mask):
-            order = SinglesEnv.action_to_order(np.int64(action), stock).message.split(maxsplit=2)[1:]
-            assert in_names(choices.command(int(action)), request) == in_names_of_order(order)
-            compared += 1
-    assert compared
-
-
-def in_names(command: str, request: dict) -> tuple[str, ...]:
-    """A command by slot, with the slot's name instead."""
-    kind, slot, *suffix = command.split()
-    if kind == "switch":
-        return kind, request["side"]["pokemon"][int(slot) - 1]["ident"].split(": ", 1)[1]
-    move = request["active"][0]["moves"][int(slot) - 1]["id"]
-    return (kind, "1" if move == "recharge" else plain(move), *suffix)
-
-
-def in_names_of_order(order: list[str]) -> tuple[str, ...]:
-    kind, rest = order
-    if kind == "switch":
-        return kind, rest
-    move, *suffix = rest.split()
-    return (kind, plain(move), *suffix)
-
-
-def plain(move: str) -> str:
-    return "hiddenpower" if move.startswith("hiddenpower") else move
 
 
 def entry(name: str, *, active: bool = False, fainted: bool = False, **more) -> dict:
@@ -85,12 +35,6 @@ def test_switches_follow_the_team_and_go_out_by_the_request_slot():
     assert choices.mask[:4] == bytes([1, 1, 0, 0])
 
 
-def test_trapped_forbids_switches_and_maybe_trapped_does_not():
-    moves = moves_of("a", "b", "c", "d")
-    assert legal(request_of(moves, trapped=True)) == [6, 7, 8, 9]
-    assert legal(request_of(moves, maybeTrapped=True)) == [1, 3, 6, 7, 8, 9]
-
-
 def test_disabled_moves_and_gimmicks():
     moves = [{"id": "a", "disabled": True}, *moves_of("b", "c", "d")]
     assert legal(request_of(moves, trapped=True, canTerastallize="Fire")) == [7, 8, 9, 23, 24, 25]
@@ -98,6 +42,12 @@ def test_disabled_moves_and_gimmicks():
     choices = legal_choices(request_of(moves, trapped=True, canZMove=z_moves), position)
     assert choices.mask[14:18] == bytes([0, 1, 0, 0])
     assert choices.command(15) == "move 2 zmove"
+
+
+def test_every_gimmick_has_its_words():
+    choices = legal_choices(request_of(moves_of("a", "b", "c", "d")), position)
+    words = [choices.command(6 + 4 * kind + kind % 4) for kind in range(5)]
+    assert words == ["move 1", "move 2 mega", "move 3 zmove", "move 4 dynamax", "move 1 terastallize"]
 
 
 def test_a_disabled_move_may_be_usable_as_a_max_or_z_move():
@@ -113,14 +63,3 @@ def test_a_locked_move_stays_in_its_slot_and_goes_out_as_the_only_one():
     choices = legal_choices(request_of(moves_of("c"), trapped=True), position)
     assert [i for i, bit in enumerate(choices.mask) if bit] == [8]
     assert choices.command(8) == "move 1"
-
-
-@pytest.mark.parametrize("name", ["struggle", "recharge", "fight"])
-def test_pseudo_moves_take_slot_0(name):
-    assert legal(request_of(moves_of(name), trapped=True)) == [6]
-
-
-def test_forced_switch_and_revival():
-    assert legal({"forceSwitch": [True], "side": {"pokemon": TEAM}}) == [1, 3]
-    reviving = [TEAM[0] | {"reviving": True}, *TEAM[1:]]
-    assert legal({"forceSwitch": [True], "side": {"pokemon": reviving}}) == [2]
