@@ -46,6 +46,16 @@ def test_same_seeds_and_choices_give_the_same_log_and_requests(tmp_path):
     assert done.returncode == 0
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(9000)
+def test_same_seeds_and_choices_give_the_same_log_and_requests_long(tmp_path):
+    given = ",".join(f"{name}:200" for name in (*FILES, *WILD))
+    formats = ",".join((*RANDOM, given))
+    teams = str(write_teams(tmp_path, wild=400))
+    done = differential("--battles", "2000", "--first", "10000", "--formats", formats, "--teams", teams)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_comparison_notices_a_difference():
     done = differential("--battles", "8", "--formats", "gen9randombattle", "--spoil")
     assert done.returncode == 1

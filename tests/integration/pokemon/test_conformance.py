@@ -16,6 +16,7 @@ from tests.support.doubles import Doubles
 from tests.support.twins import Twins
 
 RANDOM = [f"gen{gen}randombattle" for gen in range(1, 10)]
+WITH_TEAMS = ["gen9ou", "gen9bssregi"]
 CHAMPIONS = "gen9championsvgc2026regmb"
 DOUBLES = [("gen9randomdoublesbattle", ""), ("gen9vgc2025regi", "gen9bssregi.txt"), (CHAMPIONS, f"{CHAMPIONS}.txt")]
 
@@ -77,11 +78,35 @@ def test_without_damage(host_for: HostFor, extras: Extras) -> None:
     assert played(host_for, "gen9randombattle", 2, seed=2, extras=extras).compared > 50
 
 
+def played_doubles(host_for: HostFor, battle_format: str, team_file: str, battles: int, seed: int) -> Doubles:
+    doubles = Doubles(host_for(PLAIN), battle_format, seed)
+    doubles.play(battles, team_file)
+    assert doubles.parse_errors == set()
+    return doubles
+
+
 @pytest.mark.parametrize(("battle_format", "team_file"), DOUBLES)
 def test_some_battles_of_doubles(host_for: HostFor, battle_format: str, team_file: str) -> None:
-    doubles = Doubles(host_for(PLAIN), battle_format, seed=1)
-    doubles.play(10, team_file)
-    assert doubles.parse_errors == set()
+    doubles = played_doubles(host_for, battle_format, team_file, 10, seed=1)
     assert doubles.decisions > 250
     if team_file == "gen9bssregi.txt":  # Shadow Tag and Magnet Pull are in these teams
         assert doubles.refused > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("battle_format", "team_file"), DOUBLES)
+def test_two_hundred_battles_of_doubles(host_for: HostFor, battle_format: str, team_file: str) -> None:
+    assert played_doubles(host_for, battle_format, team_file, 200, seed=2).decisions > 5000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("battle_format", [*RANDOM, *WITH_TEAMS])
+def test_encoders_agree_over_thousands_of_decisions(host_for: HostFor, battle_format: str) -> None:
+    decisions = 0
+    for seed in range(100, 1000):
+        extras = Extras(sets=seed % 2 == 0 and battle_format in RANDOM)
+        decisions += played(host_for, battle_format, 40, seed, extras).compared
+        if decisions >= 12_000:
+            return

@@ -13,6 +13,7 @@ from simul.env_worker.games.pokemon.install.node import find_node
 from tests.support.damage.hits import Hit, foreseen, record
 from tests.support.npm_packages import CALC
 
+GENERATIONS = tuple(range(1, 10))
 # Why a hit may lie outside its rolls: something that nobody knows before the move is used.
 CAUSES = {
     "what happened before in the turn": "pursuit payback boltbeak fishiousrend avalanche revenge assurance "
@@ -35,48 +36,72 @@ def cause(hit: Hit) -> str:
     return next((reason for reason, names in CAUSES.items() if named & set(names.split())), "")
 
 
-@pytest.fixture(scope="module")
-def hits() -> list[Hit]:
-    """60 of every generation."""
-    return record(tuple(range(1, 10)), 60, seed=11)
+def recorded(count: int, seed: int) -> list[tuple[int, Hit]]:
+    """`count` hits of every generation."""
+    return [(hit["gen"], hit) for hit in record(GENERATIONS, count, seed)]
 
 
-def test_real_hits_lie_within_their_rolls(hits: list[Hit]) -> None:
-    """Critical hits and moves that return what they got stay outside."""
+def check(hits_of_generation: int, seed: int) -> Counter[str]:
+    """Counts by outcome; critical hits and moves that return what they got stay outside."""
     found: Counter[str] = Counter()
     unexplained = []
-    for hit in hits:
-        damage = foreseen(hit["gen"], hit)
+    for gen, hit in recorded(hits_of_generation, seed):
+        damage = foreseen(gen, hit)
         if hit["crit"] or damage is None:
             continue
         within = bool(damage.min() <= hit["damage"] <= damage.max())
         found["within" if within else cause(hit)] += 1
         if not within and not cause(hit):
-            unexplained.append((hit, damage.min(), damage.max()))
+            unexplained.append((gen, hit, damage.min(), damage.max()))
     assert unexplained == []
+    return found
+
+
+def test_real_hits_lie_within_their_rolls():
+    found = check(hits_of_generation=60, seed=11)
     assert found["within"] >= 0.98 * found.total() > 400
+
+
+@pytest.mark.slow
+def test_ten_thousand_real_hits_lie_within_their_rolls():
+    found = check(hits_of_generation=1250, seed=12)
+    assert found.total() >= 10_000
+    assert found["within"] >= 0.99 * found.total(), found
 
 
 # It knows no rolls of moves that halve hp, and adds up what comes in several different blows.
 NOT_COMPARED = {"superfang", "naturesmadness", "ruination", "tripleaxel", "triplekick", "shellsidearm", "beatup"}
 
 
-def calculated(hits: list[Hit]) -> list[list[int] | None]:
-    lines = b"".join(orjson.dumps(hit) + b"\n" for hit in hits)
+def calculated(hits: list[tuple[int, Hit]]) -> list[list[int] | None]:
+    lines = b"".join(orjson.dumps(hit) + b"\n" for _, hit in hits)
     command = [find_node().path, str(CALC / "calculate.mjs")]
     out = subprocess.run(command, input=lines, capture_output=True, check=True, timeout=600).stdout
     return [orjson.loads(line) for line in out.splitlines()]
 
 
-def test_agrees_with_smogons_calculator(hits: list[Hit]) -> None:
-    """Ranges are equal to a point."""
+def agreement(hits_of_generation: int, seed: int) -> tuple[int, int]:
+    """How many of our ranges are those of @smogon/calc, to a point, and of how many."""
     same = compared = 0
-    plain = [hit for hit in hits if not hit["crit"] and hit["move"] not in NOT_COMPARED]
-    for hit, theirs in zip(plain, calculated(plain), strict=True):
-        ours = foreseen(hit["gen"], hit)
+    played = recorded(hits_of_generation, seed)
+    hits = [(gen, hit) for gen, hit in played if not hit["crit"] and hit["move"] not in NOT_COMPARED]
+    for (gen, hit), theirs in zip(hits, calculated(hits), strict=True):
+        ours = foreseen(gen, hit)
         if theirs is None or ours is None or hit["user"]["ability"] == "parentalbond":
             continue
         compared += 1
         same += np.abs(np.array([ours.min() - min(theirs), ours.max() - max(theirs)])).max() <= 1
+    return same, compared
+
+
+def test_agrees_with_smogons_calculator():
+    same, compared = agreement(hits_of_generation=60, seed=11)
     assert compared > 300
     assert same >= 0.98 * compared
+
+
+@pytest.mark.slow
+def test_agrees_with_smogons_calculator_on_thousands():
+    same, compared = agreement(hits_of_generation=1250, seed=14)
+    assert compared > 8000
+    assert same >= 0.99 * compared

@@ -165,6 +165,14 @@ def test_wild_battles(host, battle_format):
     assert same > 0.9 * asked > 12
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("battle_format", WILD)
+def test_many_wild_battles(host, battle_format):
+    asked, same = compare_wild(host, battle_format, range(100, 150))
+    assert same > 0.9 * asked
+
+
 def test_the_comparison_notices_what_is_told(host):
     one = start_of(0, team_of(0, BENCHED[0]))
     world = play(host, "gen9randombattle", one, Chooser("gen9randombattle", 1, requests=12))

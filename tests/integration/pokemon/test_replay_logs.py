@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.support.pokemon.wild_teams import wild_team
 from tests.support.replays import run_script
 
@@ -26,6 +28,16 @@ def check(battles: list[dict]) -> list[str]:
 def test_battles_of_every_generation_in_singles_and_doubles():
     battles = [battle(f"gen{gen}randombattle", gen, wild=False) for gen in range(1, 10)]
     battles += [battle(f"gen{gen}doublescustomgame", gen, wild=True) for gen in range(3, 10)]
-    battles += [battle(f"gen{gen}customgame", gen, wild=True) for gen in (1, 2)]
     kinds = check(battles)
     assert {"-damage", "-heal", "-start", "-end", "-weather", "-fieldstart", "-mega", "replace"} <= {*kinds}
+
+
+@pytest.mark.slow
+def test_many_battles_with_what_is_rare():
+    battles = [
+        battle(f"gen{gen}{kind}customgame", seed, wild=True)
+        for gen in range(1, 10)
+        for kind in ("", "doubles")[: 1 + (gen > 2)]
+        for seed in range(100, 106)
+    ]
+    check(battles)

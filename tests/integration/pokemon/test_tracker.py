@@ -157,3 +157,12 @@ def test_rare_events(host, tables):
     assert min(compared[gen] for gen in GENERATIONS) > 100
     told = "\n".join(lines for seat in seats for lines, _ in seat.records)
     assert not [event for event in RARE if event.replace("_", " ") not in told]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("gen", GENERATIONS)
+def test_many_battles(host, tables, gen):
+    for first in range(1000, 1560, 40):
+        compare(tables, play(host, f"gen{gen}randombattle", range(first, first + 40)))
+        compare(tables, wild_battles(host, gen, range(first, first + 5)))
