@@ -1,77 +1,14 @@
 """Specs the networks are tested on."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
 
-from simul.common.protocol.specs import GameSpec, Slice
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.ofc.observation import ofc_spec
 from simul.env_worker.games.ofc.rules import Rules
-
-TABLES = {"species": 40, "item": 12, "ability": 9, "move": 30}
-
-
-def _empty_layout(tables: dict[str, int]) -> tuple[list[Slice], Callable[..., None]]:
-    """A layout, and what adds a slice to it: name, size, table of an id."""
-    layout: list[Slice] = []
-
-    def add(name: str, size: int, table: str = "") -> None:
-        start = layout[-1].start + layout[-1].size if layout else 0
-        kind = "id" if table else "number"
-        layout.append(Slice(name, start, size, kind, vocabulary=tables.get(table, 0), table=table))
-
-    return layout, add
-
-
-def pokemon_spec(
-    pokemon_numbers: int = 5, move_numbers: int = 4, tables: dict[str, int] = TABLES, sets: bool = False
-) -> GameSpec:
-    """A layout as the Pokémon game declares it, of any size."""
-    layout, add = _empty_layout(tables)
-    add("global.field", 7)
-    add("global.last_move", 2, "move")
-    for side in ("own", "foe"):
-        for i in range(6):
-            add(f"{side}.{i}.species", 1, "species")
-            add(f"{side}.{i}.item", 1, "item")
-            add(f"{side}.{i}.ability", 1, "ability")
-            add(f"{side}.{i}.moves", 4, "move")
-            add(f"{side}.{i}.active", 1)
-            add(f"{side}.{i}.numbers", pokemon_numbers)
-    for i in range(4):
-        add(f"move.{i}.id", 1, "move")
-        add(f"move.{i}.numbers", move_numbers)
-    add("mask", 26)
-    for i in range(6 if sets else 0):
-        add(f"set.{i}.moves", 6, "move")
-        add(f"set.{i}.moves_chance", 6)
-    size = layout[-1].start + layout[-1].size
-    return GameSpec("pokemon/test", size, 26, "float16", seats=2, layout=tuple(layout))
-
-
-def doubles_spec(tables: dict[str, int] = TABLES) -> GameSpec:
-    """A layout as the game declares it for doubles, with one gimmick."""
-    layout, add = _empty_layout(tables)
-    add("global.right", 1)
-    add("global.first.move", 1, "move")
-    for side in ("own", "foe"):
-        for i in range(6):
-            add(f"{side}.{i}.species", 1, "species")
-            add(f"{side}.{i}.moves", 4, "move")
-            add(f"{side}.{i}.slot", 2)
-            add(f"{side}.{i}.left.deals", 1)
-            add(f"{side}.{i}.right.deals", 1)
-    for whose in ("move", "partner_move"):
-        for i in range(4):
-            add(f"{whose}.{i}.id", 1, "move")
-            add(f"{whose}.{i}.numbers", 3)
-            add(f"{whose}.{i}.left.damage", 2)
-            add(f"{whose}.{i}.right.damage", 2)
-    add("mask", 47)
-    size = layout[-1].start + layout[-1].size
-    return GameSpec("pokemon/doubles", size, 47, "float16", seats=2, layout=tuple(layout))
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 
 
 def observe(spec: GameSpec, *shape: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -114,17 +51,17 @@ def _ofc_spec() -> GameSpec:
 
 @pytest.fixture
 def entity_spec() -> GameSpec:
-    return pokemon_spec()
+    return pokemon_spec(PokemonConfig())
 
 
 @pytest.fixture
 def entity_spec_with_sets() -> GameSpec:
-    return pokemon_spec(sets=True)
+    return pokemon_spec(PokemonConfig(set_knowledge=True))
 
 
-@pytest.fixture(name="doubles_spec")
-def _doubles_spec() -> GameSpec:
-    return doubles_spec()
+@pytest.fixture
+def doubles_spec() -> GameSpec:
+    return pokemon_spec(PokemonConfig(format="gen9randomdoublesbattle"))
 
 
 @pytest.fixture
