@@ -23,19 +23,13 @@ def test_a_bad_configuration_is_exit_code_2_and_names_every_problem(tmp_path, ca
 
 
 SECRET = "s3cr3t-t0k3n"
-UNKNOWN = "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which "
 
 
 @pytest.mark.parametrize(
     ("addresses", "settings", "words"),
     [
-        (f"discrod://1/{SECRET}", [], f"{UNKNOWN}begins with"),
-        (SECRET, [], f"{UNKNOWN}does not begin with"),
-        (
-            "",
-            [f"notify=json://{SECRET}@h"],
-            "do not belong in a configuration. Set the environment variable SIMUL_NOTIFY",
-        ),
+        (f"discrod://1/{SECRET}", [], "simul: SIMUL_NOTIFY: apprise knows no service for address 1 of 1, which begins"),
+        ("", [f"notify=json://{SECRET}@h"], "do not belong in a configuration. Set the environment variable SIMUL_"),
         ("", [f"notify.urls=[json://{SECRET}@h]"], "do not belong in a configuration"),
     ],
 )
@@ -93,12 +87,6 @@ def test_a_run_directory_whose_name_is_too_long_is_a_sentence(command, capsys):
     line = ["up", "--set", f"run_dir={name}"] if command == "up-set" else [*command.split(), "--run-dir", name]
     assert cli.main(line) == 2
     assert "File name too long" in (words := capsys.readouterr().err) or "There is no run in" in words
-
-
-@pytest.mark.parametrize("arguments", [(), ("--opponent", "damage")])
-def test_eval_says_who_can_play_without_a_checkpoint(capsys, arguments):
-    assert cli.main(["eval", *arguments]) == 2
-    assert "Name a --checkpoint. Bots play without one, two of them or more: pokemon: " in capsys.readouterr().err
 
 
 def test_the_version_is_that_of_the_package(capsys):

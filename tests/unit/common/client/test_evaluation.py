@@ -14,29 +14,24 @@ SPEC = GameSpec("test", observation_size=2, num_actions=11)
 ROWS = 5
 
 
-def _rows(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    draw = np.random.default_rng(seed)
+def test_priors_are_kept_by_legal_action_whatever_the_order_of_the_answers() -> None:
+    draw = np.random.default_rng(1)
     mask = draw.random((ROWS, SPEC.num_actions)) < 0.4
     mask[:, 3] = True
-    return draw.random((ROWS, 2), np.float32), mask
-
-
-def test_priors_are_kept_by_legal_action_whatever_the_order_of_the_answers() -> None:
-    observation, mask = _rows(1)
+    observation = draw.random((ROWS, 2), np.float32)
     dense = np.where(mask, np.random.default_rng(2).random(mask.shape, np.float32), 0)
+
+    def answered(rows: list[int]) -> dict[str, np.ndarray]:
+        value = np.array(rows, np.float32)
+        return {"row": np.array(rows, np.int32), "value": value, "priors": dense[rows][mask[rows]]}
+
     message, tensors = pack_evaluate(7, observation, pack_masks(mask), SPEC, packed=True)
     pending = PendingEvaluations()
     pending.add(message, tensors, SPEC.num_actions)
     for rows in ([3, 0], [4]):
-        answer = {
-            "row": np.array(rows, np.int32),
-            "value": np.array(rows, np.float32),
-            "priors": dense[rows][mask[rows]],
-        }
-        assert pending.apply_evaluated(Evaluated(id=7, policy_version=2), answer) == []
+        assert pending.apply_evaluated(Evaluated(id=7, policy_version=2), answered(rows)) == []
     assert pending.apply_error(Error(code="ERR_INTERNAL", message="not finite", id=7, rows=(1,))) == []
-    last = {"row": np.array([2], np.int32), "value": np.array([2], np.float32), "priors": dense[2][mask[2]]}
-    (found,) = pending.apply_evaluated(Evaluated(id=7, policy_version=3), last)
+    (found,) = pending.apply_evaluated(Evaluated(id=7, policy_version=3), answered([2]))
     for row in (0, 2, 3, 4):
         assert found.legal_priors[found.first[row] : found.first[row + 1]].tolist() == dense[row][mask[row]].tolist()
     dense[1] = 0

@@ -5,21 +5,12 @@ from __future__ import annotations
 import pytest
 
 from simul.common.config.games import game_called
-from simul.common.config.loader import load_config
 from simul.common.config.opponents import KINDS, SCRIPTED, opponent_kind, parse_mix
 from simul.common.config.schema import OpponentsConfig
 from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.opponents import players
 
-
-@pytest.fixture
-def load(tmp_path):
-    def load(text: str, *overrides: str) -> OpponentsConfig:
-        path = tmp_path / "run.yaml"
-        path.write_text(f"game: pokemon\n{text}\n")
-        return load_config(path, overrides).opponents
-
-    return load
+GAME = "game: pokemon\n"
 
 
 def test_short_and_long_names():
@@ -58,9 +49,10 @@ def test_only_scripted_opponents_where_only_they_are_meant():
 def test_a_mix_in_the_file_and_on_the_command_line(load):
     fair = OpponentsConfig(self_play=0.4, random=0.2, max_base_power=0.2, simple_heuristics=0.2)
     text = "random:0.2,max:0.2,heuristics:0.2,self:0.4"
-    assert load(f"opponents: {text}") == fair
-    assert load("opponents: {self_play: 0.5, past: 0.5}", f"opponents={text}") == fair
-    assert load(f"opponents: {text}", "opponents.random=0", "opponents.past=0.2").past == 0.2
+    written = f"{GAME}opponents: {text}"
+    assert load(written).opponents == fair
+    assert load(f"{GAME}opponents: {{self_play: 0.5, past: 0.5}}", f"opponents={text}").opponents == fair
+    assert load(written, "opponents.random=0", "opponents.past=0.2").opponents.past == 0.2
 
 
 @pytest.mark.parametrize(
@@ -76,6 +68,6 @@ def test_a_mix_in_the_file_and_on_the_command_line(load):
 )
 def test_a_broken_mix_is_refused_with_its_path(load, text, sentence):
     with pytest.raises(ConfigError, match=sentence):
-        load(f"opponents: {text}")
+        load(f"{GAME}opponents: {text}")
     with pytest.raises(ConfigError, match=sentence.removeprefix("opponents: ")):
-        load("", f"opponents={text}")
+        load(GAME, f"opponents={text}")

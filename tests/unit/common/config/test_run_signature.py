@@ -78,18 +78,14 @@ def test_a_moved_run_says_where_it_was_until_it_is_signed_again(run_dir, tmp_pat
     moved.read_trusted_config()
 
 
-def test_a_changed_value_is_refused(run_dir):
-    path = run_dir.root / "config.yaml"
-    path.write_text(path.read_text().replace("own.game:Game", "subprocess:Popen"))
-    assert "its values are not those that you started the run with" in reason(run_dir)
-
-
-def test_a_changed_signature_is_refused(run_dir):
-    path = run_dir.root / "config.yaml"
-    path.write_text(path.read_text().replace("own.game:Game", "subprocess:Popen"))
-    path = run_dir.root / SIGNATURE
-    path.write_text(path.read_text().replace("own.game:Game", "subprocess:Popen"))
-    assert "another user or machine, or a changed one" in reason(run_dir)
+def test_a_changed_value_is_refused_and_so_is_one_with_a_changed_signature(run_dir):
+    for name, says in (
+        ("config.yaml", "its values are not those that you started the run with"),
+        (SIGNATURE, "another user or machine, or a changed one"),
+    ):
+        path = run_dir.root / name
+        path.write_text(path.read_text().replace("own.game:Game", "subprocess:Popen"))
+        assert says in reason(run_dir)
 
 
 def test_the_signature_of_another_user_or_machine_is_refused(run_dir, state):

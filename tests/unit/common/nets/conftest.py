@@ -5,6 +5,8 @@ import pytest
 import torch
 
 from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.schema import NetworkConfig
+from simul.common.nets.build import build_network
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.ofc.observation import ofc_spec
 from simul.env_worker.games.ofc.rules import Rules
@@ -67,3 +69,12 @@ def doubles_spec() -> GameSpec:
 @pytest.fixture
 def observed():
     return observe
+
+
+def trained(spec: GameSpec, name: str, options: dict[str, object]) -> torch.nn.Module:
+    """A network of which no weight is zero."""
+    network = build_network(NetworkConfig(name, options), spec, seed=1)
+    draw = torch.Generator().manual_seed(3)
+    for parameter in network.parameters():
+        parameter.data += 0.1 * torch.randn(parameter.shape, generator=draw)
+    return network.requires_grad_(False)

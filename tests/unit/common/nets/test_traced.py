@@ -29,18 +29,14 @@ from simul.common.nets.traced import trace_network, traced_forward, with_packed_
     ],
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@torch.inference_mode()
 def test_the_recorded_forward_is_the_same_and_follows_new_weights(name, layout, dtype, request, observed):
     spec = request.getfixturevalue(layout)
-    with torch.inference_mode():
-        _check_recorded(NetworkConfig(name), spec, dtype, observed)
-
-
-def _check_recorded(config, spec, dtype, observed):
-    network = build_network(config, spec, seed=1, trust=EVERYTHING).lowered(dtype)
+    network = _network(name, dtype, spec)
     forward = traced_forward(network, spec)
     assert forward is not network
     for seed, batch in ((2, 5), (3, 33)):
-        network.load_state_dict(build_network(config, spec, seed=seed, trust=EVERYTHING).state_dict())
+        network.load_state_dict(_network(name, dtype, spec, seed).state_dict())
         observation, mask = observed(spec, batch, seed=seed)
         state = torch.randn(batch, network.state_size)
         torch.testing.assert_close(forward(observation, mask, state), network(observation, mask, state), rtol=0, atol=0)
@@ -49,15 +45,13 @@ def _check_recorded(config, spec, dtype, observed):
 @pytest.mark.parametrize("name", ["mlp_lstm", "pokemon", "examples.custom_network:GruNetwork"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_twin_answers_as_the_first_and_has_weights_of_its_own(name, dtype, entity_spec, observed):
-    network = (
-        build_network(NetworkConfig(name), entity_spec, seed=1, trust=EVERYTHING).lowered(dtype).requires_grad_(False)
-    )
+    network = _network(name, dtype, entity_spec)
     first = trace_network(network, entity_spec)
     twin = first.clone()
     inputs = *observed(entity_spec, 5, seed=3), torch.randn(5, network.state_size)
     before = first.forward(*inputs)
     torch.testing.assert_close(twin.forward(*inputs), before, rtol=0, atol=0)
-    twin.network.load_state_dict(build_network(NetworkConfig(name), entity_spec, seed=2, trust=EVERYTHING).state_dict())
+    twin.network.load_state_dict(_network(name, dtype, entity_spec, seed=2).state_dict())
     torch.testing.assert_close(first.forward(*inputs), before, rtol=0, atol=0)
     torch.testing.assert_close(twin.forward(*inputs), twin.network(*inputs), rtol=0, atol=0)
     assert not torch.equal(twin.forward(*inputs)[1], before[1])
@@ -87,12 +81,8 @@ SUPPORTED = [dtype for dtype in (torch.float32, torch.bfloat16) if dtype in trac
 
 
 def _network(name, dtype, spec, seed=1):
-    return (
-        build_network(NetworkConfig(name), spec, seed=seed, trust=EVERYTHING)
-        .lowered(dtype)
-        .eval()
-        .requires_grad_(False)
-    )
+    network = build_network(NetworkConfig(name), spec, seed=seed, trust=EVERYTHING)
+    return network.lowered(dtype).eval().requires_grad_(False)
 
 
 def _wrong_for_17(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, packed: torch.Tensor) -> torch.Tensor:
@@ -147,9 +137,8 @@ def test_a_library_that_does_not_pack_them_leaves_the_plain_ones(entity_spec, mo
     def refuse(weight):
         raise error
 
-    monkeypatch.setattr(
-        traced, "_packings", lambda: {torch.float32: traced.WeightPacking(refuse, torch.nn.functional.linear, 0)}
-    )
+    packings = {torch.float32: traced.WeightPacking(refuse, torch.nn.functional.linear, 0)}
+    monkeypatch.setattr(traced, "_packings", lambda: packings)
     plain = trace_network(_network("mlp_lstm", torch.float32, entity_spec), entity_spec)
     assert with_packed_weights(plain, entity_spec, BATCHES) is plain
 
@@ -162,10 +151,6 @@ def test_a_network_of_several_kinds_of_numbers_is_packed_too(entity_spec):
 
 
 def test_small_weights_stay_as_they_are(flat_spec):
-    small = (
-        build_network(NetworkConfig(options={"hidden": 8}), flat_spec, seed=1, trust=EVERYTHING)
-        .eval()
-        .requires_grad_(False)
-    )
+    small = build_network(NetworkConfig(options={"hidden": 8}), flat_spec).eval().requires_grad_(False)
     plain = trace_network(small, flat_spec)
     assert with_packed_weights(plain, flat_spec, BATCHES) is plain

@@ -14,13 +14,7 @@ import pytest
 from simul.common.role import run_lock
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import ProcessIdentity
-from simul.common.role.temporary import (
-    KEPT,
-    NODE_KIND,
-    OWNERLESS_SEC,
-    remove_leftovers,
-    temporary_folder,
-)
+from simul.common.role.temporary import KEPT, NODE_KIND, OWNERLESS_SEC, remove_leftovers, temporary_folder
 
 KIND = "simul-eval-"
 WAIT = f"""
@@ -60,28 +54,17 @@ def test_what_a_killed_one_left_goes_with_the_next(temporary):
 
 
 def test_only_folders_of_the_dead_are_removed(tmp_path):
-    names = (
-        "simul-serve-dead",
-        "simul-501-sockets",
-        "simul-eval-dead",
-        "simul-eval-living",
-        "simul-eval-fresh",
-        "simul-eval-old",
-        "simul-eval-torn",
-        "other",
-    )
+    evaluations = [f"simul-eval-{state}" for state in ("dead", "living", "fresh", "old", "torn")]
+    names = [*evaluations, "simul-serve-dead", "simul-501-sockets", "other"]
     folders = {name: tmp_path / name for name in names}
     for folder in folders.values():
         folder.mkdir()
     dead = ProcessIdentity(os.getpid(), 1.0)
     for name, owner in (("eval-dead", dead), ("serve-dead", dead), ("eval-living", run_lock.this_process())):
-        folders[f"simul-{name}"].joinpath("supervisor.pid").write_text(
-            f'{{"pid": {owner.pid}, "create_time": {owner.create_time}}}'
-        )
+        run_lock.write_atomically(RunDir(folders[f"simul-{name}"]), run_lock.OWNER_FILE, owner)
     folders["simul-eval-torn"].joinpath("supervisor.pid").write_text("{")
     now = time.time()
-    os.utime(folders["simul-eval-old"], (now - OWNERLESS_SEC - 5,) * 2)
-    for name in ("other", "simul-501-sockets"):
+    for name in ("simul-eval-old", "other", "simul-501-sockets"):
         os.utime(folders[name], (now - OWNERLESS_SEC - 5,) * 2)
     removed = remove_leftovers(KIND, tmp_path, now)
     assert sorted(path.name for path in removed) == ["simul-eval-dead", "simul-eval-old", "simul-serve-dead"]

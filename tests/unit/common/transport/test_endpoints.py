@@ -14,24 +14,15 @@ import pytest
 
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
-from simul.common.transport import (
-    DealerSocket,
-    EndpointMonitor,
-    PullSocket,
-    PushSocket,
-    RouterSocket,
-    check_endpoint,
-)
+from simul.common.transport import DealerSocket, EndpointMonitor, PullSocket, PushSocket, RouterSocket, check_endpoint
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.sockets import receive
 from tests.support.waiting import wait_for
 
 
 def test_an_ipc_endpoint_of_another_process_is_not_stolen_and_its_death_frees_it(endpoint):
-    code = (
-        f"from simul.common.transport import RouterSocket; s = RouterSocket({endpoint!r}); print('bound', flush=True)"
-    )
-    code += "; input()"
+    code = f"from simul.common.transport import RouterSocket; s = RouterSocket({endpoint!r})\n"
+    code += "print('bound', flush=True); input()"
     other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert other.stdout.readline() == b"bound\n"

@@ -22,6 +22,7 @@ from simul.launch.cluster.links import ChannelLostError, RemoteRole
 from simul.launch.cluster.messages import AgentHello, News, StartRole, WriteFiles, encode_frame
 from simul.launch.processes.process_group import RoleDied
 from tests.support.fake_agents import FakeEngine
+from tests.support.waiting import wait_for
 
 CONFIG = Config(store="file:///store", cluster=ClusterConfig(learner=ClusterLearnerConfig(2)))
 LEARNER, SERVER, WORKERS = range(3)  # bundles
@@ -36,10 +37,14 @@ def run_dir(tmp_path):
     return made
 
 
+def _greeting(**facts: str) -> bytes:
+    return encode_frame(AgentHello(root="/node", machine="other", facts={**machine_facts(), **facts}))
+
+
 @pytest.fixture
 def engine():
     made = FakeEngine()
-    made.greeting = encode_frame(AgentHello(root="/node", machine="other", facts=machine_facts()))
+    made.greeting = _greeting()
     made.free.set()
     return made
 
@@ -65,11 +70,7 @@ def cluster(unopened):
 
 def _poll_until(cluster: Cluster, condition: Callable[[], object]) -> list[str]:
     said: list[str] = []
-    deadline = time.monotonic() + 20.0
-    while not condition():
-        assert time.monotonic() < deadline
-        said += cluster.poll(time.monotonic())
-        time.sleep(0.01)
+    wait_for(lambda: condition() or said.extend(cluster.poll(time.monotonic())))
     return said
 
 
@@ -182,7 +183,8 @@ def test_exit_codes_logs_and_usage_come_from_the_agent(cluster, engine, run_dir)
 def test_a_lost_machine_ends_its_processes_and_they_start_with_another_agent(cluster, engine) -> None:
     role, said = _lost_worker(cluster, engine)
     assert said == ["fake (worker 0) is lost: the power is gone"]
-    assert role.exit_reason() == "fake is lost"
+    role.end(0)  # too late
+    assert (role.exit_code(), role.exit_reason()) == (-9, "fake is lost")
     engine.free.clear()
     again = cluster.launch("env_worker", 0, 1, ())
     cluster.poll(time.monotonic())
@@ -249,7 +251,7 @@ def test_a_process_whose_files_are_gone_when_its_machine_is_found_could_not_be_s
 
 def test_a_machine_that_is_found_later_is_not_used_where_its_versions_differ(cluster, engine) -> None:
     _lost_worker(cluster, engine)
-    engine.greeting = encode_frame(AgentHello(root="/node", machine="other", facts={**machine_facts(), "torch": "1.0"}))
+    engine.greeting = _greeting(torch="1.0")
     role: RemoteRole = cluster.launch("env_worker", 0, 1, ())
     (said,) = _poll_until(cluster, lambda: role.exit_code() is not None)
     assert said.startswith("fake (worker 0) is lost: torch differs: ")
@@ -257,6 +259,6 @@ def test_a_machine_that_is_found_later_is_not_used_where_its_versions_differ(clu
 
 
 def test_machines_with_other_versions_are_refused_before_anything_starts(unopened, engine) -> None:
-    engine.greeting = encode_frame(AgentHello(root="/node", machine="other", facts={**machine_facts(), "torch": "1.0"}))
+    engine.greeting = _greeting(torch="1.0")
     with pytest.raises(ConfigError, match=r"torch differs: .* on this machine, 1\.0 on fake"):
         unopened.open(lambda: False, str)

@@ -84,13 +84,6 @@ def test_an_agent_is_lost_where_its_channel_is_or_it_sends_nonsense(engine, link
     assert "gone" in link.lost or "cannot be read" in link.lost
 
 
-def test_a_lost_machine_ends_its_processes_and_says_why(engine, link, tmp_path) -> None:
-    role = RemoteRole("env_worker", 0, RunDir(tmp_path), link, 1, ())
-    role.lose("fake is lost")
-    role.end(0)
-    assert (role.exit_code(), role.exit_reason()) == (-9, "fake is lost")
-
-
 @pytest.mark.parametrize("placed", [False, True])
 def test_no_thread_uses_the_engine_after_close(engine, placed) -> None:
     link = AgentLink(0, Bundle("env_worker", (0,), 1), engine)

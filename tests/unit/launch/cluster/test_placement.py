@@ -62,22 +62,13 @@ def test_bundles_are_placed_where_there_is_room_and_the_text_says_what_is_lackin
 
 
 def test_what_other_jobs_use_is_not_free_and_nodes_with_one_address_are_each_a_machine_of_their_own() -> None:
+    living = [("10.0.0.1", True), ("10.0.0.2", True), ("10.0.0.2", True), ("10.0.0.3", False)]
     nodes = [
-        {
-            "NodeID": f"{n}{'a' * 55}",
-            "NodeManagerAddress": address,
-            "Alive": alive,
-            "Resources": {"CPU": 8.0, "GPU": 1.0},
-        }
-        for n, (address, alive) in enumerate(
-            [("10.0.0.1", True), ("10.0.0.2", True), ("10.0.0.2", True), ("10.0.0.3", False)]
-        )
+        {"NodeID": f"{n}{'a' * 55}", "NodeManagerAddress": address, "Alive": alive, "Resources": {"CPU": 8.0, "GPU": 1}}
+        for n, (address, alive) in enumerate(living)
     ]
-    free = {
-        nodes[0]["NodeID"]: {"memory": 1.0},
-        nodes[1]["NodeID"]: {"CPU": 3.0, "GPU": 1.0},
-        nodes[2]["NodeID"]: {"CPU": 2.0},
-    }
+    left = ({"memory": 1.0}, {"CPU": 3.0, "GPU": 1.0}, {"CPU": 2.0})
+    free = {node["NodeID"]: resources for node, resources in zip(nodes, left)}
     machines = machines_of(nodes, free)
     assert [(machine.name, machine.cpus, machine.gpus) for machine in machines] == [
         ("10.0.0.1", 0.0, 0.0), ("10.0.0.2 (node 1aaaaaaa)", 3.0, 1.0), ("10.0.0.2 (node 2aaaaaaa)", 2.0, 0.0),

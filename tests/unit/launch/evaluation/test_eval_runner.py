@@ -29,6 +29,7 @@ def test_labels_of_checkpoints_are_short_and_distinct():
     [
         (["heuristic"], "no opponent 'heuristic'. Did you mean heuristics"),
         (["self"], "no opponent 'self'"),
+        ([], "Name a --checkpoint. Bots play without one, two of them or more: pokemon: "),
         (["max"], "Bots play without one, two of them or more: pokemon: --opponent random --opponent "),
     ],
 )

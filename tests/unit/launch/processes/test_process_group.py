@@ -34,7 +34,7 @@ from simul.launch.processes.process_group import (
     RoleDied,
     StartAlerts,
 )
-from simul.launch.processes.role_process import ResourceMeter, RoleLife
+from simul.launch.processes.role_process import RoleLife
 from simul.launch.processes.role_reports import RoleReports
 from tests.support.waiting import wait_for
 
@@ -46,10 +46,7 @@ def test_restarts_are_quick_back_off_below_a_second_and_end_after_ten_deaths_in_
     assert delays.pop() is None
     assert delays == sorted(delays)
     assert max(delays) < 1.0
-
-
-def test_old_deaths_are_forgotten():
-    policy = RestartPolicy()
+    policy = RestartPolicy()  # old deaths are forgotten
     for n in range(100):
         assert policy.record_death(15.0 * n) is not None
     assert policy.record_death(10_000.0) == 0.1
@@ -64,26 +61,9 @@ def test_lives_that_never_became_ready_count_however_long_they_took():
 END_AT_ONCE = [sys.executable, "-c", "pass"]
 
 
-class FetchingRole(RoleLife):
-    """A process that its agent has not started yet."""
-
-    create_time = 0.0
-
-    def __init__(self, role: str, index: int, run_dir: RunDir) -> None:
-        super().__init__(role, index, run_dir)
-        self.fetching = True
-
-    def exit_code(self) -> int | None:
-        return None
-
-    def request_stop(self) -> None:
-        pass
-
-    def kill(self) -> None:
-        pass
-
-    def measure(self, meter: ResourceMeter) -> None:
-        pass
+def report(child: RoleLife, **metrics: object) -> Report:
+    """That it is ready."""
+    return Report(role=child.role, index=child.index, run_id=child.run_id, pid=1, state="ready", metrics=metrics)
 
 
 def _no_process(*_: object) -> None:
@@ -116,9 +96,7 @@ def test_a_restart_that_gets_no_process_is_tried_again(group, monkeypatch):
 
 def test_restarts_that_get_no_process_end_the_run_in_the_end(group, monkeypatch):
     monkeypatch.setattr(role_process, "_popen", _no_process)
-    turns = [
-        turn * LONGEST_DELAY_SEC for turn in range(1, MOST_FAILED_STARTS)
-    ]  # its first life was a failed start, too
+    turns = [turn * LONGEST_DELAY_SEC for turn in range(1, MOST_FAILED_STARTS)]  # its first life failed, too
     for now in turns[:-1]:
         assert len(group.restart_dead(now)) == 1
     with pytest.raises(RoleDied, match=r"the learner could not be started .* too often"):
@@ -159,9 +137,7 @@ class Starts:
     def _meanwhile(self) -> bool:
         time.sleep(0.005)
         if self._count.exists() and self._count.stat().st_size > self._lives:
-            life = self.group.members["env_worker", 0].child.run_id
-            report = Report(role="env_worker", index=0, run_id=life, pid=1, state="ready", metrics={}, event="")
-            self._reports.add_report(report, 0.0)
+            self._reports.add_report(report(self.group.members["env_worker", 0].child), 0.0)
         return False
 
 
@@ -204,7 +180,8 @@ def test_one_that_says_in_its_start_why_it_ends_is_not_started_again(starts, cod
 def test_a_fetch_from_the_store_is_a_state_of_its_own_and_takes_as_long_as_it_does(tmp_path, monkeypatch):
     now, said = [0.0], []
     monkeypatch.setattr(process_group, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    launched = FetchingRole("learner", 0, RunDir(tmp_path))
+    launched = SimpleNamespace(role="learner", index=0, run_id=1, node="", fetching=True)
+    launched.exit_code, launched.measure = lambda: None, lambda meter: None
     group = ProcessGroup(RunDir(tmp_path), RoleReports(), launch=lambda *_: launched)
     group.start("learner", 1, 1)
     states = []
@@ -322,17 +299,11 @@ class Gang:
         assert len({self.meetings(index)[-1] for index in range(3)}) == 1
 
     def all_ready(self) -> None:
-        for (role, index), member in self.group.members.items():
-            life = member.child.run_id
-            ready = Report(role=role, index=index, run_id=life, pid=1, state="ready", metrics={}, event="")
-            self.reports.add_report(ready, self.now)
+        for member in self.group.members.values():
+            self.reports.add_report(report(member.child), self.now)
 
     def report_saving(self, index: int, *, saving: bool) -> None:
-        life = self.group.members["learner", index].child.run_id
-        report = Report(
-            role="learner", index=index, run_id=life, pid=1, state="ready", metrics={"saving": saving}, event=""
-        )
-        self.reports.add_report(report, self.now)
+        self.reports.add_report(report(self.group.members["learner", index].child, saving=saving), self.now)
 
     def end(self, index: int, code: int) -> None:
         aside = self.lives / f"aside-{index}"

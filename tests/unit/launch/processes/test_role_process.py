@@ -51,9 +51,7 @@ def test_a_log_is_rotated_while_its_process_writes_and_its_tail_is_that_of_the_n
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_a_sigterm_of_ours_is_a_good_end(tmp_path, asked):
-    run_dir = RunDir(tmp_path)
-    run_dir.create()
+def test_a_sigterm_of_ours_is_a_good_end(run_dir, asked):
     child = RoleProcess("learner", 0, run_dir, [sys.executable, "-c", "import time; time.sleep(60)"])
     if asked:
         child.request_stop()
@@ -63,9 +61,7 @@ def test_a_sigterm_of_ours_is_a_good_end(tmp_path, asked):
     assert child.exited_cleanly() is asked
 
 
-def test_a_game_of_the_working_directory_is_found_and_its_other_files_shadow_nothing(tmp_path):
-    run_dir = RunDir(tmp_path / "run")
-    run_dir.create()
+def test_a_game_of_the_working_directory_is_found_and_its_other_files_shadow_nothing(run_dir, tmp_path):
     run_dir.write_config(Config(game="own_game:Corridor"))
     (tmp_path / "own_game.py").write_text("import sibling\nfrom simul_examples import Corridor\n")
     (tmp_path / "sibling.py").touch()
@@ -88,8 +84,9 @@ def test_a_second_import_name_is_refused(folder):
 
 FOREGROUND = """
 import sys
-from simul.launch.processes.role_process import run_in_foreground
-sys.exit(run_in_foreground({module!r}, {arguments!r}))
+from simul.launch.processes import role_process
+role_process.import_path = lambda: {path!r}
+sys.exit(role_process.run_in_foreground("module", []))
 """
 
 
@@ -103,9 +100,7 @@ def test_a_signal_to_a_command_alone_ends_what_it_runs_in_the_foreground(tmp_pat
         + ("stop = StopFlag().install()\n" if handled else "stop = False\n")
         + "print('runs', flush=True)\nwhile not stop:\n    time.sleep(0.01)\nprint('ends', flush=True)\n"
     )
-    code = FOREGROUND.format(module="module", arguments=[])
-    code = code.replace("import sys\n", f"import sys\nfrom simul.launch.processes import role_process\n"
-                        f"role_process.import_path = lambda: {f'{tmp_path}:{ROOT}'!r}\n", 1)  # fmt: skip
+    code = FOREGROUND.format(path=f"{tmp_path}:{ROOT}")
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as command:
         assert command.stdout is not None
         assert command.stdout.readline() == "runs\n"

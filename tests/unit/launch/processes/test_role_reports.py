@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simul.common.protocol.messages import Report
-from simul.launch.processes.role_reports import RoleReports, add_metrics, merge_lives, new_events
+from simul.launch.processes.role_reports import RoleReports, add_metrics, merge_lives
 
 
 def report(role="inference_server", index=0, run_id=1, event="", **metrics) -> Report:
@@ -87,13 +87,9 @@ def test_no_report_means_no_figures():
     ],
 )
 def test_events_that_are_reported_again_are_said_once(before, after, new):
-    assert new_events(before, after) == new
-
-
-def test_receive_returns_what_is_to_be_said():
     state = RoleReports()
-    assert state.add_report(report(event="x", events=["a"]), 0.0) == ["x", "a"]
-    assert state.add_report(report(events=["a", "b"]), 0.0) == ["b"]
+    assert state.add_report(report(event="x", events=before), 0.0) == ["x", *before]
+    assert state.add_report(report(events=after), 0.0) == new
 
 
 def test_numbers_are_not_added_to_text_or_flags():
@@ -125,6 +121,7 @@ def test_lives_that_ended_without_a_last_report_are_told_with_the_time_that_no_f
     for run_id in (1, 2, 3):
         state.add_report(report(run_id=run_id), float(run_id))
         state.mark_ended(("inference_server", 0), run_id, run_id + 0.4)
+        state.mark_ended(("inference_server", 0), run_id, 40.0)  # looked at again, late
     state.add_report(msgspec.structs.replace(report(run_id=2), state="stopped"), 2.5)  # it was on its way
     state.exclude_pause(10.0)
     assert state.unreported() == {"inference_server": {"lives": 2, "seconds": 0.8}}
@@ -148,14 +145,6 @@ def test_a_sentence_of_a_thread_beside_the_loop_does_not_end_its_silence():
     state.add_report(msgspec.structs.replace(report(role="env_worker", decisions=6), state="stopped"), 27.0)
     state.add_report(report(role="env_worker", event="it was on its way"), 28.0)
     assert state.last_report(("env_worker", 0), 1).state == "stopped"
-
-
-def test_the_time_that_no_figure_covers_ends_with_the_life_however_late_the_run_stops():
-    state = RoleReports()
-    state.add_report(report(), 10.0)
-    state.mark_ended(("inference_server", 0), 1, 10.5)
-    state.mark_ended(("inference_server", 0), 1, 40.0)
-    assert state.unreported() == {"inference_server": {"lives": 1, "seconds": 0.5}}
 
 
 def test_gauges_of_several_servers_are_not_summed():

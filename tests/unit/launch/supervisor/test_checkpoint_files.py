@@ -69,8 +69,6 @@ def test_a_configuration_that_is_no_regular_file_is_refused_and_not_left_out(che
 
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
-
-
 NETWORK = SMALL.name
 
 

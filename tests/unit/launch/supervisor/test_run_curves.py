@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import time
 
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
@@ -12,6 +11,7 @@ from simul.common.role.run_directory import RunDir
 from simul.launch.supervisor import run_curves
 from simul.launch.supervisor.run_curves import RunCurves
 from tests.support.recorded_run import snapshot
+from tests.support.waiting import wait_for
 
 
 def test_what_the_callback_returns_reaches_curves_tensorboard_and_the_view(tmp_path, monkeypatch):
@@ -22,10 +22,7 @@ def test_what_the_callback_returns_reaches_curves_tensorboard_and_the_view(tmp_p
     curves = RunCurves(run_dir, Config(metrics=("csv", "tensorboard"), metrics_callback="mine:callback"))
     _, first = curves.record(snapshot(1.0))
     assert curves.write(first) == []
-    deadline = time.monotonic() + 60
-    while not curves.record(snapshot(1.0))[0].callback_figures:  # no report is due
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    wait_for(lambda: curves.record(snapshot(1.0))[0].callback_figures)  # no report is due
     _, second = curves.record(snapshot(3.0))
     assert second is not None
     assert curves.write(second) == []

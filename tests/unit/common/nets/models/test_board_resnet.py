@@ -12,10 +12,11 @@ from simul.common.errors import ConfigError
 from simul.common.nets.base import example_observation
 from simul.common.nets.build import build_network
 from simul.common.protocol.specs import GameSpec
+from tests.unit.common.nets.conftest import trained
 
 HEIGHT, WIDTH, PLANES, REST = 5, 4, 3, 2
 CELLS = (-1, *np.random.default_rng(0).permutation(PLANES * HEIGHT * WIDTH)[:11].tolist(), -1)
-OPTIONS = {"channels": 8, "blocks": 2, "hidden": 16}
+NETWORK = "board_resnet", {"channels": 8, "blocks": 2, "hidden": 16}
 
 
 def spec_of(dtype: str = "uint8", rest: int = REST, **more) -> GameSpec:
@@ -33,17 +34,8 @@ def inputs(spec: GameSpec, rows: int, seed: int = 0) -> tuple[torch.Tensor, torc
     return observation, torch.ones(rows, spec.num_actions, dtype=torch.bool), torch.zeros(rows, 0)
 
 
-def trained(spec: GameSpec, **options) -> torch.nn.Module:
-    """A network of which no weight is zero."""
-    network = build_network(NetworkConfig("board_resnet", OPTIONS | options), spec, seed=1)
-    draw = torch.Generator().manual_seed(3)
-    for parameter in network.parameters():
-        parameter.data += 0.1 * torch.randn(parameter.shape, generator=draw)
-    return network.requires_grad_(False)
-
-
 def test_an_action_reads_its_cell_of_its_plane_and_one_without_a_cell_the_whole_board() -> None:
-    head = trained(spec_of()).policy_head
+    head = trained(spec_of(), *NETWORK).policy_head
     x = torch.randn(6, 8, HEIGHT, WIDTH, generator=torch.Generator().manual_seed(1))
     logits = head(x)
     weight, bias = head.conv.weight.flatten(1), head.conv.bias
@@ -62,7 +54,7 @@ def test_an_action_reads_its_cell_of_its_plane_and_one_without_a_cell_the_whole_
 @pytest.mark.parametrize("rest", [0, REST])
 def test_rows_are_independent_and_values_lie_within_one(dtype, mapping, rest) -> None:
     spec = spec_of(dtype, rest, **mapping)
-    network = trained(spec)
+    network = trained(spec, *NETWORK)
     observation, mask, state = inputs(spec, 7)
     logits, value, after = network(observation, mask, state)
     assert logits.shape == (7, len(CELLS))
@@ -76,7 +68,7 @@ def test_rows_are_independent_and_values_lie_within_one(dtype, mapping, rest) ->
 
 def test_numbers_behind_the_board_matter() -> None:
     spec = spec_of("float32")
-    network = trained(spec)
+    network = trained(spec, *NETWORK)
     observation, mask, state = inputs(spec, 2)
     observation[1] = observation[0]
     observation[1, -1] += 1
@@ -96,14 +88,14 @@ def test_numbers_behind_the_board_matter() -> None:
 )
 def test_what_does_not_fit_is_refused_with_a_sentence(change, words) -> None:
     with pytest.raises(ConfigError, match=words):
-        build_network(NetworkConfig("board_resnet", OPTIONS), msgspec.structs.replace(spec_of(), **change))
+        build_network(NetworkConfig(*NETWORK), msgspec.structs.replace(spec_of(), **change))
 
 
 @pytest.mark.parametrize("mapping", [{}, {"action_planes": 0, "action_cells": ()}, {"action_cells": CELLS[1:-1] * 2}])
 def test_listed_actions_have_the_logits_and_gradients_of_all(mapping) -> None:
     spec = spec_of(**mapping)
     spec = msgspec.structs.replace(spec, num_actions=len(spec.action_cells or CELLS))
-    network = trained(spec).requires_grad_(True)
+    network = trained(spec, *NETWORK).requires_grad_(True)
     rows = inputs(spec, 6)
     actions = torch.from_numpy(np.random.default_rng(1).integers(spec.num_actions, size=(6, 9)))
     logits, value, _ = network(*rows)
@@ -123,7 +115,7 @@ def test_listed_actions_have_the_logits_and_gradients_of_all(mapping) -> None:
 def test_of_no_rows_it_computes_nothing_and_a_gradient_of_zero(mapping) -> None:
     """As a rank of the learner does whose part of a minibatch is empty."""
     spec = spec_of(**mapping)
-    network = trained(spec).requires_grad_(True)
+    network = trained(spec, *NETWORK).requires_grad_(True)
     rows = [each[:0] for each in inputs(spec, 1)]
     listed, value = network.forward_listed(*rows, torch.zeros(0, 3, dtype=torch.int64))
     assert (listed.shape, value.shape) == ((0, 3), (0,))

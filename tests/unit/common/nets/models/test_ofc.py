@@ -29,9 +29,10 @@ from simul.env_worker.games.ofc.evaluator import SIZES, STARTS, TOP, row_value, 
 from simul.env_worker.games.ofc.observation import ofc_spec
 from simul.env_worker.games.ofc.rules import Rules, entry_cards
 from simul.env_worker.games.ofc.table import OfcGame
+from tests.unit.common.nets.conftest import trained
 
 SPEC = ofc_spec(Rules())
-OPTIONS = {"hidden": 24, "row": 16, "joint": 16}
+NETWORK = "ofc", {"hidden": 24, "row": 16, "joint": 16}
 FIRST = len(OPENINGS)
 
 
@@ -54,15 +55,6 @@ def inputs(games: list[OfcGame]) -> tuple[torch.Tensor, torch.Tensor, torch.Tens
     observation = np.stack([game.observation(seat) for game, seat in zip(games, seats)])
     mask = np.stack([game.mask(seat) for game, seat in zip(games, seats)]).astype(bool)
     return torch.from_numpy(observation), torch.from_numpy(mask), torch.zeros(len(games), 0)
-
-
-def trained(spec: GameSpec = SPEC) -> torch.nn.Module:
-    """A network of which no weight is zero."""
-    network = build_network(NetworkConfig("ofc", OPTIONS), spec, seed=1)
-    draw = torch.Generator().manual_seed(3)
-    for parameter in network.parameters():
-        parameter.data += 0.1 * torch.randn(parameter.shape, generator=draw)
-    return network.requires_grad_(False)
 
 
 def row_after(game: OfcGame, seat: int, action: int, row: int) -> list[int]:
@@ -107,7 +99,7 @@ def test_figures_of_random_rows_are_the_evaluators() -> None:
 
 
 def test_an_action_is_scored_by_the_rows_that_it_makes() -> None:
-    network = trained()
+    network = trained(SPEC, *NETWORK)
     games = positions(4)
     observation, mask, _ = inputs(games)
     cards, opens = network._cards(observation)
@@ -136,7 +128,7 @@ def test_an_action_is_scored_by_the_rows_that_it_makes() -> None:
 
 
 def test_cards_that_may_come_are_counted_by_the_streets_left() -> None:
-    network = trained()
+    network = trained(SPEC, *NETWORK)
     games = positions(1)[:15]
     observation, _, _ = inputs(games)
     cards, _ = network._cards(observation)
@@ -149,7 +141,7 @@ def test_cards_that_may_come_are_counted_by_the_streets_left() -> None:
 
 def test_two_players_are_read_too() -> None:
     rules = Rules(players=2)
-    network = trained(ofc_spec(rules))
+    network = trained(ofc_spec(rules), *NETWORK)
     observation, mask, state = inputs(positions(1, rules))
     assert network(observation, mask, state)[0].isfinite().all()
 
@@ -175,4 +167,4 @@ def test_widths_that_make_no_network_are_refused(options) -> None:
 
 def test_normalised_observations_are_refused() -> None:
     with pytest.raises(ConfigError, match="normalize_observations: the network ofc reads cards"):
-        build_network(NetworkConfig("ofc", OPTIONS, normalize_observations=True), SPEC)
+        build_network(NetworkConfig(*NETWORK, normalize_observations=True), SPEC)

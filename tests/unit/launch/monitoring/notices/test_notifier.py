@@ -186,12 +186,6 @@ def test_a_defect_costs_one_notice():
     assert problems == ["the notice 'milestone' did not reach fake (address 1 of notices): a defect: RuntimeError"]
 
 
-def test_without_addresses_nothing_happens():
-    without_addresses = Notifier()
-    without_addresses.post(Notice(STOP, "over"))
-    assert without_addresses.close(NEVER) == []
-
-
 @pytest.mark.parametrize("kind", NoticeKind)
 def test_every_kind_has_a_type_that_apprise_knows(kind):
     from apprise import NotifyType

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from simul.common.config.loader import config_from_tree
@@ -85,6 +84,7 @@ def test_the_limit_and_the_setting(found: Profile, limit: str, setting: str, nam
     [
         ({"learner": {"epochs": 1, "minibatches": 4}}, profile(server=HELD), "learner.minibatches=2"),
         ({"learner": {"epochs": 1, "minibatches": 1}}, profile(server=HELD), ""),
+        ({"game": "mine:Game", "learner": {"algorithm": "alphazero"}}, profile(server=HELD), "replay.uses=2"),
         ({"workers": {"envs": 256}}, profile(), "workers.count=2"),
         ({"workers": {"count": 6, "envs": 16}}, profile(worker=BUSY_WORKER, **FULL), "workers.count=5"),
         ({"server": {"precision": "float32"}}, profile(server=role({"forward": 0.9}, 2.5), **FULL),
@@ -101,13 +101,6 @@ def test_the_limit_and_the_setting(found: Profile, limit: str, setting: str, nam
 def test_the_setting_depends_on_those_of_the_run(settings: dict, found: Profile, setting: str) -> None:
     tree = {**BASE, **settings}
     assert find_bottleneck(found, config_from_tree(tree, "the test")).setting == setting
-
-
-def test_alphazero_learns_less_from_each_sample() -> None:
-    config = config_from_tree(BASE, "the test")
-    learner = msgspec.structs.replace(config.learner, algorithm="alphazero")
-    config = msgspec.structs.replace(config, learner=learner)
-    assert find_bottleneck(profile(server=HELD), config).setting == "replay.uses=2"
 
 
 @pytest.mark.parametrize(
