@@ -45,7 +45,7 @@ lint: setup ## style, types, import contracts, names in comments
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports
-	$(PY) -m tests.support.backticks
+	$(PY) .ci/backticks.py
 
 learn-check: setup ## CartPole and the memory task learn, through all three processes
 	$(PY) -m benchmarks.learn_check $(ARGS)

@@ -1,27 +1,55 @@
-"""Fault 30 in real processes: SIGTERM with a row in the forward and hundreds behind it, and a second one."""
+"""Fault 30 in a real process: SIGTERM with a row in the forward and hundreds behind it."""
 
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from simul.common.client.client import InferenceClient, Replies
-from tests.support.server_process import ServerProcess
+from simul.common.protocol.codec import Codec
+from simul.common.protocol.messages import TO_SUPERVISOR, Report
+from simul.common.runtime.installation import ROOT
+from simul.common.transport import PullSocket
+from tests.support.fake_learner import FakeLearner
 from tests.support.stand import Stand
-from tests.support.waiting import PATIENCE_SEC, wait_for
+from tests.support.waiting import PATIENCE_SEC
 
-pytestmark = pytest.mark.timeout(600)  # of which two servers need most to start on a loaded machine
-LOAD = {"max_batch": 1, "max_sessions": 16_384}
+pytestmark = pytest.mark.timeout(600)  # of which the server needs most to start on a loaded machine
 
 
-@pytest.fixture(scope="module")
-def servers() -> Iterator[list[ServerProcess]]:
-    """Two that start side by side: each ends with its test."""
-    with ServerProcess(**LOAD) as one, ServerProcess(**LOAD) as two:
-        yield [one, two]
+class ServerProcess(Stand):
+    """A server in a process of its own, beside the stand-in learner in this one."""
+
+    def __enter__(self) -> ServerProcess:
+        self.status = PullSocket(self.run_dir.endpoint("status"))
+        self.learner = FakeLearner(self.run_dir, self.weights()).start()
+        line = [sys.executable, "-m", "simul.inference_server", "--run-dir", str(self.run_dir.root)]
+        self.process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        codec: Codec[Report] = Codec(TO_SUPERVISOR)
+        while (frames := self.status.receive()) is None or codec.decode(frames)[0].state != "ready":
+            assert self.process.poll() is None, "the server ended before it was ready"
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for client in self._clients:
+            client.close()
+        self.process.kill()
+        self.process.wait()
+        self.learner.stop()
+        self.status.close()
+        self._folder.cleanup()
+
+
+@pytest.fixture
+def stand() -> Iterator[ServerProcess]:
+    with ServerProcess(max_batch=1, max_sessions=16_384) as made:
+        yield made
 
 
 def _read(client: InferenceClient, replies: Replies) -> None:
@@ -42,8 +70,7 @@ def _under_load(stand: Stand, rows: int) -> list[tuple[InferenceClient, Replies]
     return clients
 
 
-def test_fault_30_sigterm_under_load_answers_every_row_and_exits_with_0(servers) -> None:
-    stand = servers.pop()
+def test_fault_30_sigterm_under_load_answers_every_row_and_exits_with_0(stand) -> None:
     clients = _under_load(stand, 300)
     stand.process.send_signal(signal.SIGTERM)
     for client, replies in clients:
@@ -54,15 +81,3 @@ def test_fault_30_sigterm_under_load_answers_every_row_and_exits_with_0(servers)
         assert sorted(action.env for action in replies.actions) == list(range(300))
         assert not replies.failures
     assert stand.process.wait(PATIENCE_SEC) == 0
-
-
-def test_fault_30_a_second_sigterm_ends_the_server_at_once(servers) -> None:
-    stand = servers.pop()
-    clients = _under_load(stand, 4000)  # the second signal may be late
-    stand.process.send_signal(signal.SIGTERM)
-    wait_for(lambda: stand.says("draining"))
-    stand.process.send_signal(signal.SIGTERM)  # while it answers what waits
-    assert stand.process.wait(PATIENCE_SEC) == 130
-    for client, replies in clients:
-        _read(client, replies)
-    assert any(client.waiting for client, _ in clients)

@@ -1,10 +1,5 @@
 from __future__ import annotations
 
-import sys
-
-import torch
-
-from benchmarks.cuda import main as bench
 from benchmarks.cuda.main import Way, promises
 from benchmarks.serving.stand import Found
 
@@ -31,12 +26,3 @@ def test_latency_is_of_the_best_split_and_throughput_of_clients_or_the_engine_al
     assert "300000 of 4096 envs over clients, 1000000 of 4096 rows alone" in rate.name
     _, missed = promises([_way(graphs=True, many_rate=300_000, alone_us=10_000.0)], 64, 4096)
     assert not missed.kept
-
-
-def test_without_a_gpu_it_says_so_and_measures_nothing(monkeypatch, capsys) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(sys, "argv", ["bench_cuda"])
-    assert bench.main() == 2
-    printed = capsys.readouterr()
-    assert "no CUDA device" in printed.err
-    assert printed.out == ""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.ofc.main import promises, ratios
-from benchmarks.ofc.settings import OURS
-from simul.common.config.loader import load_config
 
 
 def _rates(*per_sec: float, cpu_us: float = 100.0) -> list[dict[str, float]]:
@@ -25,11 +23,3 @@ def test_the_faster_peer_of_each_repeat_counts() -> None:
     assert (promise.found, promise.promised, promise.kept) == (4.0, 5.0, False)
     assert promise.by_cpu == pytest.approx(6.0)
     assert promises({"mlp": found["mlp"]}) == []
-
-
-def test_both_sides_have_networks_of_equal_width() -> None:
-    for name in ("mlp", "lstm"):
-        network = load_config("ofc", [*OURS[name]]).network
-        assert network.name == "mlp_lstm"
-        assert network.options == {"hidden": 256, "layers": 2, "memory": name == "lstm"}
-    assert load_config("ofc", [*OURS["rows"]]).network.name == "ofc"

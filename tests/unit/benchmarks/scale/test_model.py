@@ -37,15 +37,6 @@ def test_one_client_alone_takes_the_sum_of_all_stations() -> None:
     assert found.mean_batch == ONE_PIECE
 
 
-def test_two_servers_that_use_both_cores_fully_share_them() -> None:
-    """Four clients each: both cores are busy all the time, so the rate is two cores by the time of an action."""
-    found = simulate_stand(TIMES, 2, 4, ONE_PIECE, ROW_BYTES, seconds=0.5, spread=0.0)
-    assert min(found.busy.values()) > 0.98
-    batches_us = (80.0 + 180.0) * (1 / found.mean_batch - 1 / ONE_PIECE)  # a batch holds several messages
-    action_us = _round_us(TIMES, ONE_PIECE) / ONE_PIECE + batches_us
-    assert found.actions_per_sec == pytest.approx(2e6 * min(found.busy.values()) / action_us, rel=0.02)
-
-
 def test_every_wake_of_the_circle_makes_it_longer() -> None:
     """Eight: client, its libzmq twice, proxy twice, the server's libzmq twice, the loop; each sleeps in between."""
     slow = simulate_stand(replace(TIMES, wake_us=50.0), 1, 1, ONE_PIECE, ROW_BYTES, seconds=0.5)

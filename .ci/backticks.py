@@ -1,4 +1,4 @@
-"""`python -m tests.support.backticks`, for `make lint`: what comments, docstrings and ARCHITECTURE.md name exists.
+"""For `make lint`: what comments, docstrings and ARCHITECTURE.md name exists.
 
 A name in backticks is known where it stands in the code of its own file, or where any file defines it: class, function,
 attribute, string without spaces (report keys, settings, options), word of the configurations, file, folder. Text that
