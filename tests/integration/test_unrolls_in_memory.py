@@ -45,7 +45,7 @@ def _minibatch(*, shared_memory: bool) -> Minibatch:
             "completed": 9, "sent": 9, "waiting": 0, "in_memory": 9 * shared_memory, "taken_back": 0, "dropped": {},
         }  # fmt: skip
         if shared_memory:
-            wait_for(lambda: stand.server._recorder._buffer._slots.lent == 0)
+            wait_for(lambda: stand.server._recorder._buffer._places.lent == 0)
     return make_minibatch(unrolls, 0.99, torch.device("cpu"))
 
 
@@ -68,7 +68,7 @@ def test_a_learner_that_never_gives_places_back_costs_the_memory_and_no_unroll()
         wait_for(lambda: len(stand.learner.unrolls) == 7)
         assert [message.place >= 0 for message, _ in stand.learner.unrolls] == [True] * 2 + [False] * 5
         stand.learner.keeps_places = False
-        wait_for(lambda: stand.server._recorder._buffer._slots.lent == 0)
+        wait_for(lambda: stand.server._recorder._buffer._places.lent == 0)
         exchange(client, [stand.decision(0, 0, episode=1)])
         exchange(client, [stand.decision(0, 1, episode=1)])
         wait_for(lambda: len(stand.learner.unrolls) == 8)
