@@ -11,7 +11,7 @@ import pytest
 from simul.common.protocol.messages import Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
-from simul.inference_server.unrolls import buffer as server_memory
+from simul.inference_server.unrolls.buffer import SharedUnrolls
 from simul.learner.io.rejected import RejectedError
 from simul.learner.io.unroll_memory import UnrollMemories
 
@@ -24,7 +24,7 @@ PEER = b"peer"
 
 @pytest.fixture
 def memory():
-    one = server_memory.UnrollMemory(LAYOUT, rows=3)
+    one = SharedUnrolls(LAYOUT, rows=3)
     yield one
     one.close()
 
@@ -36,7 +36,7 @@ def memories(memory) -> UnrollMemories:
     return made
 
 
-def lent(memory: server_memory.UnrollMemory, row: int = 1, length: int = 2) -> Unroll:
+def lent(memory: SharedUnrolls, row: int = 1, length: int = 2) -> Unroll:
     """An unroll whose numbers are all its row's, lent."""
     for name, table in memory.tables.items():
         if name != "serial":
