@@ -67,7 +67,7 @@ def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
             )
             dead = owner.here and not owner.alive()
         except FileNotFoundError:
-            dead = folder.name.startswith(prefix) and now - folder.stat().st_mtime > OWNERLESS_SEC
+            dead = folder.name.startswith(prefix) and _age_sec(folder, now) > OWNERLESS_SEC
         except (OSError, msgspec.DecodeError):
             continue
         if not dead or (folder.name.startswith(NODE_KIND) and _in_use(folder)):
@@ -78,6 +78,14 @@ def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
             RunDir(folder).remove()
             removed.append(folder)
     return removed
+
+
+def _age_sec(folder: Path, now: float) -> float:
+    """Since its last change; 0 where its process has removed it meanwhile."""
+    try:
+        return now - folder.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def has_checkpoints(folder: Path) -> bool:

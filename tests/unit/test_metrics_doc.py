@@ -61,7 +61,7 @@ def test_every_figure_is_explained_and_every_explanation_has_its_figure() -> Non
         *Scoreboard().metrics(0),
         *EpisodeTally(listed=True).metrics(0),
         *FIGURES,
-        *_named_in("inference_server/ops/reporting.py", "metrics"),
+        *_named_in("inference_server/ops/reporting.py", "collect"),
         *_named_in("env_worker/worker.py", "metrics"),
         *_named_in("learner/learner.py", "_metrics"),
         "standings",

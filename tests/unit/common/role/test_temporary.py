@@ -107,3 +107,8 @@ def test_what_others_put_into_the_temporary_folder_is_neither_read_nor_removed(t
         )
         os.chown(temporary / "simul-other", 65534, 65534)
         assert remove_leftovers(KIND, temporary, time.time()) == []
+
+
+def test_a_folder_that_its_process_removes_meanwhile_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "glob", lambda parent, pattern: iter([tmp_path / "simul-gone"]))
+    assert remove_leftovers("simul-", tmp_path, 1e9) == []
