@@ -143,7 +143,7 @@ def test_cartpole_reaches_475_although_the_node_of_its_learner_is_killed(cluster
     run.wait_for(lambda s: s.get("learner", {}).get("decisions_learned", 0) > 40_000, "it learns", 1200.0)
     _kill_node_of(cluster, run, "simul-learner-0")
     run.wait_for(lambda s: run.process_of("simul-learner-0")["restarts"], "the learner is started again", 600.0)
-    run.wait_for(lambda s: s["learner"]["decisions_learned"] > 180_000, "it learns on", 2400.0)
+    run.wait_for(lambda s: s.get("learner", {}).get("decisions_learned", 0) > 180_000, "it learns on", 2400.0)
     code, output = run.finish()
     assert code == 0, output
     assert imbalances(run.summary()) == []
