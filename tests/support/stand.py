@@ -28,7 +28,7 @@ from simul.inference_server.build import build_server
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.server import InferenceServer
 from tests.support.fake_learner import FakeLearner
-from tests.support.waiting import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 SPEC = GameSpec(name="test/numbers", observation_size=12, num_actions=5)
 
@@ -87,6 +87,7 @@ class Stand:
         server.metrics = _read_beside(server.metrics)  # type: ignore[method-assign]
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
+        wait_for(lambda: self.server.metrics()["learner_alive"])  # what comes before it is dropped
         return self
 
     def __exit__(self, *_: object) -> None:
