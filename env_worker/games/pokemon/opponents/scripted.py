@@ -1,16 +1,21 @@
-"""poke-env's scripted players on an offline battle: only their choices, without connection or account."""
+"""poke-env's scripted players on an offline battle: only their choices, without connection or account.
+
+Where poke-env raises, a random legal choice takes the place of the player's.
+"""
 
 from __future__ import annotations
 
 import random
 from typing import Any, NamedTuple
 
-from poke_env.battle.abstract_battle import AbstractBattle
 from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.move import Move
 from poke_env.battle.pokemon import Pokemon
 from poke_env.player import MaxBasePowerPlayer, RandomPlayer, SimpleHeuristicsPlayer
 from poke_env.player.battle_order import DefaultBattleOrder, DoubleBattleOrder, PassBattleOrder, SingleBattleOrder
+
+from simul.env_worker.games.pokemon.opponents.random_choice import Request, random_choice
+from simul.env_worker.games.pokemon.opponents.stock_battle import StockReader
 
 PLAYERS = {
     "random": RandomPlayer,
@@ -20,10 +25,15 @@ PLAYERS = {
 
 
 class ScriptedChoice(NamedTuple):
-    """`command`: the choice in the simulator's protocol; `defaulted`: poke-env returned its default order."""
+    """`command`: the choice in the simulator's protocol.
+
+    defaulted: poke-env returned its default order.
+    failure: what the player raised, "" for nothing; the command is then a random legal one.
+    """
 
     command: str
-    defaulted: bool
+    defaulted: bool = False
+    failure: str = ""
 
 
 class ScriptedPlayer:
@@ -36,20 +46,28 @@ class ScriptedPlayer:
         self._player: Any = object.__new__(player_class)
         self._player._format = "doubles" if doubles else "singles"
 
-    def choose(self, battle: AbstractBattle, request: dict[str, Any], seed: int) -> ScriptedChoice:
-        """The player's choice for `request`, which `battle` has parsed. Equal seeds give equal choices."""
+    def choose(self, battle: StockReader, request: Request, seed: int) -> ScriptedChoice:
+        """The answer to `request`, whose lines `battle` has read. Equal seeds give equal choices."""
+        try:
+            battle.parse_request(request)
+            return self._chosen(battle, request, seed)
+        except Exception as error:  # noqa: BLE001 - poke-env may raise anything
+            failure = f"{self.kind} raised {type(error).__name__}: {error}"
+            return ScriptedChoice(random_choice(request, random.Random(seed)), failure=failure)
+
+    def _chosen(self, battle: StockReader, request: Request, seed: int) -> ScriptedChoice:
         random.seed(seed)  # poke-env draws from the module's generator
         if request.get("teamPreview"):
-            return ScriptedChoice(self._player.teampreview(battle).removeprefix("/"), False)
+            return ScriptedChoice(self._player.teampreview(battle).removeprefix("/"))
         order = self._player.choose_move(battle)
         orders = [order.first_order, order.second_order] if isinstance(order, DoubleBattleOrder) else [order]
         if any(isinstance(part, DefaultBattleOrder) for part in orders):
-            return ScriptedChoice("default", True)
+            return ScriptedChoice("default", defaulted=True)
         commands = [command_of(part, battle, request, slot) for slot, part in enumerate(orders)]
-        return ScriptedChoice(", ".join(commands), False)
+        return ScriptedChoice(", ".join(commands))
 
 
-def command_of(order: SingleBattleOrder, battle: AbstractBattle, request: dict[str, Any], slot: int) -> str:
+def command_of(order: SingleBattleOrder, battle: StockReader, request: Request, slot: int) -> str:
     """An order by slot of the request instead of by name. `slot`: of the acting Pokémon, 0 in singles."""
     target = order.order
     if isinstance(order, PassBattleOrder):
