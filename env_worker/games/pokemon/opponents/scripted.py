@@ -77,10 +77,11 @@ def command_of(order: SingleBattleOrder, battle: StockReader, request: Request, 
         slots = [entry["ident"] for entry in request["side"]["pokemon"]]
         return f"switch {slots.index(ident) + 1}"
     assert isinstance(target, Move)
-    enabled = [slot for slot, entry in enumerate(request["active"][slot]["moves"], 1) if not entry.get("disabled")]
+    enabled = [offer for offer in enumerate(request["active"][slot]["moves"], 1) if not offer[1].get("disabled")]
     available = battle.available_moves[slot] if isinstance(battle, DoubleBattle) else battle.available_moves
     index = next(index for index, move in enumerate(available) if move is target)
-    aim = f" {order.move_target}" if order.move_target else ""
+    number, entry = enabled[index]
+    aim = f" {order.move_target}" if order.move_target and "target" in entry else ""  # a locked move has its target
     suffix = (
         " mega"
         if order.mega
@@ -92,4 +93,4 @@ def command_of(order: SingleBattleOrder, battle: StockReader, request: Request, 
         if order.terastallize
         else ""
     )
-    return f"move {enabled[index]}{aim}{suffix}"
+    return f"move {number}{aim}{suffix}"
