@@ -27,7 +27,7 @@ PLAYERS = {
 class ScriptedChoice(NamedTuple):
     """`command`: the choice in the simulator's protocol.
 
-    defaulted: poke-env returned its default order.
+    defaulted: poke-env returned its default order, in doubles for one slot or both.
     failure: what the player raised, "" for nothing; the command is then a random legal one.
     """
 
@@ -61,10 +61,10 @@ class ScriptedPlayer:
             return ScriptedChoice(self._player.teampreview(battle).removeprefix("/"))
         order = self._player.choose_move(battle)
         orders = [order.first_order, order.second_order] if isinstance(order, DoubleBattleOrder) else [order]
-        if any(isinstance(part, DefaultBattleOrder) for part in orders):
+        if isinstance(orders[0], DefaultBattleOrder):  # it stands for both slots
             return ScriptedChoice("default", defaulted=True)
         commands = [command_of(part, battle, request, slot) for slot, part in enumerate(orders)]
-        return ScriptedChoice(", ".join(commands))
+        return ScriptedChoice(", ".join(commands), defaulted="default" in commands)
 
 
 def command_of(order: SingleBattleOrder, battle: StockReader, request: Request, slot: int) -> str:
@@ -72,6 +72,8 @@ def command_of(order: SingleBattleOrder, battle: StockReader, request: Request, 
     target = order.order
     if isinstance(order, PassBattleOrder):
         return "pass"
+    if isinstance(order, DefaultBattleOrder):
+        return "default"
     if isinstance(target, Pokemon):
         ident = next(ident for ident, mon in battle.team.items() if mon is target)
         slots = [entry["ident"] for entry in request["side"]["pokemon"]]

@@ -21,3 +21,15 @@ def test_a_locked_move_is_not_aimed(kind):
     choice = scripted_player(kind, 9, doubles=True).choose(battle, {**REQUEST, "active": [locked, {"moves": other}]}, 1)
     assert choice.command.startswith("move 1, ")
     assert not choice.failure
+
+
+@pytest.mark.parametrize(("defaults", "command"), [((False, True), "move 1, default"), ((True, False), "default")])
+def test_the_default_order_of_the_right_slot_leaves_the_left_its_own(defaults, command):
+    battle, player = scripted_battle("random", SEAT.role, 9, doubles=True), scripted_player("random", 9, doubles=True)
+    battle.feed(LINES)
+    player._player = SimpleNamespace(choose_move=lambda battle: DoubleBattleOrder(*[
+        DefaultBattleOrder() if default else SingleBattleOrder(moves[0])
+        for default, moves in zip(defaults, battle.available_moves)
+    ]))  # fmt: skip
+    choice = player.choose(battle, REQUEST, 1)
+    assert (choice.command, choice.defaulted, choice.failure) == (command, True, "")
