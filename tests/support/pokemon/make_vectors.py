@@ -1,4 +1,4 @@
-"""Makes the golden vectors of `vectors.py`: `python -m tests.support.pokemon.make_vectors [NAME ...]`, else all of them.
+"""Makes the golden vectors of `vectors.py`: `python -m tests.support.pokemon.make_vectors [NAME ...]`; no names: all.
 
 Battles of the real simulator, both seats by seeded random choices, read and encoded in Python.
 """
