@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -31,31 +31,10 @@ from simul.env_worker.games.pokemon.source.seats import ReadingSeat, Snapshot
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import Extras
 from tests.support.hosts import wait
-from tests.support.pokemon.audit.teams import custom_team, team
+from tests.support.pokemon.audit.teams import custom_team
+from tests.support.pokemon.vector_teams import EFFECTS, GIMMICKS
 from tests.support.pokemon.vectors import PARTS, Decision, Facts, Head, Record, Seat, Vectors, write_vectors
 from tests.support.twins import TEAMS
-
-# Fours in which every gimmick of the generation can occur.
-GIMMICK_TEAMS = (
-    (
-        "charizard/blaze/flamethrower,solarbeam,protect,willowisp/charizarditey",
-        "snorlax/thickfat/bodyslam,highhorsepower,helpinghand,yawn/normaliumz",
-        "gardevoir/trace/hypervoice,psychic,followme,healpulse/gardevoirite",
-        "rotomwash/levitate/hydropump,discharge,thunderwave,allyswitch/sitrusberry",
-    ),
-    (
-        "kangaskhan/scrappy/fakeout,return,suckerpunch,protect/kangaskhanite",
-        "tapufini/mistysurge/moonblast,muddywater,taunt,healpulse/tapuniumz",
-        "lucario/innerfocus/closecombat,bulletpunch,swordsdance,icywind/lucarionite",
-        "garchomp/roughskin/earthquake,dragonclaw,tailwind,wideguard/dragoniumz",
-    ),
-    (
-        "salamence/intimidate/doubleedge,dragondance,roost,tailwind/salamencite",
-        "mimikyu/disguise/playrough,shadowclaw,trickroom,curse/ghostiumz",
-        "tapulele/psychicsurge/psychic,moonblast,helpinghand,trick/psychicseed",
-        "togekiss/serenegrace/airslash,dazzlinggleam,skyattack,metronome/flyiniumz",
-    ),
-)
 
 
 class BattleSet(NamedTuple):
@@ -65,29 +44,33 @@ class BattleSet(NamedTuple):
     battles: int
     teams: Callable[[int, int], str] | None = None
     team_file: str = ""
-    requests: int = 45  # a battle stops when a seat has answered so many
+    requests: int = 55  # a battle stops when a seat has answered so many
 
 
-def custom(battle_format: str, battles: int, requests: int = 45) -> BattleSet:
+def custom(battle_format: str, battles: int) -> BattleSet:
     """Of teams that no validator has seen."""
     gen = generation(battle_format)
-    return BattleSet(battle_format, battles, lambda n, seat: custom_team(gen, (n, seat)), requests=requests)
+    return BattleSet(battle_format, battles, lambda n, seat: custom_team(gen, (n, seat)))
 
 
-def gimmicks(battle_format: str, battles: int) -> BattleSet:
-    """Of four a side."""
-    return BattleSet(battle_format, battles, lambda n, seat: team(*GIMMICK_TEAMS[(n + seat) % len(GIMMICK_TEAMS)]))
+def given(battle_format: str, battles: int, teams: Sequence[str]) -> BattleSet:
+    """Of `teams`, each against the next."""
+    return BattleSet(battle_format, battles, lambda n, seat: teams[(n + seat) % len(teams)])
 
 
 SETS = {
-    **{f"gen{gen}randombattle": BattleSet(f"gen{gen}randombattle", 3) for gen in range(1, 10)},
+    **{f"gen{gen}randombattle": BattleSet(f"gen{gen}randombattle", 6 if gen == 9 else 3) for gen in range(1, 10)},
     "gen9ou": BattleSet("gen9ou", 2, team_file="gen9ou.txt"),
-    "gen9bssregi": BattleSet("gen9bssregi", 3, team_file="gen9bssregi.txt"),
-    **{f"gen{gen}customgame": custom(f"gen{gen}customgame", 2) for gen in (3, 6, 7, 8, 9)},
+    "gen9bssregi": BattleSet("gen9bssregi", 6, team_file="gen9bssregi.txt"),
+    **{f"gen{gen}customgame": custom(f"gen{gen}customgame", 1) for gen in range(1, 10)},
+    **{f"gen{gen}customgame.four": given(f"gen{gen}customgame", 3, GIMMICKS) for gen in (7, 8, 9)},
+    "gen9customgame.effects": given("gen9customgame", 4, EFFECTS),
     "gen9randomdoublesbattle": BattleSet("gen9randomdoublesbattle", 4),
     "gen9vgc2025regi": BattleSet("gen9vgc2025regi", 5, team_file="gen9bssregi.txt"),
-    **{f"gen{gen}doublescustomgame": custom(f"gen{gen}doublescustomgame", 2) for gen in (4, 6, 8, 9)},
-    **{f"gen{gen}doublescustomgame.four": gimmicks(f"gen{gen}doublescustomgame", 4) for gen in (7, 8, 9)},
+    "gen9championsvgc2026regmb": BattleSet("gen9championsvgc2026regmb", 3, team_file="gen9championsvgc2026regmb.txt"),
+    **{f"gen{gen}doublescustomgame": custom(f"gen{gen}doublescustomgame", 2) for gen in range(3, 10)},
+    **{f"gen{gen}doublescustomgame.four": given(f"gen{gen}doublescustomgame", 6, GIMMICKS) for gen in (7, 8, 9)},
+    "gen9doublescustomgame.effects": given("gen9doublescustomgame", 8, EFFECTS),
 }
 KINDS = {"gimmick": 0.35, "switch": 0.2, "move": 0.45}
 
