@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from simul.common.protocol import decisions as protocol
 from simul.env_worker.games.pokemon.doubles import actions as double_actions
-from simul.env_worker.games.pokemon.doubles import layout as double_layout
 from simul.env_worker.games.pokemon.encoding import actions as single_actions
 from simul.env_worker.games.pokemon.formats.spec import ENCODER_VERSION, generation, is_doubles
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
@@ -28,7 +27,7 @@ from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import ReadingSeat, Snapshot
-from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables import doubles_layout, layout
 from simul.env_worker.games.pokemon.tables.layout import Extras
 from tests.support.hosts import wait
 from tests.support.pokemon.audit.teams import custom_team
@@ -180,8 +179,8 @@ def head_of(battle_format: str) -> Head:
     """Parts of a row, and slices as the layouts name them."""
     gen = generation(battle_format)
     if is_doubles(battle_format):
-        size = double_layout.OBSERVATION_SIZE
-        slices = [[part.name, part.start, part.size] for part in double_layout.slices()]
+        size = doubles_layout.OBSERVATION_SIZE
+        slices = [[part.name, part.start, part.size] for part in doubles_layout.slices()]
         return Head(battle_format, gen, ENCODER_VERSION, {"base": [0, size]}, slices)
     three, six, none = layouts(battle_format)
     base, sets = layout.observation_size(none), layout.set_start(3)
