@@ -13,66 +13,69 @@ import orjson
 import pytest
 from numpy.typing import NDArray
 
+from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.host.host_messages import HostTick
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, HostTick
+from simul.env_worker.games.pokemon.host.tally import RewardFacts
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.tables.layout import Extras, observation_size
+from tests.support.pokemon import vectors as golden
 from tests.support.pokemon.recorded_doubles import Listening
-from tests.support.pokemon.vectors import Facts, Seat, Vectors, names, read_vectors
+from tests.support.pokemon.vectors import DOUBLES, SINGLES, Vectors, read_vectors
 
-RUNNER = Path(__file__).parents[2] / "support" / "pokemon" / "vectors.mjs"
-SINGLES = [name for name in names() if "doubles" not in name and "vgc" not in name]
-DOUBLES = [name for name in names() if name not in SINGLES]
+RUNNER = Path(golden.__file__).with_suffix(".mjs")
 
 
 class Seen(NamedTuple):
-    """A decision as the tree makes it now; row: its bits."""
+    """A decision as the tree makes it now."""
 
-    row: NDArray[np.uint16]
-    mask: str
-    turn: int
-    facts: Facts
-
-
-def compare(vectors: Vectors, columns: NDArray[np.intp], seat: Seat, seen: list[Seen], final: Facts | None) -> None:
-    """Fails at the first decision of a seat that differs, and names what differs."""
-    expected = [(place, one) for place, record in enumerate(seat.records) for one in record.decisions]
-    assert len(seen) == len(expected)
-    for row, ((place, decision), now) in enumerate(zip(expected, seen), start=seat.first):
-        where = f"{vectors.head.format}, battle {seat.battle}, seat {seat.seat}, record {place}"
-        assert not (told := vectors.differences(row, columns, now.row)), f"{where}: {told}"
-        assert now.mask == decision.mask, where
-        assert (now.turn, *now.facts) == (decision.turn, decision.standing, decision.tally), where
-    if seat.records[-1].final is not None:
-        assert final == seat.records[-1].final
+    observation: NDArray[np.float16]
+    facts: RewardFacts
+    mask: NDArray[np.uint8]
 
 
-def hosted(sets: list[Vectors], extras: Extras) -> Iterator[tuple[list[Seen], Facts | None]]:
+class SeenSeat(NamedTuple):
+    """A seat as the tree makes it now; final: where the last line left it."""
+
+    decisions: list[Seen]
+    final: RewardFacts | None
+
+
+def compare(vectors: Vectors, columns: NDArray[np.intp], seats: Iterator[SeenSeat]) -> None:
+    """Fails at the first decision that differs, and names what differs."""
+    for seat in vectors.seats:
+        found = next(seats)
+        expected = [(place, one) for place, record in enumerate(seat.records) for one in record.decisions]
+        assert len(found.decisions) == len(expected)
+        for row, ((place, decision), now) in enumerate(zip(expected, found.decisions), start=seat.first):
+            where = f"{vectors.head.format}, battle {seat.battle}, seat {seat.seat}, record {place}"
+            told = vectors.differences(row, columns, now.observation.view(np.uint16))
+            assert not told, f"{where}: {told}"
+            assert (now.facts, "".join(map(str, now.mask.tolist()))) == (decision.facts, decision.mask), where
+        if seat.records[-1].request is None:
+            assert found.final == seat.records[-1].final
+
+
+def hosted(sets: list[Vectors], extras: Extras) -> Iterator[SeenSeat]:
     """Each seat of each set as the host's views see it."""
     jobs: list[object] = []
     for vectors in sets:
         jobs.append({"tables": encoder_tables(vectors.head.gen, extras)})
         for seat in vectors.seats:
-            told = [[record.lines, record.request, [one.action for one in record.decisions]] for record in seat.records]
+            told = [(*record[:3], [one.action for one in record.decisions]) for record in seat.records]
             jobs.append({"seat": seat.seat, "free_switches": seat.free_switches, "records": told})
     done = subprocess.run([find_node().path, RUNNER], input=b"\n".join(map(orjson.dumps, jobs)), capture_output=True)
     assert done.returncode == 0, done.stderr.decode()[-2000:]
     tick = HostTick(observation_size(extras))
     tick.read_messages(bytearray(done.stdout))
     assert not tick.parse_errors
-    rows = defaultdict(list)
+    rows: dict[int, list[Seen]] = defaultdict(list)
     for row in tick.rows:
-        facts = Facts(list(row.facts.standing), list(row.facts.tally))
-        rows[row.battle].append(Seen(row.observation.view(np.uint16), bits(row.mask), row.turn, facts))
+        rows[row.battle].append(Seen(row.observation, row.facts, row.mask))
     for end in tick.ended:
-        yield rows[end.battle], end.final[0] and Facts(*map(list, end.final[0]))
-
-
-def bits(mask: NDArray[np.uint8]) -> str:
-    """As the vectors write a mask."""
-    return "".join(map(str, mask.tolist()))
+        yield SeenSeat(rows[end.battle], end.facts(0))
 
 
 class DoubleWitness(DoubleSeat):
@@ -83,24 +86,21 @@ class DoubleWitness(DoubleSeat):
         return self.facts
 
 
-def read_doubles(vectors: Vectors) -> Iterator[tuple[list[Seen], Facts | None]]:
+def read_doubles(vectors: Vectors) -> Iterator[SeenSeat]:
     """Each seat as this process sees it."""
     for one in vectors.seats:
         weights = RewardWeights(knockout=1.0, free_switches=one.free_switches)
         seat = DoubleWitness(0, one.seat, 0, vectors.head.gen, "", 0, weights)
-        seen = []
+        found = []
         for record in one.records:
             seat.read_lines(record.lines, record.request)
             seat.redo = record.refused
-            decision = record.request and seat.decide(0, record.request)
+            decision: Decision | None = record.request and seat.decide(0, record.request)
             for chosen in record.decisions:
-                assert decision
-                facts = Facts(list(seat.facts.standing), list(seat.facts.tally))
-                seen.append(Seen(decision.observation.view(np.uint16), bits(decision.mask), seat.turn, facts))
+                found.append(Seen(decision.observation, seat.facts, decision.mask))
                 assert seat.answer(Listening(), 0, chosen.action)
                 decision = seat.follow_up()
-        facts = seat._facts(seat._survey())
-        yield seen, Facts(list(facts.standing), list(facts.tally))
+        yield SeenSeat(found, seat._final(BattleEnd(0, None, seat.battle.turn, "")))
 
 
 @pytest.mark.parametrize(("attackers", "sets"), [(0, False), (3, True), (6, True)])
@@ -109,16 +109,13 @@ def test_singles(attackers: int, sets: bool) -> None:
     for known in (True, False):
         extras = Extras(attackers, sets and known)
         found = [read_vectors(name) for name in SINGLES if ("random" in name) is known]
-        seen = hosted(found, extras)
+        assert found
+        seats = hosted(found, extras)
         for vectors in found:
-            columns = vectors.columns(*extras)
-            for seat in vectors.seats:
-                compare(vectors, columns, seat, *next(seen))
+            compare(vectors, vectors.columns(*extras), seats)
 
 
 @pytest.mark.parametrize("name", DOUBLES)
 def test_doubles(name: str) -> None:
     vectors = read_vectors(name)
-    columns = vectors.columns(0, False)
-    for seat, seen in zip(vectors.seats, read_doubles(vectors), strict=True):
-        compare(vectors, columns, seat, *seen)
+    compare(vectors, vectors.columns(0, False), read_doubles(vectors))

@@ -22,7 +22,6 @@ from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRecord
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
-from simul.env_worker.games.pokemon.host.tally import RewardFacts
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
@@ -32,7 +31,7 @@ from simul.env_worker.games.pokemon.tables.layout import Extras
 from tests.support.hosts import wait
 from tests.support.pokemon.audit.teams import custom_team
 from tests.support.pokemon.vector_teams import EFFECTS, GIMMICKS
-from tests.support.pokemon.vectors import PARTS, Decision, Facts, Head, Record, Seat, Vectors, write_vectors
+from tests.support.pokemon.vectors import PARTS, Decision, Head, Record, Seat, Vectors, write_vectors
 from tests.support.twins import TEAMS
 
 
@@ -92,7 +91,7 @@ class Reader:
     """One seat of one battle, read once for each layout."""
 
     def __init__(self, chosen: BattleSet, battle: int, seat: int) -> None:
-        self.free_switches = battle % 3
+        self.free_switches = battle // 2 % 3
         self.records: list[Record] = []
         self.rows: list[NDArray[np.uint16]] = []
         self.refused = False
@@ -122,8 +121,7 @@ class Reader:
             mask, facts = self._seats[0].seen[1:]
             self.rows.append(self._wide_row())
             action = self._choice(np.flatnonzero(mask).tolist())
-            text = "".join(map(str, mask.tolist()))
-            decisions.append(Decision(facts.turn, text, list(facts.standing), list(facts.tally), action))
+            decisions.append(Decision(facts, "".join(map(str, mask.tolist())), action))
             for seat in self._seats:
                 assert seat.answer(told, 0, action)  # type: ignore[arg-type]
             asked = [seat.follow_up() for seat in self._seats]
@@ -132,9 +130,7 @@ class Reader:
     def finish(self, end: BattleEnd) -> None:
         """The battle is over: say where it ended, if it was played out."""
         if self.records[-1].request is None:
-            facts = self._seats[0]._final(end)
-            assert isinstance(facts, RewardFacts)
-            self.records[-1] = self.records[-1]._replace(final=Facts(list(facts.standing), list(facts.tally)))
+            self.records[-1] = self.records[-1]._replace(final=self._seats[0]._final(end))
         assert not self._seats[0].battle.parse_errors
 
     def _choice(self, legal: list[int]) -> int:
@@ -257,7 +253,7 @@ class Maker:
             teams = (self.chosen.teams(battle, 0), self.chosen.teams(battle, 1))
         elif legal:
             teams = (rng.choice(legal), rng.choice(legal))
-        return BattleStart(seed, (first, second), teams, names=("a", "b"))
+        return BattleStart(seed, (first, second), teams)
 
 
 def main(wanted: list[str]) -> None:

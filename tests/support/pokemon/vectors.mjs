@@ -1,6 +1,6 @@
 // What the host's own views make of recorded seats: `node vectors.mjs < SEATS`, each line one of
 //   {"tables": encoder_tables(gen, extras)} for the seats that follow
-//   {"seat": 0|1, "free_switches": n, "records": [[lines, request or null, actions], ...]}
+//   {"seat": 0|1, "free_switches": n, "records": [[lines, request or null, refused, actions], ...]}
 // Writes what a host writes (host.mjs): the rows of every decision of a seat, then its end; battle: the seat's number.
 
 import { writeSync } from 'node:fs';
@@ -14,7 +14,8 @@ const STDOUT = 1;
 const outbox = new Outbox();
 
 function see(view, number, seat, records) {
-	records.forEach(([lines, request, actions], place) => {
+	records.forEach(([lines, request, refused, actions], place) => {
+		if (refused) view.unavailable?.();
 		const told = lines.split('\n');
 		if (request === null) view.hear(told, null);
 		else if (request.teamPreview) view.seePreview(told, request);
@@ -25,7 +26,7 @@ function see(view, number, seat, records) {
 		}
 	});
 	outbox.unparsed(view.tracker.parseErrors);
-	outbox.end(number, null, view.tracker.turn, 'stopped', [view.final(), null]);
+	outbox.end(number, null, view.tracker.turn, 'stopped', [view.final(), view.final()]);
 }
 
 function write(bytes) {

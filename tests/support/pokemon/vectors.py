@@ -16,6 +16,7 @@ import json
 import lzma
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,26 +24,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.pokemon.formats.spec import is_doubles
+from simul.env_worker.games.pokemon.host.tally import RewardFacts, Tally
 
 FOLDER = ROOT / "tests" / "golden" / "pokemon" / "vectors"
 PARTS = ("base", "damage.3", "damage.6", "sets")
 SHOWN = 12  # differences that are named
-
-
-class Facts(NamedTuple):
-    """Inputs of rewards. standing: own alive, foe alive, own hp sum, foe hp sum; tally: see `tally.mjs`."""
-
-    standing: list[float]
-    tally: list[int]
+NAMES = sorted(path.name.removesuffix(".jsonl.xz") for path in FOLDER.glob("*.jsonl.xz"))
+DOUBLES = [name for name in NAMES if is_doubles(name)]
+SINGLES = [name for name in NAMES if not is_doubles(name)]
 
 
 class Decision(NamedTuple):
     """mask: a character an action, 1 = legal. action: what was chosen."""
 
-    turn: int
+    facts: RewardFacts
     mask: str
-    standing: list[float]
-    tally: list[int]
     action: int
 
 
@@ -57,7 +54,7 @@ class Record(NamedTuple):
     request: dict[str, Any] | None
     refused: bool
     decisions: list[Decision]
-    final: Facts | None
+    final: RewardFacts | None
 
 
 class Seat(NamedTuple):
@@ -93,6 +90,10 @@ class Vectors:
         wanted = ("base", *([f"damage.{attackers}"] if attackers else ()), *(["sets"] if sets else ()))
         return np.concatenate([np.arange(start, start + size) for start, size in map(self.head.parts.get, wanted)])
 
+    def observations(self, attackers: int, sets: bool) -> NDArray[np.float16]:
+        """All of them: float16 [N, D]."""
+        return self.rows[:, self.columns(attackers, sets)].view(np.float16)
+
     def differences(self, row: int, columns: NDArray[np.intp], found: NDArray[np.uint16]) -> str:
         """The slices where an observation (its bits) differs from row `row`; '' where none does."""
         expected = self.rows[row, columns]
@@ -108,11 +109,7 @@ class Vectors:
         return f"{name}[{column - start}] is {found}, {expected} in the vectors"
 
 
-def names(pattern: str = "*") -> list[str]:
-    """The sets there are."""
-    return sorted(path.name.removesuffix(".jsonl.xz") for path in FOLDER.glob(f"{pattern}.jsonl.xz"))
-
-
+@cache
 def read_vectors(name: str, folder: Path = FOLDER) -> Vectors:
     """One set."""
     head, *seats = lzma.decompress((folder / f"{name}.jsonl.xz").read_bytes()).splitlines()
@@ -140,8 +137,13 @@ def _seats(lines: list[bytes]) -> Iterator[Seat]:
     for line in lines:
         battle, seat, free_switches, records = json.loads(line)
         read = [
-            Record(text, request, refused, [Decision(*one) for one in decisions], final and Facts(*final))
-            for text, request, refused, decisions, final in records
+            Record(*told, [Decision(_facts(facts), *rest) for facts, *rest in decisions], final and _facts(final))
+            for *told, decisions, final in records
         ]
         yield Seat(battle, seat, free_switches, read, first)
         first += sum(len(record.decisions) for record in read)
+
+
+def _facts(raw: list[Any]) -> RewardFacts:
+    standing, turn, tally = raw
+    return RewardFacts(tuple(standing), turn, Tally._make(tally))
