@@ -205,45 +205,39 @@ class Maker:
     rows: list[NDArray[np.uint16]] = field(default_factory=list)
 
     def vectors(self) -> Vectors:
-        legal = (
-            legal_teams(self.host, self.chosen.format, read_teams(str(TEAMS / self.chosen.team_file)))
-            if (self.chosen.team_file)
-            else []
-        )
+        file = self.chosen.team_file
+        legal = legal_teams(self.host, self.chosen.format, read_teams(str(TEAMS / file))) if file else []
         seats = [seat for battle in range(self.chosen.battles) for seat in self._battle(battle, legal)]
         return Vectors(head_of(self.chosen.format), seats, np.array(self.rows))
 
     def _battle(self, battle: int, legal: list[str]) -> Iterator[Seat]:
         readers = [Reader(self.chosen, battle, seat) for seat in (0, 1)]
         self.host.start_battle(battle, self.chosen.format, self._start(battle, legal))
-        ended = False
-        while not ended:
-            self.host.ping(battle)
-            self.host.flush()
-            tick = wait(self.host)
-            while tick.pong is None:
-                later = wait(self.host)
-                tick.records += later.records
-                tick.errors += later.errors
-                tick.ended += later.ended
-                tick.pong = later.pong
-            for error in tick.errors:
-                assert error.kind == "unavailable", error
-                readers[error.seat or 0].refused = True
-            answers = [(record, readers[record.seat].read(record)) for record in tick.records]
-            if max(len(reader.records) for reader in readers) >= self.chosen.requests and not tick.ended:
-                self.host.stop_battle(battle)
-                continue
-            for record, words in answers:
-                if words is not None:
-                    self.host.choose(battle, record.seat, record.request_number, words)
-            for end in tick.ended:
-                ended = True
-                for reader in readers:
-                    reader.finish(end)
+        while not self._exchange(battle, readers):
+            pass
         for seat, reader in enumerate(readers):
             yield Seat(battle, seat, reader.free_switches, reader.records, len(self.rows))
             self.rows += reader.rows
+
+    def _exchange(self, battle: int, readers: list[Reader]) -> bool:
+        """Send what was asked and answer what comes back; True = the battle is over."""
+        self.host.flush()
+        tick = wait(self.host)
+        for error in tick.errors:
+            assert error.kind == "unavailable", error
+            readers[error.seat or 0].refused = True
+        answers = [(record, readers[record.seat].read(record)) for record in tick.records]
+        for end in tick.ended:
+            for reader in readers:
+                reader.finish(end)
+            return True
+        if max(len(reader.records) for reader in readers) >= self.chosen.requests:
+            self.host.stop_battle(battle)
+            return False
+        for record, words in answers:
+            if words is not None:
+                self.host.choose(battle, record.seat, record.request_number, words)
+        return False
 
     def _start(self, battle: int, legal: list[str]) -> BattleStart:
         rng = random.Random(f"{self.chosen.format} {battle}")
