@@ -8,7 +8,7 @@ from poke_env.player.battle_order import DefaultBattleOrder, DoubleBattleOrder, 
 from simul.env_worker.games.pokemon.opponents.players import scripted_battle, scripted_player
 from tests.support.pokemon.recorded import recorded_seats
 
-SEAT = recorded_seats("doubles/gen9randomdoublesbattle")[0]
+SEAT = recorded_seats("gen9randomdoublesbattle")[0]
 LINES, REQUEST = next(record for record in SEAT.records if record[1] and "active" in record[1])
 
 
