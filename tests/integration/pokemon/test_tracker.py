@@ -90,6 +90,11 @@ def test_recorded_battles(tables):
     assert compare(tables, seats) > 1500
 
 
+def test_recorded_doubles(tables):
+    seats = [Seat(seat.role, seat.gen, seat.records, doubles=True) for seat in recorded_seats("doubles/*")]
+    assert compare(tables, seats) > 400
+
+
 def test_spoilt_lines(tables):
     """Both fail on the same lines and know the same afterwards."""
     rng = random.Random(1)
