@@ -26,6 +26,7 @@ from simul.env_worker.games.pokemon.encoding import expected_damage, features
 from simul.env_worker.games.pokemon.encoding.layout_files import fingerprint
 from simul.env_worker.games.pokemon.encoding.set_knowledge import known_sets
 from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables.hit_terms import all_hit_terms
 from simul.env_worker.games.pokemon.tables.movedex import MoveInfo, move_info, type_chart
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
 
@@ -93,11 +94,12 @@ def _tracked_move(move_id: str, gen: int) -> list[Any]:
 
 
 @cache
-def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN) -> dict[str, Any]:
-    """Everything `node/encoder/host_tables.mjs` and `node/tracker` read, for one generation."""
+def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN, doubles: bool = False) -> dict[str, Any]:
+    """Everything `node/encoder/host_tables.mjs`, `node/tracker` and `node/bots` read, for one generation."""
     rows = vocabulary()
     return {
         "gen": gen,
+        "doubles": doubles,
         "layout": _layout(extras),
         "species": rows.species,
         "ability": rows.ability,
@@ -117,6 +119,7 @@ def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN) -> dict[str, 
         "ability_power": expected_damage.ABILITY_POWER,
         "bulk": expected_damage.BULK,
         "damage": damage_tables(gen),
+        "hit_terms": {move_id: terms[1:] for move_id, terms in all_hit_terms(gen).items()},
         "tracker": tracker_tables(gen),
         "sets": _sets(gen) if extras.sets else None,
     }

@@ -100,6 +100,11 @@ export class DamageTables {
 		return move;
 	}
 
+	/** An attack without a name, a rule or an effect of its own. */
+	plainMove(type, category, power) {
+		return new DamageMove('', [type, category, power, 0, 0, 0, 0, 0, 0, 0, 0, false, [1, 0], this.facts.meets_screens]);
+	}
+
 	find(name) {
 		if (name.startsWith('hiddenpower')) {
 			const move = this.moves.get(name.replace(TRAILING_DIGITS, ''));

@@ -2,7 +2,7 @@
 
 export const NUM_ACTIONS = 26;
 export const FIRST_MOVE = 6;
-const SUFFIXES = ['', ' mega', ' zmove', ' dynamax', ' terastallize'];
+export const SUFFIXES = ['', ' mega', ' zmove', ' dynamax', ' terastallize'];
 const TRAILING_DIGITS = /[0-9]+$/;
 
 /** What a seat may answer to one request; used again for the next. */
@@ -68,7 +68,7 @@ export class Choices {
 }
 
 /** A locked move stays in its own slot; struggle, recharge and fight take slot 0. */
-function knownSlot(id, known, index) {
+export function knownSlot(id, known, index) {
 	for (let slot = 0; slot < known.length && slot < 4; slot++) {
 		const name = known[slot];
 		if (name === id || name.replace(TRAILING_DIGITS, '') === id || (id === 'hiddenpower' && name.includes(id))) return slot;

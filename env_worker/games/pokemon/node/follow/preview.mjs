@@ -7,20 +7,28 @@ import { SeatTracker } from '../tracker/battle.mjs';
 
 const TEAM_SIZE = 6;
 
-/** How many picks a preview takes: as many as may come, one if all do. */
-function picksWanted(request) {
-	return Math.min(request.maxChosenTeamSize || 1, request.side.pokemon.length, TEAM_SIZE);
+/** How many picks a preview takes: as many as may come, the leads if all do. */
+export function picksWanted(request, leads = 1) {
+	return Math.min(request.maxChosenTeamSize || leads, request.side.pokemon.length, TEAM_SIZE);
 }
 
-/** What a seat sees before the battle, in a tracker of its own: the real one begins with the first turn. */
+/**
+ * What a seat knows before the battle, in a tracker of its own: the real one begins with the first turn.
+ * @param {SeatTracker} tracker a new one; @param {SeatTracker} told the seat's own, fed with what came before the request
+ */
+export function previewTracker(tracker, told, request) {
+	tracker.previewed = told.previewed;
+	tracker.teamSizes = told.teamSizes;
+	tracker.sync(request);
+	for (const mon of tracker.ownMons) mon.setActive(false); // the request calls the first one active
+	return tracker;
+}
+
+/** What a seat sees before the battle. */
 export class Preview {
 	/** @param {SeatTracker} told the seat's own, fed with what came before the request */
 	constructor(tables, told, request) {
-		this.tracker = new SeatTracker(told.role, tables.gen, tables.tracker);
-		this.tracker.previewed = told.previewed;
-		this.tracker.teamSizes = told.teamSizes;
-		this.tracker.sync(request);
-		for (const mon of this.tracker.ownMons) mon.setActive(false); // the request calls the first one active
+		this.tracker = previewTracker(new SeatTracker(told.role, tables.gen, tables.tracker), told, request);
 		this.encoder = new SeatEncoder(this.tracker, tables);
 		this.bytes = new Uint8Array(this.encoder.observation.buffer);
 		this.request = request;

@@ -16,7 +16,7 @@ export class DoubleTracker extends SeatTracker {
 	}
 
 	/** [left, right] of one side, null where nobody is able to act. */
-	standing(own) {
+	pair(own) {
 		return (own ? this.ownPlaces : this.foePlaces).map(place => able(this.places.get(place)));
 	}
 

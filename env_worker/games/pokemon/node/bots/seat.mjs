@@ -1,0 +1,38 @@
+// A seat that a bot plays: what it has been told, and its answers.
+
+import { previewTracker } from '../follow/preview.mjs';
+import { SeatTracker } from '../tracker/battle.mjs';
+import { DoubleTracker } from '../tracker/double_battle.mjs';
+import { OnePly } from './one_ply.mjs';
+import { seededRandom } from '../random.mjs';
+
+const BOTS = { one_ply: OnePly };
+
+export class BotSeat {
+	/**
+	 * @param {object} tables an EncoderTables; @param {number} seat 0 | 1
+	 * @param {[string, number]} play the bot's name and the seed of what it draws
+	 */
+	constructor(tables, seat, [name, seed]) {
+		if (tables === null) throw new Error('a bot needs the tables: send them before');
+		if (!Object.hasOwn(BOTS, name)) throw new Error(`no bot is called ${name}; there is ${Object.keys(BOTS)}`);
+		this.tables = tables;
+		this.tracker = this.newTracker(`p${seat + 1}`);
+		this.bot = new BOTS[name](tables, seededRandom(seed));
+	}
+
+	newTracker(role) {
+		const { tables } = this;
+		return new (tables.doubles ? DoubleTracker : SeatTracker)(role, tables.gen, tables.tracker);
+	}
+
+	/** Takes the seat's lines and then its request; returns the answer in the simulator's words. */
+	answer(lines, request) {
+		this.tracker.feed(lines);
+		if (request.teamPreview) {
+			return this.bot.preview(previewTracker(this.newTracker(this.tracker.role), this.tracker, request), request);
+		}
+		this.tracker.sync(request);
+		return this.bot.choose(this.tracker, request);
+	}
+}
