@@ -3,7 +3,8 @@
 // In, one line = a list of commands:
 //   {"c":"start","b":id,"format":"gen9randombattle","seed":[a,b,c,d],
 //    "teams":[packed|null,packed|null],"team_seeds":[seed|null,seed|null],"reuse":false,"names":["a","b"],
-//    "encode":[false,false],"tally":free_switches|null (see tally.mjs),"log":false}
+//    "encode":[false,false],"play":[null,["one_ply",seed]] seats that a bot plays (bots/seat.mjs),
+//    "max_turns":n|null after which a battle that only bots play is ended as `truncated`,"tally":free_switches|null (see tally.mjs),"log":false}
 //   {"c":"choose","b":id,"s":0|1,"r":request_number,"choice":"move 1"}, or "a":action of an encoded seat
 //   {"c":"stop","b":id}      {"c":"ping","n":any}      {"c":"tables","tables":{...}} before anything is encoded
 //   {"c":"format","format":"gen9ou","teams":[text,...]}
@@ -11,7 +12,8 @@
 //   {"records":[[id,seat,request_number,lines,request|null],...], requests as requests.mjs shortens them,
 //    "errors":[[id,seat,request_number,kind,message],...],
 //    "logs":[[id,text],...] of battles with "log":true,
-//    "ended":[[id,winner_seat|null,turns,reason,[final|null,final|null] if counted],...],"parse_errors":{event:n},"pong":n,"encoded":n,
+//    "ended":[[id,winner_seat|null,turns,reason,[final|null,final|null] if counted],...],"parse_errors":{event:n},
+//    "played":[decisions,previews,refused] of bots,"pong":n,"encoded":n,
 //    "format":{...}}, see formats.mjs
 // After the newline follow `encoded` rows of rowBytes() each (see outbox.mjs): decisions of the encoded seats.
 // The first line out is {"hello":{...}}.

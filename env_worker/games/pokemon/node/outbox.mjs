@@ -54,6 +54,19 @@ export function rowBytes(observationSize, numActions) {
 	return Math.ceil((HEAD_BYTES + 2 * observationSize + numActions) / 8) * 8;
 }
 
+/** What bots did since it was last sent. */
+class Played {
+	constructor() {
+		this.decisions = 0;
+		this.previews = 0; // of them, at a team preview
+		this.refused = 0; // answers that the simulator called invalid
+	}
+
+	toJSON() {
+		return [this.decisions, this.previews, this.refused];
+	}
+}
+
 export class Outbox {
 	constructor() {
 		this.records = [];
@@ -61,6 +74,7 @@ export class Outbox {
 		this.ended = [];
 		this.logs = [];
 		this.parseErrors = null;
+		this.played = new Played();
 		this.pong = null;
 		this.format = null;
 		this.rows = new Rows();
@@ -110,6 +124,7 @@ export class Outbox {
 		if (this.logs.length) parts.push(`"logs":[${this.logs.join(',')}]`);
 		if (this.ended.length) parts.push(`"ended":[${this.ended.join(',')}]`);
 		if (this.parseErrors !== null) parts.push(`"parse_errors":${JSON.stringify(this.parseErrors)}`);
+		if (this.played.decisions) parts.push(`"played":${JSON.stringify(this.played)}`);
 		if (this.pong !== null) parts.push(`"pong":${JSON.stringify(this.pong)}`);
 		if (this.format !== null) parts.push(`"format":${JSON.stringify(this.format)}`);
 		if (encoded) parts.push(`"encoded":${encoded}`);
@@ -118,6 +133,7 @@ export class Outbox {
 		this.ended = [];
 		this.logs = [];
 		this.parseErrors = this.pong = this.format = null;
+		this.played = new Played();
 		return [parts.length ? `{${parts.join(',')}}\n` : '', this.rows.take()];
 	}
 }

@@ -6,6 +6,7 @@ import { DoubleTracker } from '../tracker/double_battle.mjs';
 import { OnePly } from './one_ply.mjs';
 import { seededRandom } from '../random.mjs';
 
+const DEFAULT = 'default'; // the simulator's own choice
 const BOTS = { one_ply: OnePly };
 
 export class BotSeat {
@@ -17,6 +18,7 @@ export class BotSeat {
 		if (tables === null) throw new Error('a bot needs the tables: send them before');
 		if (!Object.hasOwn(BOTS, name)) throw new Error(`no bot is called ${name}; there is ${Object.keys(BOTS)}`);
 		this.tables = tables;
+		this.answer = ''; // to the open request, in the simulator's words
 		this.tracker = this.newTracker(`p${seat + 1}`);
 		this.bot = new BOTS[name](tables, seededRandom(seed));
 	}
@@ -26,13 +28,21 @@ export class BotSeat {
 		return new (tables.doubles ? DoubleTracker : SeatTracker)(role, tables.gen, tables.tracker);
 	}
 
-	/** Takes the seat's lines and then its request; returns the answer in the simulator's words. */
-	answer(lines, request) {
+	/** Takes the seat's lines and then its request, and decides. */
+	see(lines, request) {
 		this.tracker.feed(lines);
 		if (request.teamPreview) {
-			return this.bot.preview(previewTracker(this.newTracker(this.tracker.role), this.tracker, request), request);
+			const tracker = previewTracker(this.newTracker(this.tracker.role), this.tracker, request);
+			this.answer = this.bot.preview(tracker, request);
+		} else {
+			this.tracker.sync(request);
+			this.answer = this.bot.choose(this.tracker, request);
 		}
-		this.tracker.sync(request);
-		return this.bot.choose(this.tracker, request);
+	}
+
+	/** The simulator calls the answer invalid, for the reason in `message`: it shall choose itself. */
+	refuse(message) {
+		if (this.answer === DEFAULT) throw new Error(`the simulator refuses its own choice: ${message}`);
+		this.answer = DEFAULT;
 	}
 }
