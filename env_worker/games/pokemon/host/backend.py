@@ -62,9 +62,6 @@ class BattleBackend(Protocol):
     def flush(self) -> None:
         """Send everything queued."""
 
-    def fileno(self) -> int:
-        """File descriptor that is readable when there is output."""
-
 
 class BackendKeeper(Protocol):
     """Keeps a backend running: a host, or the connections to Showdown servers."""
@@ -80,6 +77,9 @@ class BackendKeeper(Protocol):
     @property
     def restarts(self) -> int:
         """How often it was started again."""
+
+    def files(self) -> list[int]:
+        """File descriptors that are readable when there is output."""
 
     def start(self) -> BattleBackend:
         """Start it. Raises EnvError."""

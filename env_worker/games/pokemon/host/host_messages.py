@@ -93,6 +93,15 @@ class SeatRow(NamedTuple):
     pick: int = 0
 
 
+class SeatChoice(NamedTuple):
+    """The answer of a followed seat to one request, in the simulator's words."""
+
+    battle: int
+    seat: int
+    request_number: int
+    choice: str
+
+
 class CommandError(NamedTuple):
     """A refused command; kind: unavailable (a new request follows) | invalid (the request stays
     open; an encoded seat gets a new row) | exhausted | illegal | stale | crashed | malformed."""
@@ -131,6 +140,7 @@ class HostTick:
     teams: RequestTeams = field(default_factory=RequestTeams)
     records: list[SeatRecord] = field(default_factory=list)
     rows: list[SeatRow] = field(default_factory=list)
+    choices: list[SeatChoice] = field(default_factory=list)
     errors: list[CommandError] = field(default_factory=list)
     ended: list[BattleEnd] = field(default_factory=list)
     logs: list[tuple[int, str]] = field(default_factory=list)  # (battle, protocol lines) where one was asked for
@@ -140,7 +150,7 @@ class HostTick:
     format: dict[str, Any] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.records or self.rows or self.errors or self.ended)
+        return bool(self.records or self.rows or self.choices or self.errors or self.ended)
 
     def read_messages(self, buffer: bytearray) -> None:
         """Move every whole message out of the front of `buffer`."""
@@ -161,6 +171,7 @@ class HostTick:
             record = SeatRecord._make(row)
             self.teams.complete(record.battle, record.seat, record.request)
             self.records.append(record)
+        self.choices += [SeatChoice._make(row) for row in message.get("choices", ())]
         self.errors += [CommandError._make(row) for row in message.get("errors", ())]
         for row in message.get("ended", ()):
             end = BattleEnd(*row)

@@ -57,6 +57,7 @@ export function rowBytes(observationSize, numActions) {
 export class Outbox {
 	constructor() {
 		this.records = [];
+		this.choices = [];
 		this.errors = [];
 		this.ended = [];
 		this.logs = [];
@@ -66,9 +67,9 @@ export class Outbox {
 		this.rows = new Rows();
 	}
 
-	/** Requests that have not been sent. */
+	/** Answers that have not been sent. */
 	get waiting() {
-		return this.records.length + this.rows.count;
+		return this.records.length + this.rows.count + this.choices.length + this.errors.length + this.ended.length;
 	}
 
 	/**
@@ -78,6 +79,11 @@ export class Outbox {
 	record(battle, seat, requestNumber, lines, request, before) {
 		const said = request === null ? 'null' : shortRequest(request, before);
 		this.records.push(`[${JSON.stringify(battle)},${seat},${requestNumber},${JSON.stringify(lines)},${said}]`);
+	}
+
+	/** What a followed seat answers, in the simulator's words. */
+	choice(battle, seat, requestNumber, words) {
+		this.choices.push(JSON.stringify([battle, seat, requestNumber, words]));
 	}
 
 	error(battle, seat, requestNumber, kind, message) {
@@ -106,6 +112,7 @@ export class Outbox {
 		const parts = [];
 		const encoded = this.rows.count;
 		if (this.records.length) parts.push(`"records":[${this.records.join(',')}]`);
+		if (this.choices.length) parts.push(`"choices":[${this.choices.join(',')}]`);
 		if (this.errors.length) parts.push(`"errors":[${this.errors.join(',')}]`);
 		if (this.logs.length) parts.push(`"logs":[${this.logs.join(',')}]`);
 		if (this.ended.length) parts.push(`"ended":[${this.ended.join(',')}]`);
@@ -114,6 +121,7 @@ export class Outbox {
 		if (this.format !== null) parts.push(`"format":${JSON.stringify(this.format)}`);
 		if (encoded) parts.push(`"encoded":${encoded}`);
 		this.records = [];
+		this.choices = [];
 		this.errors = [];
 		this.ended = [];
 		this.logs = [];

@@ -77,6 +77,10 @@ export class HostedBattle {
 		this.update();
 	}
 
+	get turn() {
+		return this.battle?.turn ?? 0;
+	}
+
 	/** Says how the battle went, where it was asked for; called once, when it is over. */
 	giveLog() {
 		if (this.logged) this.outbox.log(this.id, spectatorLog(this.battle.log));
@@ -120,8 +124,7 @@ export class HostedBattle {
 		const seat = this.seats[seatIndex], view = this.views[seatIndex];
 		seat.requestNumber++;
 		seat.open = true;
-		if (request.teamPreview) view.seePreview(this.seatLines[seatIndex], request);
-		else view.see(this.seatLines[seatIndex], request);
+		view.see(this.seatLines[seatIndex], request);
 		this.seatLines[seatIndex].length = 0;
 		this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view.shown);
 	}

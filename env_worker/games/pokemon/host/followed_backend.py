@@ -1,0 +1,129 @@
+"""A backend that only passes on text, and a follower, as one backend with encoded seats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from simul.env_worker.games.pokemon.host.backend import PLAIN_START, BackendKeeper, BattleBackend, BattleStart
+from simul.env_worker.games.pokemon.host.follower import Follower
+from simul.env_worker.games.pokemon.host.host_messages import HostTick
+
+PLAYED_OUT = ("win", "tie", "turn_limit")
+
+
+class FollowedBackend:
+    """A BattleBackend. `told`: runs the battles, and reports of every seat in records."""
+
+    def __init__(self, told: BattleBackend, follower: Follower) -> None:
+        self._told = told
+        self._follower = follower
+        self._followed: dict[int, tuple[bool, bool]] = {}  # seats of the battles that run
+
+    # ------------------------------------------------------------------ BattleBackend
+
+    def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
+        self._told.start_battle(battle, battle_format, start._replace(encode=(False, False), tally=None))
+        self._followed[battle] = start.encode
+        if any(start.encode):
+            self._follower.follow(battle, start.encode, start.tally)
+
+    def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
+        self._told.choose(battle, seat, request_number, choice)
+
+    def act(self, battle: int, seat: int, request_number: int, action: int) -> None:
+        self._follower.act(battle, seat, request_number, action)
+
+    def stop_battle(self, battle: int) -> None:
+        self._told.stop_battle(battle)
+        self._drop(battle)
+
+    def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
+        return self._told.check_format(battle_format, teams, timeout_sec)
+
+    def flush(self) -> None:
+        self._told.flush()
+        self._follower.flush()
+
+    # ------------------------------------------------------------------ its keeper
+
+    def exchange(self, heard: HostTick) -> HostTick:
+        """Pass on what the battles were `heard` to say; returns what the seats make of it. Raises EnvError."""
+        self._tell(heard)
+        followed = self._follower.poll()
+        for choice in followed.choices:
+            self._told.choose(*choice)
+        for end in followed.ended:
+            if end.reason not in PLAYED_OUT:  # the follower gave it up
+                self._told.stop_battle(end.battle)
+            self._drop(end.battle)
+        heard.rows += followed.rows
+        heard.errors += followed.errors
+        heard.ended += followed.ended
+        heard.parse_errors = followed.parse_errors
+        self.flush()
+        return heard
+
+    def _tell(self, heard: HostTick) -> None:
+        """Take out of `heard` what the follower is told instead."""
+        records, heard.records = heard.records, []
+        ended, heard.ended = heard.ended, []
+        for record in records:
+            if not self._follows(record.battle, record.seat):
+                heard.records.append(record)
+            elif record.request is None:
+                self._follower.hear(record.battle, record.seat, record.lines)
+            else:
+                self._follower.see(*record)
+        for error in heard.errors:
+            if error.kind == "invalid" and self._follows(error.battle, error.seat):
+                self._follower.refuse(error.battle, error.seat, error.request_number)
+        for end in ended:
+            if end.reason in PLAYED_OUT and any(self._followed.get(end.battle, ())):
+                self._follower.end(end)  # it comes back behind the rows of its seats
+            else:
+                heard.ended.append(end)
+                self._drop(end.battle)
+
+    def _follows(self, battle: int | None, seat: int | None) -> bool:
+        return battle in self._followed and seat is not None and self._followed[battle][seat]
+
+    def _drop(self, battle: int) -> None:
+        self._followed.pop(battle, None)
+        self._follower.forget(battle)
+
+
+class FollowedKeeper:
+    """A BackendKeeper: keeps what runs the battles (`told`) by its own keeper, and the following process."""
+
+    def __init__(self, told: BackendKeeper, follower: Follower) -> None:
+        self._told = told
+        self._follower = follower
+        self.backend: FollowedBackend | None = None
+
+    @property
+    def pids(self) -> list[int]:
+        return [*self._told.pids, *self._follower.pids]
+
+    @property
+    def restarts(self) -> int:
+        return self._told.restarts + self._follower.restarts
+
+    def files(self) -> list[int]:
+        return [*self._told.files(), *self._follower.files()]
+
+    def start(self) -> FollowedBackend:
+        self._follower.start()
+        self.backend = FollowedBackend(self._told.start(), self._follower)
+        return self.backend
+
+    def poll(self) -> HostTick:
+        heard = self._told.poll()
+        return heard if self.backend is None else self.backend.exchange(heard)
+
+    def revive(self) -> FollowedBackend | None:
+        return self.backend
+
+    def close(self) -> None:
+        self._told.close()
+        self._follower.close()
