@@ -69,15 +69,16 @@ class FollowedBackend:
         records, heard.records = heard.records, []
         ended, heard.ended = heard.ended, []
         for record in records:
-            if not self._follows(record.battle, record.seat):
+            battle, seat, request_number, lines, request = record
+            if not self._follows(battle, seat):
                 heard.records.append(record)
-            elif record.request is None:
-                self._follower.hear(record.battle, record.seat, record.lines)
+            elif request is None:
+                self._follower.hear(battle, seat, lines)
             else:
-                self._follower.see(*record)
+                self._follower.see(battle, seat, request_number, lines, request)
         for error in heard.errors:
             if error.kind == "invalid" and self._follows(error.battle, error.seat):
-                self._follower.refuse(error.battle, error.seat, error.request_number)
+                self._follower.refuse(error)
         for end in ended:
             if end.reason in PLAYED_OUT and any(self._followed.get(end.battle, ())):
                 self._follower.end(end)  # it comes back behind the rows of its seats
@@ -113,8 +114,13 @@ class FollowedKeeper:
         return [*self._told.files(), *self._follower.files()]
 
     def start(self) -> FollowedBackend:
-        self._follower.start()
-        self.backend = FollowedBackend(self._told.start(), self._follower)
+        told = self._told.start()
+        try:
+            self._follower.start()
+        except BaseException:  # what runs the battles would outlive the worker
+            self._told.close()
+            raise
+        self.backend = FollowedBackend(told, self._follower)
         return self.backend
 
     def poll(self) -> HostTick:

@@ -23,7 +23,7 @@ from typing import Any
 import orjson
 
 from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
-from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, HostTick
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick
 from simul.env_worker.games.pokemon.host.node_host import HostDied
 
 LONGEST_COMMAND = 4 << 20  # bytes; a whole battle of a thousand turns is below 1 MiB
@@ -127,9 +127,9 @@ class Follower:
         """The answer to a row, as one of its legal actions."""
         self._tell({"c": "choose", "b": battle, "s": seat, "r": request_number, "a": action})
 
-    def refuse(self, battle: int, seat: int, request_number: int) -> None:
+    def refuse(self, error: CommandError) -> None:
         """The server calls the seat's last choice invalid: a row without it follows, or the error `exhausted`."""
-        self._tell({"c": "refuse", "b": battle, "s": seat, "r": request_number})
+        self._tell({"c": "refuse", "b": error.battle, "s": error.seat, "r": error.request_number})
 
     def end(self, end: BattleEnd) -> None:
         """A battle is over. The end follows behind all rows, with what rewards need of it."""
