@@ -77,8 +77,9 @@ class FollowedBackend:
             else:
                 self._follower.see(battle, seat, request_number, lines, request)
         for error in heard.errors:
-            if error.kind == "invalid" and self._follows(error.battle, error.seat):
-                self._follower.refuse(error)
+            battle, seat = error.battle, error.seat
+            if error.kind == "invalid" and battle is not None and seat is not None and self._follows(battle, seat):
+                self._follower.refuse(battle, seat, error.request_number or 0)
         for end in ended:
             if end.reason in PLAYED_OUT and any(self._followed.get(end.battle, ())):
                 self._follower.end(end)  # it comes back behind the rows of its seats
@@ -86,8 +87,8 @@ class FollowedBackend:
                 heard.ended.append(end)
                 self._drop(end.battle)
 
-    def _follows(self, battle: int | None, seat: int | None) -> bool:
-        return battle in self._followed and seat is not None and self._followed[battle][seat]
+    def _follows(self, battle: int, seat: int) -> bool:
+        return battle in self._followed and self._followed[battle][seat]
 
     def _drop(self, battle: int) -> None:
         self._followed.pop(battle, None)

@@ -23,10 +23,9 @@ from typing import Any
 import orjson
 
 from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
-from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, HostTick
 from simul.env_worker.games.pokemon.host.node_host import HostDied
 
-LONGEST_COMMAND = 4 << 20  # bytes; a whole battle of a thousand turns is below 1 MiB
 MOST_KEPT = 32 << 20  # bytes of one battle; a request is about 6 KiB
 DEATHS_OF_A_BATTLE = 2  # a process that dies may have been killed; one that dies again at the same battle was not
 
@@ -127,9 +126,9 @@ class Follower:
         """The answer to a row, as one of its legal actions."""
         self._tell({"c": "choose", "b": battle, "s": seat, "r": request_number, "a": action})
 
-    def refuse(self, error: CommandError) -> None:
+    def refuse(self, battle: int, seat: int, request_number: int) -> None:
         """The server calls the seat's last choice invalid: a row without it follows, or the error `exhausted`."""
-        self._tell({"c": "refuse", "b": error.battle, "s": error.seat, "r": error.request_number})
+        self._tell({"c": "refuse", "b": battle, "s": seat, "r": request_number})
 
     def end(self, end: BattleEnd) -> None:
         """A battle is over. The end follows behind all rows, with what rewards need of it."""
@@ -169,7 +168,7 @@ class Follower:
         if journal is None:
             return
         data = orjson.dumps(command)
-        if len(data) > LONGEST_COMMAND or journal.size + len(data) > MOST_KEPT:
+        if journal.size + len(data) > MOST_KEPT:
             self._say(f"battle {battle} is aborted: its server has sent {(journal.size + len(data)) >> 20} MiB of text")
             self._end_here(battle, "too_long")
             return

@@ -142,9 +142,7 @@ class HostKeeper:
             self._hear(host)
         elif self._silent_sec >= self._silence_limit_sec:
             host.close(0.0)
-            raise HostDied(
-                f"{self._name} {self._index} hung (silent for {self._silence_limit_sec:g} s) and was killed"
-            )
+            raise HostDied(f"{self._name} {self._index} hung (silent for {self._silence_limit_sec:g} s) and was killed")
         elif self._silent_sec >= self._silence_limit_sec / 2 and not self._pinged:
             self._pinged = True
             host.ping(0)

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 from simul.env_worker.games.pokemon.host.backend import PLAIN_START, BattleStart
 from simul.env_worker.games.pokemon.host.host_messages import HostTick
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
-from simul.env_worker.games.pokemon.showdown.room import Room
+from simul.env_worker.games.pokemon.showdown.room import UNREADABLE, Room
 from simul.env_worker.games.pokemon.showdown.server_session import BATTLE, TROUBLE, AccountPair, ServerMessage
 from simul.env_worker.games.pokemon.showdown.wakeup_queue import WakeupQueue
 
 CHALLENGE_SEC = 20.0
 LOOK_EVERY_SEC = 1.0
 REMEMBERED = 1024
-UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # what reading a message of another kind raises
 
 
 class PendingBattle(NamedTuple):
@@ -151,7 +150,7 @@ class ShowdownBackend:
         try:
             room.read_message(account, message, tick, self._clock())
         except UNREADABLE as error:
-            self._say(f"battle {room.battle} is aborted: {pair.url} sent a message that is none of a battle's: {error!r}")
+            self._say(f"battle {room.battle} is aborted: {pair.url} sent what is no battle's message: {error!r}")
             room.end(tick, "unreadable")
             pair.send(0, "/forfeit", room.tag)
         if room.over:
