@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 
 from poke_env.concurrency import POKE_LOOP
 
 from simul.common.protocol.decisions import Decision
+from simul.common.role.lifecycle import StopFlag
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
@@ -53,6 +55,20 @@ class RecordingAgent(AgentPlayer):
             self.said.setdefault(battle.battle_tag, []).append(words.split("|")[0])
             self._last[battle.battle_tag] = words
         return order
+
+
+class Mishap(StopFlag):
+    """Does something each time that so many decisions have been asked."""
+
+    def __init__(self, bridge, happens: Callable[[], object], *at: int) -> None:
+        super().__init__()
+        self._bridge, self._happens, self._at = bridge, happens, list(at)
+
+    def __bool__(self) -> bool:
+        if self._at and len(self._bridge.asked) >= self._at[0]:
+            del self._at[0]
+            self._happens()
+        return False
 
 
 def started_follower(gen: int) -> Follower:

@@ -7,7 +7,7 @@ from typing import Any
 
 from simul.env_worker.games.pokemon.host.backend import PLAIN_START, BackendKeeper, BattleBackend, BattleStart
 from simul.env_worker.games.pokemon.host.follower import Follower
-from simul.env_worker.games.pokemon.host.host_messages import HostTick
+from simul.env_worker.games.pokemon.host.host_messages import CommandError, HostTick
 
 PLAYED_OUT = ("win", "tie", "turn_limit")
 
@@ -77,15 +77,19 @@ class FollowedBackend:
             else:
                 self._follower.see(battle, seat, request_number, lines, request)
         for error in heard.errors:
-            battle, seat = error.battle, error.seat
-            if error.kind == "invalid" and battle is not None and seat is not None and self._follows(battle, seat):
-                self._follower.refuse(battle, seat, error.request_number or 0)
+            if error.kind == "invalid":
+                self._refuse(error)
         for end in ended:
             if end.reason in PLAYED_OUT and any(self._followed.get(end.battle, ())):
                 self._follower.end(end)  # it comes back behind the rows of its seats
             else:
                 heard.ended.append(end)
                 self._drop(end.battle)
+
+    def _refuse(self, error: CommandError) -> None:
+        battle, seat, request_number = error[:3]
+        if battle is not None and seat is not None and request_number is not None and self._follows(battle, seat):
+            self._follower.refuse(battle, seat, request_number)
 
     def _follows(self, battle: int, seat: int) -> bool:
         return battle in self._followed and self._followed[battle][seat]

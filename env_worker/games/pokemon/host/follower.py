@@ -27,7 +27,6 @@ from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, HostTic
 from simul.env_worker.games.pokemon.host.node_host import HostDied
 
 MOST_KEPT = 32 << 20  # bytes of one battle; a request is about 6 KiB
-DEATHS_OF_A_BATTLE = 2  # a process that dies may have been killed; one that dies again at the same battle was not
 
 
 def following_keeper(node: Path, tables: dict[str, Any], index: int = 0, silence_limit_sec: float = 20.0) -> HostKeeper:
@@ -43,20 +42,25 @@ class _Journal:
 
     Attributes:
         unanswered: numbers of the commands that are not answered, by the process that runs now.
-        deaths: processes that died while they carried out a command of this battle.
+        died_at: number of the command at which the last process died, None where it was none of this battle's.
     """
 
     def __init__(self) -> None:
         self.commands: list[tuple[bytes, bool]] = []  # (command, True = it is answered)
         self.size = 0
         self.unanswered: deque[int] = deque()
-        self.deaths = 0
+        self.died_at: int | None = None
         self._known: Counter[str] = Counter()
         self._again: Counter[str] = Counter()  # of those, how many a new process has still to repeat
 
     def keep(self, command: bytes, answered: bool) -> None:
         self.commands.append((command, answered))
         self.size += len(command)
+
+    @property
+    def at(self) -> int | None:
+        """Number of the command that waits for its first answer; None where the next answer is one that is known."""
+        return None if self._again.total() else self._known.total()
 
     def lose_process(self) -> None:
         """All commands are told again."""
@@ -75,7 +79,7 @@ class _Journal:
 
 
 class Follower:
-    """Not thread-safe. A battle whose text is too long or ends a process twice is ended, as `too_long` or `crashed`.
+    """Not thread-safe. A battle whose text is too long, or ends two processes, is ended as `too_long` or `crashed`.
 
     `say`: called with sentences for the view.
     """
@@ -155,8 +159,6 @@ class Follower:
                 self._pass_on(self._keeper.poll(), tick)
             except HostDied as death:
                 self._mourn(death)
-        for end in self._ended_here:
-            self.forget(end.battle)
         tick.ended += self._ended_here
         self._ended_here = []
         return tick
@@ -207,20 +209,22 @@ class Follower:
                 yield answer
 
     def _mourn(self, death: HostDied) -> None:
-        """Every battle is told again to the next process, unless its commands end processes."""
+        """Every battle is told again to the next process, but for one at whose command two have died."""
         self._say(f"{death}; its battles go on with a new one")
         at_work = {journal.unanswered[0]: battle for battle, journal in self._journals.items() if journal.unanswered}
+        if at_work:
+            self._suspect(at_work[min(at_work)])
         for journal in self._journals.values():
             journal.lose_process()
-        if not at_work:
-            return
-        battle = at_work[min(at_work)]
+
+    def _suspect(self, battle: int) -> None:
+        """A process has died at a command of this battle. It may have been killed; a second one was not."""
         journal = self._journals[battle]
-        journal.deaths += 1
-        if journal.deaths == DEATHS_OF_A_BATTLE:
-            self._say(f"battle {battle} is aborted: {journal.deaths} following hosts have died of what its server sent")
+        if journal.at is not None and journal.at == journal.died_at:
+            self._say(f"battle {battle} is aborted: two following hosts have died of what its server sent")
             self._end_here(battle, "crashed")
+        journal.died_at = journal.at
 
     def _end_here(self, battle: int, reason: str) -> None:
-        del self._journals[battle]
+        self.forget(battle)
         self._ended_here.append(BattleEnd(battle, None, 0, reason))

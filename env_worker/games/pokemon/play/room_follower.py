@@ -37,7 +37,7 @@ class RoomFollower:
     def __init__(self, follower: Follower, on_trouble: Callable[[str], None]) -> None:
         self._follower = follower
         self._on_trouble = on_trouble
-        self._numbers = count()
+        self._numbers = count(1)
         self._open: dict[int, dict[int, deque[asyncio.Future[Answer]]]] = {}  # by room and request number
         self._listening: asyncio.Task[None] | None = None
 
