@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 
 from poke_env.concurrency import POKE_LOOP
 
 from simul.common.protocol.decisions import Decision
+from simul.common.role.lifecycle import StopFlag
+from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
+from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
+from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.play.agent import AgentPlayer
 from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge
 from simul.env_worker.games.pokemon.play.play import PlayLoop
@@ -51,11 +57,33 @@ class RecordingAgent(AgentPlayer):
         return order
 
 
+class Mishap(StopFlag):
+    """Does something each time that so many decisions have been asked."""
+
+    def __init__(self, bridge, happens: Callable[[], object], *at: int) -> None:
+        super().__init__()
+        self._bridge, self._happens, self._at = bridge, happens, list(at)
+
+    def __bool__(self) -> bool:
+        if self._at and len(self._bridge.asked) >= self._at[0]:
+            del self._at[0]
+            self._happens()
+        return False
+
+
+def started_follower(gen: int) -> Follower:
+    follower = Follower(following_keeper(find_node().path, encoder_tables(gen)), print)
+    follower.start()
+    return follower
+
+
 @contextmanager
 def playing(server: Showdown, stand: Stand, name: str, **more):
     """An agent at its table."""
     bridge = RecordingBridge()
     options = {"battle_format": "gen9randombattle", "concurrency": 4, "paced": False, "greedy": False} | more
+    if not is_doubles(options["battle_format"]):
+        options["follower"] = started_follower(generation(options["battle_format"]))
     agent = RecordingAgent(account(name, None), server.configuration, bridge, **options)
     client = stand.client(f"play {name}", training=False, run_id=time.time_ns())  # as `simul play` numbers its lives
     table = PlayLoop(agent, bridge, client, quiet=True)

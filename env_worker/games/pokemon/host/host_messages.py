@@ -93,6 +93,15 @@ class SeatRow(NamedTuple):
     pick: int = 0
 
 
+class SeatChoice(NamedTuple):
+    """The answer of a followed seat to one request, in the simulator's words."""
+
+    battle: int
+    seat: int
+    request_number: int
+    choice: str
+
+
 class CommandError(NamedTuple):
     """A refused command; kind: unavailable (a new request follows) | invalid (the request stays
     open; an encoded seat gets a new row) | exhausted | illegal | stale | crashed | malformed."""
@@ -105,7 +114,7 @@ class CommandError(NamedTuple):
 
 
 class BattleEnd(NamedTuple):
-    """reason: win | tie | turn_limit | stopped | crashed. final: where each encoded seat whose lines are counted
+    """reason: win | tie | turn_limit | truncated | stopped | crashed. final: where each encoded seat whose lines are counted
     ended, [standing, tally] or None."""
 
     battle: int
@@ -120,6 +129,15 @@ class BattleEnd(NamedTuple):
         return None if final is None else RewardFacts(_standing(final[0]), self.turns + 1, Tally._make(final[1]))
 
 
+class Played(NamedTuple):
+    """What bots did in battles that are over. previews: decisions at a team preview; refused: answers that the
+    simulator called invalid."""
+
+    decisions: int = 0
+    previews: int = 0
+    refused: int = 0
+
+
 @dataclass
 class HostTick:
     """Everything the host has written since the last poll, in order within each list.
@@ -131,16 +149,18 @@ class HostTick:
     teams: RequestTeams = field(default_factory=RequestTeams)
     records: list[SeatRecord] = field(default_factory=list)
     rows: list[SeatRow] = field(default_factory=list)
+    choices: list[SeatChoice] = field(default_factory=list)
     errors: list[CommandError] = field(default_factory=list)
     ended: list[BattleEnd] = field(default_factory=list)
     logs: list[tuple[int, str]] = field(default_factory=list)  # (battle, protocol lines) where one was asked for
     parse_errors: dict[str, int] = field(default_factory=dict)
+    played: list[Played] = field(default_factory=list)
     pong: Any = None
     hello: dict[str, Any] = field(default_factory=dict)
     format: dict[str, Any] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.records or self.rows or self.errors or self.ended)
+        return bool(self.records or self.rows or self.choices or self.errors or self.ended)
 
     def read_messages(self, buffer: bytearray) -> None:
         """Move every whole message out of the front of `buffer`."""
@@ -161,6 +181,7 @@ class HostTick:
             record = SeatRecord._make(row)
             self.teams.complete(record.battle, record.seat, record.request)
             self.records.append(record)
+        self.choices += [SeatChoice._make(row) for row in message.get("choices", ())]
         self.errors += [CommandError._make(row) for row in message.get("errors", ())]
         for row in message.get("ended", ()):
             end = BattleEnd(*row)
@@ -169,6 +190,8 @@ class HostTick:
         self.logs += [(battle, text) for battle, text in message.get("logs", ())]
         for event, count in message.get("parse_errors", {}).items():
             self.parse_errors[event] = self.parse_errors.get(event, 0) + count
+        if "played" in message:
+            self.played.append(Played._make(message["played"]))
         self.pong = message.get("pong", self.pong)
         self.hello = message.get("hello", self.hello)
         self.format = message.get("format", self.format)

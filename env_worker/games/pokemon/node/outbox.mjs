@@ -54,35 +54,23 @@ export function rowBytes(observationSize, numActions) {
 	return Math.ceil((HEAD_BYTES + 2 * observationSize + numActions) / 8) * 8;
 }
 
-/** What bots did since it was last sent. */
-class Played {
-	constructor() {
-		this.decisions = 0;
-		this.previews = 0; // of them, at a team preview
-		this.refused = 0; // answers that the simulator called invalid
-	}
-
-	toJSON() {
-		return [this.decisions, this.previews, this.refused];
-	}
-}
-
 export class Outbox {
 	constructor() {
 		this.records = [];
+		this.choices = [];
 		this.errors = [];
 		this.ended = [];
 		this.logs = [];
 		this.parseErrors = null;
-		this.played = new Played();
+		this.playedCounts = null;
 		this.pong = null;
 		this.format = null;
 		this.rows = new Rows();
 	}
 
-	/** Requests that have not been sent. */
+	/** Answers that have not been sent. */
 	get waiting() {
-		return this.records.length + this.rows.count;
+		return this.records.length + this.rows.count + this.choices.length + this.errors.length + this.ended.length;
 	}
 
 	/**
@@ -92,6 +80,11 @@ export class Outbox {
 	record(battle, seat, requestNumber, lines, request, before) {
 		const said = request === null ? 'null' : shortRequest(request, before);
 		this.records.push(`[${JSON.stringify(battle)},${seat},${requestNumber},${JSON.stringify(lines)},${said}]`);
+	}
+
+	/** What a followed seat answers, in the simulator's words. */
+	choice(battle, seat, requestNumber, words) {
+		this.choices.push(JSON.stringify([battle, seat, requestNumber, words]));
 	}
 
 	error(battle, seat, requestNumber, kind, message) {
@@ -115,25 +108,33 @@ export class Outbox {
 		for (const [event, count] of counts) this.parseErrors[event] = (this.parseErrors[event] ?? 0) + count;
 	}
 
+	/** What a bot did in a battle that is over. @param {BotSeat} bot */
+	played(bot) {
+		this.unparsed(bot.tracker.parseErrors);
+		const [decisions, previews, refused] = this.playedCounts ?? [0, 0, 0];
+		this.playedCounts = [decisions + bot.decisions, previews + bot.previews, refused + bot.refused];
+	}
+
 	/** Everything gathered so far as one line and the rows behind it: [text, bytes]; the text is '' if there is nothing. */
 	take() {
 		const parts = [];
 		const encoded = this.rows.count;
 		if (this.records.length) parts.push(`"records":[${this.records.join(',')}]`);
+		if (this.choices.length) parts.push(`"choices":[${this.choices.join(',')}]`);
 		if (this.errors.length) parts.push(`"errors":[${this.errors.join(',')}]`);
 		if (this.logs.length) parts.push(`"logs":[${this.logs.join(',')}]`);
 		if (this.ended.length) parts.push(`"ended":[${this.ended.join(',')}]`);
 		if (this.parseErrors !== null) parts.push(`"parse_errors":${JSON.stringify(this.parseErrors)}`);
-		if (this.played.decisions) parts.push(`"played":${JSON.stringify(this.played)}`);
+		if (this.playedCounts !== null) parts.push(`"played":${JSON.stringify(this.playedCounts)}`);
 		if (this.pong !== null) parts.push(`"pong":${JSON.stringify(this.pong)}`);
 		if (this.format !== null) parts.push(`"format":${JSON.stringify(this.format)}`);
 		if (encoded) parts.push(`"encoded":${encoded}`);
 		this.records = [];
+		this.choices = [];
 		this.errors = [];
 		this.ended = [];
 		this.logs = [];
-		this.parseErrors = this.pong = this.format = null;
-		this.played = new Played();
+		this.parseErrors = this.playedCounts = this.pong = this.format = null;
 		return [parts.length ? `{${parts.join(',')}}\n` : '', this.rows.take()];
 	}
 }

@@ -248,8 +248,7 @@ function show(battle, seat, index, orders) {
 	const preview = Boolean(request.teamPreview);
 	let row = null;
 	if (view !== null) {
-		if (preview) view.seePreview(lines.split('\n'), request);
-		else view.see(lines.split('\n'), request);
+		view.see(lines.split('\n'), request);
 		row = Buffer.from(view.shown.bytes).toString('base64');
 	}
 	const truth = preview ? null : {

@@ -20,6 +20,9 @@ export class BotSeat {
 		this.tables = tables;
 		this.answer = ''; // to the open request, in the simulator's words
 		this.tracker = this.newTracker(`p${seat + 1}`);
+		this.decisions = 0;
+		this.previews = 0; // of them, at a team preview
+		this.refused = 0; // answers that the simulator called invalid
 		this.bot = new BOTS[name](tables, seededRandom(seed));
 	}
 
@@ -31,7 +34,9 @@ export class BotSeat {
 	/** Takes the seat's lines and then its request, and decides. */
 	see(lines, request) {
 		this.tracker.feed(lines);
+		this.decisions++;
 		if (request.teamPreview) {
+			this.previews++;
 			const tracker = previewTracker(this.newTracker(this.tracker.role), this.tracker, request);
 			this.answer = this.bot.preview(tracker, request);
 		} else {
@@ -44,5 +49,6 @@ export class BotSeat {
 	refuse(message) {
 		if (this.answer === DEFAULT) throw new Error(`the simulator refuses its own choice: ${message}`);
 		this.answer = DEFAULT;
+		this.refused++;
 	}
 }

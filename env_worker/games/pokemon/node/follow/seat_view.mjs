@@ -30,17 +30,12 @@ export class SeatView {
 		return this.preview ?? this;
 	}
 
-	/** Takes the seat's lines and the request of a team preview. */
-	seePreview(lines, request) {
-		this.hear(lines, request);
-		this.preview = new Preview(this.tables, this.tracker, request);
-	}
-
-	/** Takes the seat's lines and then its request; the view is up to date afterwards. */
+	/** Takes the seat's lines and then its request; what is `shown` is up to date afterwards. */
 	see(lines, request) {
 		this.hear(lines, request);
+		this.preview = request.teamPreview ? new Preview(this.tables, this.tracker, request) : null;
+		if (this.preview !== null) return;
 		this.tracker.sync(request);
-		this.preview = null;
 		this.request = request;
 		this.choices.read(request, this.position);
 		this.encoder.encode(request, this.choices);

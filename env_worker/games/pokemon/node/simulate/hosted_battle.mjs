@@ -99,9 +99,18 @@ export class HostedBattle {
 		}
 	}
 
+	get turn() {
+		return this.battle?.turn ?? 0;
+	}
+
 	/** Says how the battle went, where it was asked for; called once, when it is over. */
 	giveLog() {
 		if (this.logged) this.outbox.log(this.id, spectatorLog(this.battle.log));
+	}
+
+	/** Says what its bots did; called once, when it is over. */
+	giveBots() {
+		for (const bot of this.bots) if (bot !== null) this.outbox.played(bot);
 	}
 
 	destroy() {
@@ -142,8 +151,7 @@ export class HostedBattle {
 		const seat = this.seats[seatIndex], view = this.views[seatIndex];
 		seat.requestNumber++;
 		seat.open = true;
-		if (request.teamPreview) view.seePreview(this.seatLines[seatIndex], request);
-		else view.see(this.seatLines[seatIndex], request);
+		view.see(this.seatLines[seatIndex], request);
 		this.seatLines[seatIndex].length = 0;
 		this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view.shown);
 	}
@@ -154,8 +162,6 @@ export class HostedBattle {
 		this.bots[seatIndex].see(this.seatLines[seatIndex], request);
 		this.seatLines[seatIndex].length = 0;
 		this.seats[seatIndex].open = true;
-		this.outbox.played.decisions++;
-		if (request.teamPreview) this.outbox.played.previews++;
 	}
 
 	/** `[Unavailable choice]` is followed by a new request, `[Invalid choice]` leaves the old one open. */
@@ -163,7 +169,9 @@ export class HostedBattle {
 		const seat = this.seats[seatIndex];
 		const unavailable = message.startsWith('[Unavailable choice]');
 		if (this.bots[seatIndex] !== null) {
-			if (!unavailable) this.refuseBot(seatIndex, message);
+			if (unavailable) return;
+			this.bots[seatIndex].refuse(message);
+			seat.open = true;
 			return;
 		}
 		const kind = unavailable ? 'unavailable' : 'invalid';
@@ -174,12 +182,6 @@ export class HostedBattle {
 		if (view === null) return;
 		if (view.refuse()) this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view.shown);
 		else this.outbox.error(this.id, seatIndex, seat.requestNumber, 'exhausted', 'every choice was refused');
-	}
-
-	refuseBot(seatIndex, message) {
-		this.bots[seatIndex].refuse(message);
-		this.seats[seatIndex].open = true;
-		this.outbox.played.refused++;
 	}
 
 	takeLines(seatIndex) {
@@ -195,6 +197,7 @@ export class HostedBattle {
 		this.ended = true;
 		this.closeSeats();
 		this.giveLog();
+		this.giveBots();
 		const winner = battle.sides.findIndex(side => side.name === battle.winner);
 		const reason = cut ?? (winner >= 0 ? 'win' : battle.turn > TURN_LIMIT ? 'turn_limit' : 'tie');
 		const counted = this.views.some(view => view !== null && view.tally !== null);
@@ -204,11 +207,10 @@ export class HostedBattle {
 
 	closeSeats() {
 		for (const seatIndex of [0, 1]) {
-			const seat = this.seats[seatIndex], view = this.views[seatIndex], bot = this.bots[seatIndex];
+			const seat = this.seats[seatIndex], view = this.views[seatIndex];
 			seat.open = false;
-			if (bot !== null) {
-				this.outbox.unparsed(bot.tracker.parseErrors);
-			} else if (view !== null) {
+			if (this.bots[seatIndex] !== null) continue;
+			if (view !== null) {
 				if (view.tally !== null) view.hear(this.seatLines[seatIndex], null);
 				this.outbox.unparsed(view.tracker.parseErrors);
 			} else this.outbox.record(this.id, seatIndex, ++seat.requestNumber, this.takeLines(seatIndex), null);

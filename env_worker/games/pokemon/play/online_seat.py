@@ -1,0 +1,102 @@
+"""Our seat in a room: the battle as decisions, and a session that can begin anew within it.
+
+decision = await seat.see(request_number, lines, request)
+while True:
+    answer = await seat.order(request_number, an action that decision.mask allows)
+    if isinstance(answer, str): send it to the server, unless it is empty
+    else: decision = answer
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from simul.common.errors import EnvError
+from simul.common.protocol.decisions import Decision
+from simul.env_worker.games.pokemon.host.backend import BattleBackend
+from simul.env_worker.games.pokemon.host.host_messages import SeatChoice, SeatRow
+from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
+from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
+from simul.env_worker.games.pokemon.source.rewards import RewardWeights
+from simul.env_worker.games.pokemon.source.seats import HostedSeat
+
+
+class OnlineSeat(HostedSeat):
+    """Tracked and encoded by the following process. What is awaited raises RoomLost."""
+
+    def __init__(self, rooms: RoomFollower, env: int, seat: int, episode: int, policy: str, flags: int) -> None:
+        super().__init__(env, seat, episode, policy, flags, RewardWeights())
+        self._rooms = rooms
+        self._room = rooms.follow(seat)
+
+    async def see(self, request_number: int, lines: str, request: dict[str, Any]) -> Decision:
+        """The decision that a request asks for; `lines`: since the last one."""
+        answer = await self._rooms.see(self._room, self.seat, request_number, lines, request)
+        assert isinstance(answer, SeatRow)
+        return self.decide(answer)
+
+    async def refused(self) -> Decision | None:
+        """The open request without the choice that the server has refused; None where there is no other."""
+        self.redo = True
+        answer = await self._rooms.refuse(self._room, self.seat, self.request_number)
+        return self.decide(answer) if isinstance(answer, SeatRow) else None
+
+    async def order(self, request_number: int, action: int) -> str | Decision:
+        """The choice in the simulator's words, empty where another request is open by now; or the next decision."""
+        self.waiting = False
+        answer = await self._rooms.act(self._room, self.seat, request_number, action)
+        if isinstance(answer, SeatChoice):
+            return answer.choice
+        if isinstance(answer, SeatRow):
+            return self.decide(answer)
+        if answer.kind == "stale":
+            return ""
+        raise EnvError(answer.message)
+
+    def start_over(self) -> Decision:
+        """The open request once more, as the first decision of a new session; the policy's recurrent state is lost."""
+        self.episode += 1
+        self.step = -1
+        self.redo = False
+        assert self._row is not None
+        return self.decide(self._row)
+
+    def close(self) -> None:
+        """The room is over."""
+        self._rooms.forget(self._room)
+
+
+class OnlineDoubleSeat(DoubleSeat):
+    """The same in doubles, which are tracked and encoded here."""
+
+    def __init__(self, env: int, seat: int, episode: int, gen: int, policy: str, flags: int) -> None:
+        super().__init__(env, seat, episode, gen, policy, flags, RewardWeights())
+        self._command = ""
+
+    async def see(self, request_number: int, lines: str, request: dict[str, Any]) -> Decision:
+        self.read_lines(lines, request)
+        return self.decide(request_number, request)
+
+    async def refused(self) -> Decision | None:
+        return self.refuse()
+
+    async def order(self, request_number: int, action: int) -> str | Decision:
+        if request_number != self.request_number:
+            return ""
+        self._command = ""
+        if not self.answer(cast(BattleBackend, self), 0, action):  # a seat uses only `choose` of a backend
+            raise EnvError(f"action {action} is not among the legal ones")
+        return self.follow_up() or self._command
+
+    def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
+        self._command = choice
+
+    def start_over(self) -> Decision:
+        """Of two slots, the one that decides begins."""
+        self.episode += 1
+        self.step = -1
+        self.redo = False
+        return self._encoded()
+
+    def close(self) -> None:
+        """Nothing else holds what it read."""
