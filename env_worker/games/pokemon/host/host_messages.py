@@ -114,8 +114,8 @@ class CommandError(NamedTuple):
 
 
 class BattleEnd(NamedTuple):
-    """reason: win | tie | turn_limit | truncated | stopped | crashed. final: where each encoded seat whose lines are counted
-    ended, [standing, tally] or None."""
+    """reason: win | tie | turn_limit | truncated | stopped | crashed. final: where each encoded seat whose lines are
+    counted ended, [standing, tally] or None."""
 
     battle: int
     winner_seat: int | None
