@@ -103,15 +103,15 @@ export class ViewReader {
 	constructor(tables) {
 		this.tables = tables;
 		this.known = new Map(); // Mon -> Known
+		this.around = new Surroundings(); // the same object until they change
 	}
 
 	/** @param {SeatTracker} tracker in sync with the request */
 	read(tracker, request) {
 		const { damage } = this.tables, side = request.side.pokemon, out = foesOut(this.tables, tracker);
 		const exact = side.some(entry => movesOf(damage, entry.moves).some(wantsFoesHp));
-		const around = new Surroundings();
-		around.read(damage, tracker, weatherCanceller(damage, side, out), '');
-		const view = new View(around, side.map((entry, i) => this.own(tracker, tracker.synced[i], entry)),
+		this.lookAround(tracker, weatherCanceller(damage, side, out));
+		const view = new View(this.around, side.map((entry, i) => this.own(tracker, tracker.synced[i], entry)),
 			out.map(mon => mon && this.foe(tracker, mon, exact)));
 		const { sideConditions: own, opponentSideConditions: theirs } = tracker;
 		view.ownScreens = screensOf(damage, own);
@@ -120,6 +120,13 @@ export class ViewReader {
 		if (theirs.has('TAILWIND')) view.foeWind = 2;
 		view.trickRoom = tracker.fields.has('TRICK_ROOM');
 		return view;
+	}
+
+	/** @param {string} canceller an ability that suppresses the weather, '' for none */
+	lookAround(tracker, canceller) {
+		const around = new Surroundings();
+		around.read(this.tables.damage, tracker, canceller, '');
+		if (!around.equals(this.around)) this.around = around;
 	}
 
 	/** The foes that team preview shows. */

@@ -3,7 +3,6 @@
 import { speed } from '../damage/queries.mjs';
 import { MOVES } from './combatants.mjs';
 import { hitChance } from './hit_chance.mjs';
-import { Attacks } from './hits.mjs';
 
 const KNOCKOUT_WORTH = 1; // value of a knock-out, on top of the hp it takes
 const SPREAD = 0.75; // factor on the damage of a move with several targets
@@ -49,17 +48,17 @@ export class Matchup {
 		this.user = user;
 		this.view = view;
 		this.ally = ally;
-		const attacks = new Attacks(tables.damage, user, view.around, tera);
-		this.hits = view.foes.map(foe => foe && estimator.estimate(attacks, foe, view.foeScreens));
-		this.onAlly = ally && estimator.estimate(attacks, ally, view.ownScreens);
-		this.threats = view.foes.map(foe => foe && this.threatOf(estimator, foe));
-		this.faster = view.foes.map(foe => foe === null || this.movesFirst(foe));
+		const { around, foes, ownScreens, foeScreens } = view;
+		this.hits = foes.map(foe => foe && estimator.estimate(user, foe, foeScreens, around, tera));
+		this.onAlly = ally && estimator.estimate(user, ally, ownScreens, around, tera);
+		this.threats = foes.map(foe => foe && this.threatOf(estimator, foe));
+		this.faster = foes.map(foe => foe === null || this.movesFirst(foe));
 	}
 
 	/** The worst of a foe's hits, unseen attacks included. */
 	threatOf(estimator, foe) {
 		const { tables, user, view } = this, most = new Threat();
-		const hits = estimator.estimate(new Attacks(tables.damage, foe, view.around), user, view.ownScreens);
+		const hits = estimator.estimate(foe, user, view.ownScreens, view.around);
 		for (const [place, hit] of hits) {
 			const chance = hitChance(tables, foe.names[place] ?? '', foe, user, view.around);
 			most.taken = Math.max(most.taken, chance * hit.dealt);

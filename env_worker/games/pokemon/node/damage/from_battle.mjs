@@ -142,6 +142,10 @@ export class Surroundings {
 		return low !== this.low || high !== this.high || harsh !== this.harsh || gravity !== this.gravity;
 	}
 
+	equals(other) {
+		return this.low === other.low && this.high === other.high && this.harsh === other.harsh && this.gravity === other.gravity;
+	}
+
 	add(fact) {
 		this.low |= fact[0];
 		this.high |= fact[1];
