@@ -34,6 +34,7 @@ import fs from 'node:fs';
 import { Worker } from 'node:worker_threads';
 
 import { EncoderTables } from './encoder/host_tables.mjs';
+import { FINGERPRINT } from './encoder/layout.mjs';
 import { FollowedBattles } from './follow/followed_battles.mjs';
 import { Outbox } from './outbox.mjs';
 
@@ -152,7 +153,9 @@ async function battlesWanted(outbox) {
 async function main() {
 	watchOwner();
 	const { battles, hello } = await battlesWanted(new Outbox());
-	writeOutput(Buffer.from(JSON.stringify({ hello: { protocol: 2, node: process.version, ...hello } }) + '\n'));
+	writeOutput(Buffer.from(JSON.stringify({
+		hello: { protocol: 2, layout: FINGERPRINT, node: process.version, ...hello },
+	}) + '\n'));
 	serve(new Host(battles, numberGiven('replies-per-write') || Infinity, send));
 }
 
