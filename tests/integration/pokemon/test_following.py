@@ -13,6 +13,7 @@ from simul.common.config.games.pokemon import PokemonConfig, ShowdownAddress
 from simul.common.protocol.messages import DECISION
 from simul.env_worker.games.pokemon.host.follower import Follower
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, HostTick
+from simul.env_worker.games.pokemon.play.play import report
 from tests.support.battles import Table, check_accounts, make_source
 from tests.support.playing import Mishap, playing, started_follower
 from tests.support.pokemon.recorded import recorded_seats
@@ -38,6 +39,23 @@ def test_rooms_of_play_go_on_and_see_what_they_would_have_seen(server, stand):
     for env, tag in enumerate(agent.battles):
         asked = [d for d in bridge.asked if d.env == env and d.kind == DECISION]
         assert compare_with_training(server.battle_log(tag), "Agent Kill", asked, agent.said[tag]) == len(asked)
+
+
+def test_rooms_that_say_nonsense_are_forfeited_and_named(server, stand):
+    odd = ["|turn|soon", '|request|{"rqid": 99, "side": {"id": "p1", "pokemon": [{"ident": 7}]}}']
+    foe = server.player(RandomPlayer, "Random Odd")
+    with playing(server, stand, "Agent Odd") as (agent, bridge, table):
+
+        def confuse() -> None:
+            tag = list(agent.battles)[len(odd) - 1]
+            on_loop(agent._handle_battle_message([[f">{tag}"], odd.pop().split("|")]))
+
+        challenges = on_loop(foe._send_challenges("Agent Odd", 3, agent.ps_client.logged_in))
+        table.serve(agent.accept(3), Mishap(bridge, confuse, 16, 20))
+        challenges.result(PATIENCE_SEC)
+        words = report(agent, as_json=False).splitlines()[1]
+    assert (sum(agent.tally.values()), agent.given_up, len(agent.unreadable)) == (1, 0, 2)
+    assert words.startswith("2 more were forfeited: what the server sent could not be followed (of the last, battle-")
 
 
 def test_battles_of_a_worker_go_on(server):

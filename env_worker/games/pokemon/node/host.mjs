@@ -143,7 +143,7 @@ function watchOwner() {
 	}).unref();
 }
 
-/** A process that follows never loads the simulator: it is most of the memory and of the start. */
+/** A process that follows does not load the simulator. */
 async function battlesWanted(outbox) {
 	if (process.argv.includes('--follow')) return { battles: new FollowedBattles(outbox), hello: {} };
 	const { hostedBattles } = await import('./simulate/hosted_battles.mjs');
