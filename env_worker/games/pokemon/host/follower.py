@@ -208,6 +208,7 @@ class Follower:
         tick.errors += self._news(heard.errors, "error")
         tick.ended += self._news(heard.ended, "end")
         tick.parse_errors = heard.parse_errors
+        tick.played = heard.played
         for end in tick.ended:
             self._journals.pop(end.battle, None)
 

@@ -145,7 +145,7 @@ function watchOwner() {
 	}).unref();
 }
 
-/** A process that follows never loads the simulator: it is most of the memory and of the start. */
+/** A process that follows does not load the simulator. */
 async function battlesWanted(outbox) {
 	if (process.argv.includes('--follow')) return { battles: new FollowedBattles(outbox), hello: {} };
 	const { hostedBattles } = await import('./simulate/hosted_battles.mjs');
@@ -155,7 +155,9 @@ async function battlesWanted(outbox) {
 async function main() {
 	watchOwner();
 	const { battles, hello } = await battlesWanted(new Outbox());
-	writeOutput(Buffer.from(JSON.stringify({ hello: { protocol: 2, layout: FINGERPRINT, node: process.version, ...hello } }) + '\n'));
+	writeOutput(Buffer.from(JSON.stringify({
+		hello: { protocol: 2, layout: FINGERPRINT, node: process.version, ...hello },
+	}) + '\n'));
 	serve(new Host(battles, numberGiven('replies-per-write') || Infinity, send));
 }
 

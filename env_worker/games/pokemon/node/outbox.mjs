@@ -5,6 +5,8 @@ import { shortRequest } from './requests.mjs';
 const HEAD_BYTES = 68; // standing: float64 [4]; battle, seat, request_number, turn, pick, tally [4]: int32 [9]
 const NO_TALLY = new Int32Array(4);
 const FIRST_ROWS = 64;
+const MOST_NAMED = 32; // events of one seat that parse errors are counted by
+const LONGEST_NAME = 32;
 
 /** Encoded decisions as rows of one buffer: head, observation (float16), mask (uint8), padded to 8 bytes. */
 class Rows {
@@ -61,7 +63,7 @@ export class Outbox {
 		this.errors = [];
 		this.ended = [];
 		this.logs = [];
-		this.parseErrors = null;
+		this.parseErrors = new Map();
 		this.playedCounts = null;
 		this.pong = null;
 		this.format = null;
@@ -101,11 +103,13 @@ export class Outbox {
 		this.logs.push(JSON.stringify([battle, text]));
 	}
 
-	/** @param {Map<string, number>} counts lines that a seat's tracker could not take, by event */
+	/** @param {Map<string, number>} counts lines that a seat's tracker could not take, by event: text of strangers */
 	unparsed(counts) {
-		if (!counts.size) return;
-		this.parseErrors ??= {};
-		for (const [event, count] of counts) this.parseErrors[event] = (this.parseErrors[event] ?? 0) + count;
+		let named = 0;
+		for (const [event, count] of counts) {
+			const name = named++ < MOST_NAMED ? event.slice(0, LONGEST_NAME) : 'others';
+			this.parseErrors.set(name, (this.parseErrors.get(name) ?? 0) + count);
+		}
 	}
 
 	/** What a bot did in a battle that is over. @param {BotSeat} bot */
@@ -124,7 +128,7 @@ export class Outbox {
 		if (this.errors.length) parts.push(`"errors":[${this.errors.join(',')}]`);
 		if (this.logs.length) parts.push(`"logs":[${this.logs.join(',')}]`);
 		if (this.ended.length) parts.push(`"ended":[${this.ended.join(',')}]`);
-		if (this.parseErrors !== null) parts.push(`"parse_errors":${JSON.stringify(this.parseErrors)}`);
+		if (this.parseErrors.size) parts.push(`"parse_errors":${JSON.stringify(Object.fromEntries(this.parseErrors))}`);
 		if (this.playedCounts !== null) parts.push(`"played":${JSON.stringify(this.playedCounts)}`);
 		if (this.pong !== null) parts.push(`"pong":${JSON.stringify(this.pong)}`);
 		if (this.format !== null) parts.push(`"format":${JSON.stringify(this.format)}`);
@@ -134,7 +138,8 @@ export class Outbox {
 		this.errors = [];
 		this.ended = [];
 		this.logs = [];
-		this.parseErrors = this.playedCounts = this.pong = this.format = null;
+		this.parseErrors = new Map();
+		this.playedCounts = this.pong = this.format = null;
 		return [parts.length ? `{${parts.join(',')}}\n` : '', this.rows.take()];
 	}
 }
