@@ -80,10 +80,11 @@ def test_a_killed_server_costs_its_own_battles_and_comes_back():
 
 
 def test_scripted_opponents(server):  # test_teams.py has every kind
-    opponents = OpponentsConfig(self_play=0.0, random=1.0)
+    opponents = OpponentsConfig(self_play=0.0, random=0.5, damage=0.5)
     config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),))
     _, metrics = played_out(make_source(config, opponents, episodes=6))
-    assert sum(metrics["results"]["random"].values()) == 6
+    assert {kind: sum(tally.values()) for kind, tally in metrics["results"].items()} == {"random": 4, "damage": 2}
+    assert metrics["scripted"]["decisions"] > 60
     assert metrics["scripted"]["invalid"] == 0
 
 

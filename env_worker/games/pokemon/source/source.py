@@ -200,15 +200,19 @@ class PokemonSource:
         if config.transport == "websocket":
             return self._make_showdown_keeper()
         return HostKeeper(
-            node_for(config.encoder).path, accelerate=config.accelerate, index=self._index, tables=self._tables,
+            self._node(), accelerate=config.accelerate, index=self._index, tables=self._tables,
             replies_per_write=config.replies_per_write, silence_limit_sec=config.host_timeout_sec,
         )  # fmt: skip
+
+    def _node(self) -> Path:
+        """One that can encode, where the host gets the tables for it."""
+        return node_for("python" if self._tables is None else "host").path
 
     def _make_showdown_keeper(self) -> BackendKeeper:
         from simul.env_worker.games.pokemon.showdown.server_keeper import ShowdownKeeper
 
         config, say = self._config, self._score.events.append
-        node = node_for(self._encoder).path
+        node = self._node()
         servers = ShowdownKeeper(
             node, config.servers, config.local_servers, stall_sec=config.host_timeout_sec, say=say
         )  # fmt: skip

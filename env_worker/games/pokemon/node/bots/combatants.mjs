@@ -77,7 +77,7 @@ class Known {
 }
 
 /** What a seat knows of both sides at one request. */
-class View {
+export class View {
 	/**
 	 * @param {Combatant[]} bench the own team in the request's order
 	 * @param {(Combatant | null)[]} foes that are out (left, right in doubles), null: empty

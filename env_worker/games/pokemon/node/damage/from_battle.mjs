@@ -6,7 +6,7 @@ const SIXTHS = 6;
 const NO_FACT = [0, 0], NO_WEATHER = [NO_FACT, 0], NO_EFFECTS = [];
 
 /** A Pokemon as the formula sees it at one moment: a copy of `from`, so that all of them have one shape. */
-class Fighter {
+export class Fighter {
 	constructor(from) {
 		this.species = from.species;
 		this.level = from.level;
