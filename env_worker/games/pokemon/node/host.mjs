@@ -72,7 +72,8 @@ class Host {
 			else if (!this.battles.execute(command, this.tables)) {
 				this.outbox.error(command.b ?? null, null, null, 'malformed', `unknown command ${command.c}`);
 			}
-			if (this.outbox.waiting >= this.most) this.send(this.outbox);
+			// Bots alone play a battle within one command: each of many that end is news that this process lives.
+			if (this.outbox.waiting >= this.most || this.outbox.ended.length) this.send(this.outbox);
 		}
 	}
 }

@@ -18,7 +18,7 @@ class Seat {
 export class HostedBattle {
 	/**
 	 * @param {object} command the `start` command, see host.mjs
-	 * @param {object} tables an EncoderTables; needed where `command.encode` asks for encoded decisions
+	 * @param {object} tables an EncoderTables; needed where a seat is encoded or a bot's
 	 * @param {object} draws a TeamDraws; without one the simulator draws each team anew
 	 */
 	constructor(sim, command, outbox, tables = null, draws = null) {
@@ -45,7 +45,6 @@ export class HostedBattle {
 		});
 		for (const seat of [0, 1]) this.takeRequestsWhole(seat);
 		this.update();
-		this.playBots();
 	}
 
 	/** Requests come as the simulator's own objects: neither an encoder nor `shortRequest` wants them as text. */

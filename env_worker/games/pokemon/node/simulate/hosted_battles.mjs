@@ -39,6 +39,7 @@ class HostedBattles extends Battles {
 		this.guard(command.b, () => {
 			const battle = new HostedBattle(this.sim, command, this.outbox, tables, this.draws);
 			this.add(battle);
+			battle.playBots();
 			this.collect(battle);
 		});
 	}
