@@ -44,9 +44,10 @@ export class FollowedBattle {
 		else this.outbox.choice(this.id, s, r, words);
 	}
 
-	/** The server calls the last choice invalid: answered by a row without it. */
-	refuse({ s, r }) {
-		if (this.views[s].refuse()) this.show(s);
+	/** The server calls the last choice invalid: answered by a row without it. What is unavailable is not answered. */
+	refuse({ s, r, kind }) {
+		if (kind === 'unavailable') this.views[s].unavailable();
+		else if (this.views[s].refuse()) this.show(s);
 		else this.outbox.error(this.id, s, r, 'exhausted', 'every choice was refused');
 	}
 
