@@ -71,6 +71,8 @@ class FollowedBackend:
         """Take out of `heard` what the follower is told instead."""
         records, heard.records = heard.records, []
         ended, heard.ended = heard.ended, []
+        for error in heard.errors:  # before the request that follows what is unavailable
+            self._refuse(error)
         for record in records:
             battle, seat, request_number, lines, request = record
             if not self._follows(battle, seat):
@@ -79,9 +81,6 @@ class FollowedBackend:
                 self._follower.hear(battle, seat, lines)
             else:
                 self._follower.see(battle, seat, request_number, lines, request)
-        for error in heard.errors:
-            if error.kind == "invalid":
-                self._refuse(error)
         for end in ended:
             if end.reason in PLAYED_OUT and any(self._followed.get(end.battle, ())):
                 self._follower.end(end)  # it comes back behind the rows of its seats
@@ -90,9 +89,9 @@ class FollowedBackend:
                 self._drop(end.battle)
 
     def _refuse(self, error: CommandError) -> None:
-        battle, seat, request_number = error[:3]
+        battle, seat, request_number, kind, _ = error
         if battle is not None and seat is not None and request_number is not None and self._follows(battle, seat):
-            self._follower.refuse(battle, seat, request_number)
+            self._follower.refuse(battle, seat, request_number, kind)
 
     def _follows(self, battle: int, seat: int) -> bool:
         return battle in self._followed and self._followed[battle][seat]

@@ -139,9 +139,13 @@ class Follower:
         """The answer to a row, as one of its legal actions."""
         self._tell({"c": "choose", "b": battle, "s": seat, "r": request_number, "a": action})
 
-    def refuse(self, battle: int, seat: int, request_number: int) -> None:
-        """The server calls the seat's last choice invalid: a row without it follows, or the error `exhausted`."""
-        self._tell({"c": "refuse", "b": battle, "s": seat, "r": request_number})
+    def refuse(self, battle: int, seat: int, request_number: int, kind: str) -> None:
+        """The server calls the seat's last choice `invalid`: a row without it follows, or the error `exhausted`.
+
+        After one that is `unavailable` the server sends another request.
+        """
+        command = {"c": "refuse", "b": battle, "s": seat, "r": request_number, "kind": kind}
+        self._tell(command, answered=kind == "invalid")
 
     def end(self, end: BattleEnd) -> None:
         """A battle is over. The end follows behind all rows, with what rewards need of it."""

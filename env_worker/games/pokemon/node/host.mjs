@@ -11,11 +11,12 @@
 //   {"c":"choose","b":id,"s":0|1,"r":request_number,"choice":"move 1"}, or "a":action of an encoded seat
 //   {"c":"stop","b":id}
 //   {"c":"format","format":"gen9ou","teams":[text,...]}
-// Where it follows; each of `see`, `choose`, `refuse` and `end` is answered once, with a row, a choice, an error or
-// an end, as soon as it is carried out; so the first that is not answered is the one at which a process died:
+// Where it follows; `see`, `choose`, `refuse` of what is invalid, and `end` are answered once each, by a row, a choice,
+// an error or an end:
 //   {"c":"follow","b":id,"seats":[true,false] that are encoded here,"play":...,"max_turns":n|null,"tally":free_switches|null}
 //   {"c":"see","b":id,"s":0|1,"r":request_number,"lines":text,"request":{...}}      {"c":"hear","b":id,"s":0|1,"lines":text}
-//   {"c":"choose","b":id,"s":0|1,"r":request_number,"a":action}      {"c":"refuse","b":id,"s":0|1,"r":request_number}
+//   {"c":"choose","b":id,"s":0|1,"r":request_number,"a":action}
+//   {"c":"refuse","b":id,"s":0|1,"r":request_number,"kind":"invalid"|"unavailable"}, as the server calls the last choice
 //   {"c":"end","b":id,"winner":seat|null,"turns":n,"reason":text}      {"c":"stop","b":id}
 // Out, one line a tick; what is empty is left out:
 //   {"records":[[id,seat,request_number,lines,request|null],...], requests as requests.mjs shortens them,

@@ -41,6 +41,11 @@ class OnlineSeat(HostedSeat):
         answer = await self._rooms.refuse(self._room, self.seat, self.request_number)
         return self.decide(answer) if isinstance(answer, SeatRow) else None
 
+    def unavailable(self) -> None:
+        """The server has refused the choice; its next request asks again."""
+        self.redo = True
+        self._rooms.unavailable(self._room, self.seat, self.request_number)
+
     async def order(self, request_number: int, action: int) -> str | Decision:
         """The choice in the simulator's words, empty where another request is open by now; or the next decision."""
         self.waiting = False
@@ -79,6 +84,9 @@ class OnlineDoubleSeat(DoubleSeat):
 
     async def refused(self) -> Decision | None:
         return self.refuse()
+
+    def unavailable(self) -> None:
+        self.redo = True
 
     async def order(self, request_number: int, action: int) -> str | Decision:
         if request_number != self.request_number:

@@ -125,7 +125,9 @@ class RoomBattle(Battle):
         refusal, self.refusal = self.refusal, ""
         if refusal == "invalid":
             return await seat.refused()
-        seat.redo = refusal == "unavailable"
+        seat.redo = False
+        if refusal == "unavailable":
+            seat.unavailable()
         lines = "\n".join(self._log[self._read :])
         self._read = len(self._log)
         return await seat.see(request["rqid"], lines, request)

@@ -62,8 +62,12 @@ class RoomFollower:
 
     async def refuse(self, room: int, seat: int, request_number: int) -> Answer:
         """The server refuses the choice: a row without it, or an error: there is no other."""
-        self._follower.refuse(room, seat, request_number)
+        self._follower.refuse(room, seat, request_number, "invalid")
         return await self._answer(room, request_number)
+
+    def unavailable(self, room: int, seat: int, request_number: int) -> None:
+        """The server refuses the choice and sends another request."""
+        self._follower.refuse(room, seat, request_number, "unavailable")
 
     def forget(self, room: int) -> None:
         """The room is over; what it waits for raises RoomLost."""

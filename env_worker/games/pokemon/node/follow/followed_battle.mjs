@@ -56,10 +56,15 @@ export class FollowedBattle {
 		else this.outbox.choice(this.id, s, r, words);
 	}
 
-	/** The server calls the last choice invalid: answered by a row without it, or by a bot's next choice. */
-	refuse({ s, r }) {
-		if (this.bots[s] !== null) {
-			this.bots[s].refuse('a choice is invalid');
+	/**
+	 * The server calls the last choice invalid: answered by a row without it, or by a bot's next choice. What is
+	 * unavailable is not answered: another request follows.
+	 */
+	refuse({ s, r, kind }) {
+		const bot = this.bots[s];
+		if (kind === 'unavailable') this.views[s]?.unavailable();
+		else if (bot !== null) {
+			bot.refuse('a choice is invalid');
 			this.answerAsBot(s);
 		} else if (this.views[s].refuse()) this.show(s);
 		else this.outbox.error(this.id, s, r, 'exhausted', 'every choice was refused');

@@ -60,6 +60,9 @@ export class SeatView {
 		return this.choices.command(action);
 	}
 
+	/** The simulator calls the last choice unavailable: another request follows. */
+	unavailable() {}
+
 	/** The simulator calls the last action invalid: see the same request without it. False if nothing else is legal. */
 	refuse() {
 		if (this.preview !== null) return this.preview.refuse();
