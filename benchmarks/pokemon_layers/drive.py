@@ -21,19 +21,16 @@ from simul.common.errors import EnvError
 from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.messages import DECISION
 from simul.env_worker.__main__ import COLLECTOR_THRESHOLDS
-from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.host.backend import drawn_start
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
-from simul.env_worker.games.pokemon.source.source import PokemonSource, generation
+from simul.env_worker.games.pokemon.source.source import PokemonSource
 
 SELF_PLAY = OpponentsConfig(self_play=1.0)
 WAIT_SEC = 0.2
 SOURCED: dict[str, dict[str, str | int]] = {
-    "encoding_bare": {"encoder": "python", "damage_attackers": 0},
-    "encoding": {"encoder": "python"},
-    "host_encoding_bare": {"encoder": "host", "damage_attackers": 0},
-    "host_encoding": {"encoder": "host"},
+    "encoding_bare": {"damage_attackers": 0},
+    "encoding": {},
     "websocket": {"transport": "websocket"},
 }
 GIMMICKS = (("canTerastallize", " terastallize"), ("canMegaEvo", " mega"), ("canDynamax", " dynamax"))
@@ -69,14 +66,12 @@ def _switches(side: list[dict[str, Any]], *, fainted: bool) -> list[str]:
 
 
 class HostedBattles:
-    """Keeps `envs` battles running on one host. `parse`: every seat also tracks its battle."""
+    """Keeps `envs` battles running on one host."""
 
-    def __init__(self, node: Path, config: PokemonConfig, *, envs: int, seed: int, parse: bool) -> None:
+    def __init__(self, node: Path, config: PokemonConfig, *, envs: int, seed: int) -> None:
         self.decisions = 0
-        self._format, self._gen = config.format, generation(config.format)
-        self._parse = parse
+        self._format = config.format
         self._rng = random.Random(seed)
-        self._seats: dict[int, tuple[SeatBattle, SeatBattle]] = {}
         self._started = 0
         self._host = NodeHost(node, accelerate=config.accelerate)
         self._host.start()
@@ -93,20 +88,15 @@ class HostedBattles:
         host, rng = self._host, self._rng
         select.select([host.fileno()], [host.write_fileno()] if host.wants_write else [], [], WAIT_SEC)
         tick = host.poll()
-        for battle, seat, request_number, lines, request in tick.records:
+        for battle, seat, request_number, _, request in tick.records:
             if request is None:
                 continue
-            if self._parse:
-                tracked = self._seats[battle][seat]
-                tracked.feed(lines)
-                tracked.sync(request)
             host.choose(battle, seat, request_number, random_choice(request, rng))
             self.decisions += 1
         for error in tick.errors:
             if error.kind != "unavailable":  # a new request follows that one by itself
                 raise EnvError(f"the simulator refused a choice: {error}")
-        for end in tick.ended:
-            self._seats.pop(end.battle, None)
+        for _ in tick.ended:
             self._start_battle()
         host.flush()
 
@@ -115,8 +105,6 @@ class HostedBattles:
 
     def _start_battle(self) -> None:
         number, self._started = self._started, self._started + 1
-        if self._parse:
-            self._seats[number] = (SeatBattle("p1", self._gen), SeatBattle("p2", self._gen))
         self._host.start_battle(number, self._format, drawn_start(self._rng))
 
 
@@ -157,7 +145,7 @@ class SourcedBattles:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("layer", choices=("ipc", "parsing", *SOURCED))
+    parser.add_argument("layer", choices=("ipc", *SOURCED))
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--set", dest="overrides", action="append", default=[])
     parser.add_argument("--envs", type=int, required=True)
@@ -170,8 +158,7 @@ def main() -> int:
         pokemon = msgspec.structs.replace(pokemon, **SOURCED[options.layer])
         battles = SourcedBattles(pokemon, envs=options.envs, seed=options.seed)
     else:
-        parse = options.layer == "parsing"
-        battles = HostedBattles(find_node().path, pokemon, envs=options.envs, seed=options.seed, parse=parse)
+        battles = HostedBattles(find_node().path, pokemon, envs=options.envs, seed=options.seed)
     try:
         gc.collect()
         gc.freeze()  # and thresholds: as the env worker does

@@ -7,11 +7,8 @@ from benchmarks.pokemon_layers.layer import Sample, Setting, together
 
 TITLES = {
     "ipc": "+ IPC",
-    "parsing": "+ parsing",
-    "encoding_bare": "+ encoding and mask (encoder: python)",
-    "encoding": "+ damage (encoder: python)",
-    "host_encoding_bare": "all but damage (encoder: host)",
-    "host_encoding": "+ damage (encoder: host)",
+    "encoding_bare": "+ tracking, encoding and mask",
+    "encoding": "+ damage",
     "websocket": "the same over transport: websocket",
 }
 

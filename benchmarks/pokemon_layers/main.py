@@ -29,11 +29,11 @@ from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.install.node import find_node
 
 NAMES = (
-    "simulator", "simulator_accelerated", "ipc", "parsing", "encoding_bare", "encoding", "host_encoding_bare",
-    "host_encoding", "websocket", "inference", "learning", "learning_python", "poke_env",
+    "simulator", "simulator_accelerated", "ipc", "encoding_bare", "encoding", "websocket", "inference", "learning",
+    "poke_env",
 )  # fmt: skip
 PURE_SELF_PLAY = ("opponents=self:1",)
-REPEATS = 3
+REPEATS = 5
 
 
 def say(line: str) -> None:
@@ -115,7 +115,6 @@ def _layers(setting: Setting) -> list[Layer]:
         *(Driven(setting, name) for name in TITLES),
         Serving(setting),
         Training(setting),
-        Training(setting, encoder="python"),
         PokeEnvAlone(setting),
     ]
 

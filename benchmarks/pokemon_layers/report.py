@@ -49,12 +49,12 @@ def markdown(titles: Mapping[str, str], samples: Mapping[str, Sequence[Sample]],
 
 
 def transport_line(samples: Mapping[str, Sequence[Sample]]) -> str:
-    """WebSocket beside IPC, where both were measured with the same encoder."""
+    """A local server's battles beside hosted ones."""
     ours, theirs = samples.get("websocket"), samples.get("encoding")
     if not ours or not theirs:
         return ""
     return (
-        f"over WebSocket {paired_ratio(ours, theirs):.2f} of the decisions/s over IPC (encoder: python); "
+        f"over WebSocket {paired_ratio(ours, theirs):.2f} of the decisions/s of hosted battles; "
         f"by processor time {cost_ratio(ours, theirs):.2f}"
     )
 

@@ -1,7 +1,4 @@
-"""Layers `learning` and `learning_python`: all of `make up`, with the configured encoder and with the Python one.
-
-Started by its own command and watched through its status.json.
-"""
+"""Layer `learning`: all of `make up`, started by its own command and watched through its status.json."""
 
 from __future__ import annotations
 
@@ -22,11 +19,11 @@ from simul.launch.processes.role_reports import counts, number
 class Training:
     """Decisions between two readings in steady state; processor time of the supervisor and all its descendants."""
 
-    def __init__(self, setting: Setting, encoder: str = "") -> None:
-        self.name = f"learning_{encoder}" if encoder else "learning"
-        self.title = "+ learning: all of make up" + (f" (encoder: {encoder})" if encoder else "")
+    name = "learning"
+    title = "+ learning: all of make up"
+
+    def __init__(self, setting: Setting) -> None:
         self._setting = setting
-        self._overrides = (*setting.overrides, f"pokemon.encoder={encoder}") if encoder else setting.overrides
 
     def measure(self, repeat: int) -> Sample:
         setting = self._setting
@@ -35,7 +32,7 @@ class Training:
         command = [
             sys.executable, "-P", "-m", "simul.launch.cli", "up", str(setting.config_path), "--plain",
             "--run-dir", str(run_dir.root), f"--set=seed={repeat + 1}",
-            *(f"--set={value}" for value in self._overrides),
+            *(f"--set={value}" for value in setting.overrides),
         ]  # fmt: skip
         with log.open("wb") as output:
             process = processes.start(command, output)

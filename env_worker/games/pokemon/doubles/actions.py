@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from simul.env_worker.games.pokemon.encoding.actions import GIMMICKS, SUFFIXES, known_slot
+from simul.env_worker.games.pokemon.tables.doubles_layout import NUM_ACTIONS
 
-NUM_ACTIONS = 107
 PASS, FIRST_SWITCH, FIRST_MOVE = 0, 1, 7
 TARGETS = (-2, -1, 0, 1, 2)
 PER_MOVE = len(TARGETS)

@@ -11,7 +11,6 @@ from poke_env.battle.status import Status
 from simul.env_worker.games.pokemon.battle_view.counters import Counters
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Entry, Request, SeatView
 from simul.env_worker.games.pokemon.damage.types import Body
-from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, SlotChoices
 from simul.env_worker.games.pokemon.encoding.expected_damage import (
     BestDamage,
@@ -35,6 +34,7 @@ from simul.env_worker.games.pokemon.encoding.move_features import (
 )
 from simul.env_worker.games.pokemon.encoding.pokemon_features import foe_pp, own_pp
 from simul.env_worker.games.pokemon.encoding.profiles import foe_profile, item_row, move_row, own_profile, types_of
+from simul.env_worker.games.pokemon.tables import doubles_layout as layout
 from simul.env_worker.games.pokemon.tables import layout as singles
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 
@@ -139,7 +139,7 @@ def foe_member(battle: SeatView, matchups: MatchupCache, mon: Pokemon, slot: int
 
 
 def body_numbers(counters: Counters, fighter: TeamMember, revealed: bool) -> list[float]:
-    """`doubles.layout.BODY` and the slot."""
+    """`doubles_layout.BODY` and the slot."""
     mon, body = fighter.mon, fighter.profile.body
     hp = mon._current_hp
     return [
@@ -162,7 +162,7 @@ def body_numbers(counters: Counters, fighter: TeamMember, revealed: bool) -> lis
 
 
 def pair_numbers(matchups: MatchupCache, own: TeamMember, other: TeamMember | None, trick_room: bool) -> list[float]:
-    """`doubles.layout.PAIR_NAMES` of one Pokemon against one that stands opposite; zeros where it is empty."""
+    """`doubles_layout.PAIR_NAMES` of one Pokemon against one that stands opposite; zeros where it is empty."""
     if other is None:
         return [0.0] * 5
     return [*matchup_numbers(matchups.pair(own.profile, other.profile), own.factors, other.factors, trick_room)]

@@ -11,7 +11,6 @@ from poke_env.battle.pokemon import Pokemon
 from poke_env.battle.status import Status
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatDoubleBattle
-from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import TARGETS, SlotChoices, meaning
 from simul.env_worker.games.pokemon.doubles.blocks import (
     ActivePair,
@@ -28,6 +27,7 @@ from simul.env_worker.games.pokemon.encoding.features import TRICK_ROOM, active_
 from simul.env_worker.games.pokemon.encoding.field_state import FieldState, read_field_state
 from simul.env_worker.games.pokemon.encoding.profiles import move_row
 from simul.env_worker.games.pokemon.host.tally import Standing
+from simul.env_worker.games.pokemon.tables import doubles_layout as layout
 from simul.env_worker.games.pokemon.tables import layout as singles
 
 _NO_PREVIEW = [0.0] * singles.width(singles.PREVIEW)
@@ -141,7 +141,7 @@ class DoubleEncoder:
         ]
 
     def _first(self, asked: SlotDecision) -> list[float]:
-        """`doubles.layout.FIRST`: what the left slot has chosen."""
+        """`doubles_layout.FIRST`: what the left slot has chosen."""
         chosen = meaning(asked.first) if asked.first is not None else None
         if chosen is None:
             return [0.0] * 17
@@ -156,7 +156,7 @@ class DoubleEncoder:
 
 
 def _demands(request: Request, slot: int) -> list[float]:
-    """`doubles.layout.ASKED` of one slot."""
+    """`doubles_layout.ASKED` of one slot."""
     active = request.get("active") or ()
     asked = (active[slot] if slot < len(active) else None) or {}
     demanded = request.get("forceSwitch", ())

@@ -23,7 +23,7 @@ from simul.env_worker.games.pokemon.battle_view.pp_costs import aim
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.damage.export import damage_tables
 from simul.env_worker.games.pokemon.encoding import expected_damage, features
-from simul.env_worker.games.pokemon.encoding.move_features import NO_STATIC
+from simul.env_worker.games.pokemon.encoding.layout_files import fingerprint
 from simul.env_worker.games.pokemon.encoding.set_knowledge import known_sets
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.movedex import MoveInfo, move_info, type_chart
@@ -123,13 +123,11 @@ def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN) -> dict[str, 
 
 
 def _layout(extras: layout.Extras) -> dict[str, Any]:
+    """Where the blocks start; the host has the offsets in them from `layout_files`."""
     damage = layout.damage_fields(extras.attackers)
     return {
+        "fingerprint": fingerprint(),
         "size": layout.observation_size(extras),
-        "pokemon_width": layout.POKEMON_WIDTH,
-        "move_width": layout.MOVE_WIDTH,
-        "move_static": len(NO_STATIC),
-        "preview_start": layout.PREVIEW_START,
         "own_start": layout.OWN_START,
         "foe_start": layout.FOE_START,
         "move_start": layout.MOVE_START,
@@ -139,9 +137,6 @@ def _layout(extras: layout.Extras) -> dict[str, Any]:
         "damage_lead": layout.width(damage) - layout.width(layout.DAMAGE),
         "attackers": extras.attackers,
         "set_start": layout.set_start(extras.attackers),
-        "possible": [layout.POSSIBLE_MOVES, layout.POSSIBLE_ABILITIES, layout.POSSIBLE_TERAS],
-        "deals": layout.DEALS,
-        "takes": layout.TAKES,
     }
 
 

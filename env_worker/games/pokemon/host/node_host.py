@@ -110,7 +110,14 @@ class NodeHost:
         self._commands.append({"c": "choose", "b": battle, "s": seat, "r": request_number, "a": action})
 
     def send_tables(self, tables: dict[str, Any]) -> None:
-        """Queues what the host needs to encode decisions (`host_tables.encoder_tables`)."""
+        """Queues what a host that has greeted needs to encode decisions (`host_tables.encoder_tables`)."""
+        wanted, found = tables["layout"]["fingerprint"], self.hello.get("layout")
+        if found != wanted:
+            raise EnvError(
+                f"the simulator host writes observations of layout {found}, the tables here are of {wanted}: install "
+                "Simul again; after a change of a layout run "
+                "`python -m simul.env_worker.games.pokemon.encoding.layout_files`"
+            )
         self._commands.append({"c": "tables", "tables": tables})
         self._observation_size = tables["layout"]["size"]
 

@@ -24,6 +24,7 @@ import fs from 'node:fs';
 import { Worker } from 'node:worker_threads';
 
 import { EncoderTables } from './encoder/host_tables.mjs';
+import { FINGERPRINT } from './encoder/layout.mjs';
 import { checkFormat } from './simulate/formats.mjs';
 import { HostedBattle } from './simulate/hosted_battle.mjs';
 import { Outbox } from './outbox.mjs';
@@ -205,7 +206,7 @@ function main() {
 	const { sim, version, accelerated, note } = loadSimulator(wantAccelerated);
 	if (wantAccelerated && !accelerated) process.stderr.write(`the simulator runs plain: ${note}\n`);
 	writeOutput(Buffer.from(JSON.stringify({
-		hello: { protocol: 2, node: process.version, showdown: version, accelerated, note },
+		hello: { protocol: 2, layout: FINGERPRINT, node: process.version, showdown: version, accelerated, note },
 	}) + '\n'));
 	serve(new Host(sim, numberGiven('replies-per-write') || Infinity, send));
 }

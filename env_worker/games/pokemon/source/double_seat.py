@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatDoubleBattle, SeatView
-from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_SWITCH, PASS, SlotChoices, slot_choices
 from simul.env_worker.games.pokemon.doubles.encoder import DoubleEncoder
 from simul.env_worker.games.pokemon.host.tally import Standing
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps, RequestSteps
 from simul.env_worker.games.pokemon.source.seats import ReadingSeat
+from simul.env_worker.games.pokemon.tables import doubles_layout as layout
 
 
 class DoubleSteps:

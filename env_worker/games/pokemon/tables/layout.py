@@ -21,7 +21,10 @@ from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 
 
 class Field(NamedTuple):
-    """`size` numbers in [low, high], or, where `table` is named, `size` ids."""
+    """`size` numbers in [low, high], or, where `table` is named, `size` ids.
+
+    A number is what it counts, divided by `scale`; `{scale:g}` in the meaning stands for it.
+    """
 
     name: str
     meaning: str
@@ -29,14 +32,15 @@ class Field(NamedTuple):
     low: float = 0.0
     high: float = 1.0
     table: str = ""
+    scale: float = 1.0
 
 
 SIDE = (
     Field("hazards", "stealth rock, spikes/3, toxic spikes/2, sticky web on this side", 4),
     Field("screens", "reflect, light screen, aurora veil, safeguard or mist, tailwind on this side", 5),
-    Field("screen_turns", "turns since each of these began / 8", 5),
-    Field("alive", "Pokemon not fainted / 6 (unrevealed ones are alive)"),
-    Field("team_hp", "sum of hp fractions / 6 (unrevealed ones are full)"),
+    Field("screen_turns", "turns since each of these began / {scale:g}", 5, scale=8),
+    Field("alive", "Pokemon not fainted / {scale:g} (unrevealed ones are alive)", scale=6),
+    Field("team_hp", "sum of hp fractions / {scale:g} (unrevealed ones are full)", scale=6),
     Field("gimmick_used", "terastallized, mega evolved, z-move or dynamax already spent"),
 )
 VOLATILES = (
@@ -57,32 +61,34 @@ VOLATILES = (
 )
 ACTIVE = (
     Field("last_move", "move it used last since it came in, Z- and max moves included", table="move"),
-    Field("boosts", "atk, def, spa, spd, spe, accuracy, evasion stages / 6", 7, -1.0),
+    Field("boosts", "atk, def, spa, spd, spe, accuracy, evasion stages / {scale:g}", 7, -1.0, scale=6),
     Field("volatiles", ", ".join(VOLATILES), len(VOLATILES)),
     Field("recharging", "must recharge"),
     Field("preparing", "charges a two-turn move"),
-    Field("protect_count", "consecutive protect-like moves / 3"),
-    Field("turns_active", "turns since it came in / 8"),
+    Field("protect_count", "consecutive protect-like moves / {scale:g}", scale=3),
+    Field("turns_active", "turns since it came in / {scale:g}", scale=8),
     Field("transformed", "it is a copy of another Pokemon"),
 )
 PREVIEW = (
     Field("preview", "team preview: action i picks own.i"),
-    Field("preview_picks", "Pokemon to pick at team preview / 6"),
-    Field("preview_order", "of own.0 to own.5: place in the order picked so far / 6, 0 = not picked", 6),
+    Field("preview_picks", "Pokemon to pick at team preview / {scale:g}", scale=6),
+    Field(
+        "preview_order", "of own.0 to own.5: place in the order picked so far / {scale:g}, 0 = not picked", 6, scale=6
+    ),
 )
 GLOBAL = (
-    Field("turn", "turn / 100"),
+    Field("turn", "turn / {scale:g}", scale=100),
     Field("force_switch", "a switch is demanded"),
     Field("reviving", "the switch revives a fainted Pokemon"),
     Field("trapped", "switching is impossible"),
     Field("maybe_trapped", "switching may turn out to be impossible"),
     Field("can_gimmick", "mega, z-move, dynamax, terastallize possible now", 4),
     Field("weather", "sun, rain, sand, snow or hail, strong winds", 5),
-    Field("weather_turns", "turns since the weather began / 8"),
+    Field("weather_turns", "turns since the weather began / {scale:g}", scale=8),
     Field("terrain", "electric, grassy, misty, psychic", 4),
-    Field("terrain_turns", "turns since the terrain began / 8"),
+    Field("terrain_turns", "turns since the terrain began / {scale:g}", scale=8),
     Field("trick_room", "slower Pokemon move first"),
-    Field("trick_room_turns", "turns since trick room began / 8"),
+    Field("trick_room_turns", "turns since trick room began / {scale:g}", scale=8),
     *(field._replace(name=f"{who}_side.{field.name}") for who in ("own", "foe") for field in SIDE),
     *(field._replace(name=f"{who}_active.{field.name}") for who in ("own", "foe") for field in ACTIVE),
     *PREVIEW,
@@ -101,11 +107,20 @@ POKEMON = (
     Field("revealed", "the other side has seen it in battle"),
     Field("terastallized", "it has terastallized"),
     Field("status", "burned, frozen, paralyzed, poisoned, asleep, badly poisoned", 6),
-    Field("sleep_turns", "times it could not move since it fell asleep / 7 (gen 5: since it came in)"),
+    Field("sleep_turns", "times it could not move since it fell asleep / {scale:g} (gen 5: since it came in)", scale=7),
     Field("resting", "it put itself to sleep by Rest, whose length is fixed"),
-    Field("toxic_stage", "turns of bad poison since it was poisoned or came in (gens 1, 2: times it did damage) / 15"),
-    Field("level", "level / 100"),
-    Field("stats", "hp, atk, def, spa, spd, spe / 500 (own exact, foe's estimated; a copy has its model's)", 6),
+    Field(
+        "toxic_stage",
+        "turns of bad poison since it was poisoned or came in (gens 1, 2: times it did damage) / {scale:g}",
+        scale=15,
+    ),
+    Field("level", "level / {scale:g}", scale=100),
+    Field(
+        "stats",
+        "hp, atk, def, spa, spd, spe / {scale:g} (own exact, foe's estimated; a copy has its model's)",
+        6,
+        scale=500,
+    ),
     Field(
         "moves_known",
         "each known move's power / 250, accuracy, priority / 7, physical, special",
@@ -114,9 +129,9 @@ POKEMON = (
     ),
     Field("moves_pp", "each known move's pp left, fraction (foe's estimated from what it used)", 4),
     Field("deals", "largest expected damage to the opposing active, fraction of its full hp"),
-    Field("deals_effectiveness", "largest type multiplier of its damage on the opposing active / 4"),
+    Field("deals_effectiveness", "largest type multiplier of its damage on the opposing active / {scale:g}", scale=4),
     Field("takes", "largest expected damage from the opposing active, fraction of full hp"),
-    Field("takes_effectiveness", "largest type multiplier of that damage / 4"),
+    Field("takes_effectiveness", "largest type multiplier of that damage / {scale:g}", scale=4),
     Field("moves_first", "1: faster than the opposing active, -1: slower (trick room counted)", low=-1.0),
 )
 MOVE_FLAGS = (
@@ -148,19 +163,17 @@ MOVE_FLAGS = (
     "may flinch",
     "binds",
 )
-MOVE = (
-    Field("id", "the move", table="move"),
-    Field("type", "its type", table="type"),
-    Field("power", "expected base power (all hits) / 250"),
+STATIC_MOVE = (
+    Field("power", "expected base power (all hits) / {scale:g}", scale=250),
     Field("accuracy", "accuracy, 1 where it cannot miss"),
-    Field("priority", "priority / 7", low=-1.0),
+    Field("priority", "priority / {scale:g}", low=-1.0, scale=7),
     Field("category", "physical, special, status", 3),
     Field("heals", "fraction of hp it restores"),
     Field("drains", "fraction of the damage it restores"),
     Field("recoil", "it costs the user hp"),
-    Field("raises_self", "stages it raises of the user / 6"),
-    Field("lowers_self", "stages it lowers of the user / 6"),
-    Field("lowers_foe", "chance-weighted stages it lowers of the target / 6"),
+    Field("raises_self", "stages it raises of the user / {scale:g}", scale=6),
+    Field("lowers_self", "stages it lowers of the user / {scale:g}", scale=6),
+    Field("lowers_foe", "chance-weighted stages it lowers of the target / {scale:g}", scale=6),
     Field("inflicts", "chance of a status"),
     Field("confuses", "chance of another hindrance (flinch, confusion, seeds, ...)"),
     Field("hazard", "it lays a hazard"),
@@ -173,11 +186,20 @@ MOVE = (
     Field("slow", "it takes two turns"),
     Field("contact", "it makes contact"),
     Field("flags", f"{', '.join(MOVE_FLAGS)}", len(MOVE_FLAGS)),
+)
+MOVE = (
+    Field("id", "the move", table="move"),
+    Field("type", "its type", table="type"),
+    *STATIC_MOVE,
     Field("present", "this block describes a move"),
     Field("usable", "it can be chosen now"),
     Field("pp", "pp left, fraction"),
     Field("stab", "same-type multiplier - 1"),
-    Field("effectiveness", "type multiplier on the foe's active / 4 (abilities that grant immunity counted)"),
+    Field(
+        "effectiveness",
+        "type multiplier on the foe's active / {scale:g} (abilities that grant immunity counted)",
+        scale=4,
+    ),
     Field("damage", "expected damage now, fraction of the foe's full hp"),
     Field("knocks_out", "expected damage reaches the foe's hp"),
     Field("tera_damage", "expected damage after terastallizing, 0 where that is not possible"),
@@ -296,7 +318,7 @@ def lay_out(blocks: tuple[tuple[str, tuple[Field, ...]], ...]) -> tuple[Slice, .
                     kind="id" if field.table else "number",
                     low=field.low,
                     high=float(rows - 1) if rows else field.high,
-                    meaning=field.meaning,
+                    meaning=field.meaning.format(scale=field.scale),
                     vocabulary=rows,
                     table=field.table,
                 )

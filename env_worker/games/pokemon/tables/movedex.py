@@ -11,6 +11,7 @@ from poke_env.battle.move_category import MoveCategory
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
+from simul.env_worker.games.pokemon.tables.layout import STATIC_MOVE
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 
 _NAMED = ("sound", "punch", "bite", "slicing", "bullet", "pulse", "powder", "wind", "dance")
@@ -95,7 +96,7 @@ class MoveInfo:
         fixed: True = one of the three above; no modifier applies.
         own_defence: True = body press, attacks with defence; foe_attack: True = foul play, with the target's attack.
         hits_defence: True = the target defends with defence, False = with special defence.
-        static: the encoder's numbers that never change, in the order of `layout.MOVE` from `power` to `flags`.
+        static: the encoder's numbers that never change, `layout.STATIC_MOVE`.
     """
 
     row: int
@@ -175,32 +176,35 @@ def _static(move_id: str, entry: dict[str, Any], category: int, power: float, ac
     status, hindrance = _afflictions(entry, effects)
     heal, drain = entry.get("heal"), entry.get("drain")
     condition = entry.get("sideCondition", "")
-    return (
-        min(power / 250, 1.0),
-        accuracy,
-        entry.get("priority", 0) / 7,
-        float(category == PHYSICAL),
-        float(category == SPECIAL),
-        float(category == STATUS),
-        heal[0] / heal[1] if heal else HEALERS.get(move_id, 0.0),
-        min(drain[0] / drain[1], 1.0) if drain else 0.0,
-        float(any(entry.get(key) for key in ("recoil", "mindBlownRecoil", "hasCrashDamage", "selfdestruct"))),
-        min(sum(v for v in own_boosts if v > 0) / 6, 1.0),
-        min(-sum(v for v in own_boosts if v < 0) / 6, 1.0),
-        min(foe_drops / 6, 1.0),
-        status,
-        hindrance,
-        float(move_id in HAZARDS),
-        float(move_id in CLEARERS),
-        float("stallingMove" in entry),
-        float(bool(entry.get("selfSwitch"))),
-        float(bool(entry.get("forceSwitch"))),
-        float(condition in SCREENS),
-        float(any(key in entry for key in ("weather", "terrain", "pseudoWeather"))),
-        float("charge" in flags or "recharge" in flags),
-        float("contact" in flags),
-        *move_flags(entry, flags, effects),
-    )
+    numbers: dict[str, float | tuple[float, ...]] = {
+        "power": power,
+        "accuracy": accuracy,
+        "priority": entry.get("priority", 0),
+        "category": (category == PHYSICAL, category == SPECIAL, category == STATUS),
+        "heals": heal[0] / heal[1] if heal else HEALERS.get(move_id, 0.0),
+        "drains": drain[0] / drain[1] if drain else 0.0,
+        "recoil": any(entry.get(key) for key in ("recoil", "mindBlownRecoil", "hasCrashDamage", "selfdestruct")),
+        "raises_self": sum(v for v in own_boosts if v > 0),
+        "lowers_self": -sum(v for v in own_boosts if v < 0),
+        "lowers_foe": foe_drops,
+        "inflicts": status,
+        "confuses": hindrance,
+        "hazard": move_id in HAZARDS,
+        "clears": move_id in CLEARERS,
+        "protects": "stallingMove" in entry,
+        "pivots": bool(entry.get("selfSwitch")),
+        "phazes": bool(entry.get("forceSwitch")),
+        "screen": condition in SCREENS,
+        "field": any(key in entry for key in ("weather", "terrain", "pseudoWeather")),
+        "slow": "charge" in flags or "recharge" in flags,
+        "contact": "contact" in flags,
+        "flags": move_flags(entry, flags, effects),
+    }
+    return tuple(min(value / field.scale, 1.0) for field in STATIC_MOVE for value in _each(numbers[field.name]))
+
+
+def _each(numbers: float | tuple[float, ...]) -> tuple[float, ...]:
+    return numbers if isinstance(numbers, tuple) else (numbers,)
 
 
 def _own_boosts(entry: dict[str, Any]) -> list[int]:

@@ -18,8 +18,8 @@ from poke_env.data import GenData
 
 from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.battle_view.counters import full_pp, move_key
-from simul.env_worker.games.pokemon.doubles import layout as doubles
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
+from simul.env_worker.games.pokemon.tables import doubles_layout as doubles
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import VOLATILES
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary

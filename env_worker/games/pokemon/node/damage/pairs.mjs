@@ -1,9 +1,10 @@
 // The numbers of every own Pokemon on every foe, computed again only when one of the two has changed.
 
 import { Formula } from './formula.mjs';
+import { TARGET } from '../encoder/layout.mjs';
 
-const FORM_NUMBERS = 8; // move.0 .. move.3 | mean, variance
-export const PAIR_NUMBERS = 2 * FORM_NUMBERS; // as it is, terastallized
+export const PAIR_NUMBERS = TARGET.width;
+const FORM_NUMBERS = PAIR_NUMBERS / 2; // as it is, or terastallized: move.0 .. move.3 | mean, variance
 const PAIRS = 36;
 const MOST_DAMAGE = 2, VARIANCE_UNIT = 0.01, MOST_VARIANCE = 4;
 

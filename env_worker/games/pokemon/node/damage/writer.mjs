@@ -4,6 +4,7 @@
 import { CachedTarget, CachedUser } from './cache.mjs';
 import { Surroundings } from './from_battle.mjs';
 import { PAIR_NUMBERS, Pairs } from './pairs.mjs';
+import { POKEMON } from '../encoder/layout.mjs';
 
 const TEAM_SIZE = 6;
 const ONE = 0x3C00; // 1 as float16
@@ -135,9 +136,8 @@ export class DamageBlock {
 
 	/** What it takes less what it deals, as just written: the least is the likeliest switch. */
 	standing(index) {
-		const { own_start: start, pokemon_width: width, deals, takes } = this.layout;
-		const at = start + index * width;
-		return this.buffer[at + takes] - this.buffer[at + deals];
+		const start = this.layout.own_start + index * POKEMON.width, { deals, takes } = POKEMON.at;
+		return this.buffer[start + takes] - this.buffer[start + deals];
 	}
 }
 

@@ -4,31 +4,30 @@
 import { PokemonFeatures, PokemonBlock, sameFighter } from './pokemon_features.mjs';
 import { foeProfile, ownProfile } from './expected_damage.mjs';
 import { attack } from './expected_damage.mjs';
-import { Factors, TRICK_ROOM, movesFirst } from './field_state.mjs';
+import { Factors, movesFirst } from './field_state.mjs';
+import { PAIR, POKEMON } from './layout.mjs';
 
 const TEAM_SIZE = 6;
-const PAIR_WIDTH = 5; // deals, deals_effectiveness, takes, takes_effectiveness, moves_first
 
 /** What a team faced when its pairs were written last. */
 class Facing {
 	constructor() {
 		this.profile = null;
 		this.factors = new Factors();
-		this.screens = [0, 0, 0];
+		this.physicalScreen = this.specialScreen = 1;
 		this.trickRoom = false;
 	}
 
 	/** Remember the situation; true if it was the same before. */
 	same(profile, factors, side, trickRoom) {
-		const screens = this.screens;
-		const same = this.profile === profile && this.trickRoom === trickRoom && screens[0] === side[4] &&
-			screens[1] === side[5] && screens[2] === side[6] && (profile === null || this.factors.equals(factors));
+		const physical = side.physicalTaken, special = side.specialTaken;
+		const same = this.profile === profile && this.trickRoom === trickRoom && this.physicalScreen === physical &&
+			this.specialScreen === special && (profile === null || this.factors.equals(factors));
 		if (same) return true;
 		this.profile = profile;
 		this.trickRoom = trickRoom;
-		screens[0] = side[4];
-		screens[1] = side[5];
-		screens[2] = side[6];
+		this.physicalScreen = physical;
+		this.specialScreen = special;
 		if (profile !== null) this.factors.copy(factors);
 		return false;
 	}
@@ -48,7 +47,6 @@ export class TeamBlocks {
 		this.benchFactors = new Factors();
 		this.ownFacing = new Facing();
 		this.foeFacing = new Facing();
-		this.pairStart = tables.layout.pokemon_width - PAIR_WIDTH;
 	}
 
 	writeOwnBodies(battle, team, out) {
@@ -63,7 +61,7 @@ export class TeamBlocks {
 		}
 		for (const i of dirty) {
 			const mon = team[i], entry = battle.entries[i], block = this.own[i];
-			const at = layout.own_start + i * layout.pokemon_width;
+			const at = layout.own_start + i * POKEMON.width;
 			if (block.profile === null || block.profileVersion !== mon.profileVersion || !sameFighter(block.entry, entry)) {
 				block.profileVersion = mon.profileVersion;
 				block.profile = ownProfile(this.tables, mon, entry);
@@ -78,7 +76,7 @@ export class TeamBlocks {
 
 	/** @param {number} met so many of them have been out; team preview has shown the others */
 	writeFoeBodies(team, met) {
-		const { features, tables: { layout: { foe_start: foeStart, pokemon_width: width } } } = this;
+		const { features, tables: { layout: { foe_start: foeStart } } } = this, { width } = POKEMON;
 		for (let i = team.length; i < this.foes; i++) { // fewer than last time: all that were brought have been out
 			this.foe[i] = new PokemonBlock();
 			this.buffer.fill(0, foeStart + i * width, foeStart + (i + 1) * width);
@@ -103,7 +101,7 @@ export class TeamBlocks {
 
 	/** Writes the matchup of every Pokemon with the other side's active one. */
 	writePairs(fieldState, own, foes, ownOut, foeOut) {
-		const trickRoom = fieldState.field[TRICK_ROOM] === 1;
+		const { trickRoom } = fieldState;
 		if (ownOut >= 0) this.ownFactors.setActive(own[ownOut], this.own[ownOut].speed, fieldState.ownSide);
 		if (foeOut >= 0) this.foeFactors.setActive(foes[foeOut], this.foe[foeOut].speed, fieldState.foeSide);
 		const mine = ownOut >= 0 ? this.own[ownOut].profile : null;
@@ -116,7 +114,7 @@ export class TeamBlocks {
 	}
 
 	face(start, blocks, team, out, side, activeFactors, facing, facingFactors, trickRoom, same) {
-		const { buffer, tables: { chart, layout } } = this;
+		const { buffer, tables: { chart } } = this, { at } = POKEMON;
 		for (let i = 0; i < team.length; i++) {
 			const block = blocks[i];
 			let own = activeFactors;
@@ -126,9 +124,9 @@ export class TeamBlocks {
 				own.setBenched(team[i], block.speed, side);
 			}
 			block.fresh = i === out; // an active one's stages are gone when it leaves
-			const at = start + i * layout.pokemon_width + this.pairStart;
+			const to = start + i * POKEMON.width;
 			if (facing === null) {
-				buffer.fill(0, at, at + PAIR_WIDTH);
+				buffer.fill(0, to + at.deals, to + at.deals + PAIR.width);
 				continue;
 			}
 			const deals = attack(chart, block.profile, facing), takes = attack(chart, facing, block.profile);
@@ -136,11 +134,11 @@ export class TeamBlocks {
 				deals.special * own.specialDealt * facingFactors.specialTaken);
 			const taken = Math.max(takes.physical * facingFactors.physicalDealt * own.physicalTaken,
 				takes.special * facingFactors.specialDealt * own.specialTaken);
-			buffer[at] = Math.min(dealt, 1);
-			buffer[at + 1] = deals.effectiveness / 4;
-			buffer[at + 2] = Math.min(taken, 1);
-			buffer[at + 3] = takes.effectiveness / 4;
-			buffer[at + 4] = movesFirst(own.speed, facingFactors.speed, trickRoom);
+			buffer[to + at.deals] = Math.min(dealt, 1);
+			buffer[to + at.deals_effectiveness] = deals.effectiveness / PAIR.scale.deals_effectiveness;
+			buffer[to + at.takes] = Math.min(taken, 1);
+			buffer[to + at.takes_effectiveness] = takes.effectiveness / PAIR.scale.takes_effectiveness;
+			buffer[to + at.moves_first] = movesFirst(own.speed, facingFactors.speed, trickRoom);
 		}
 	}
 }

@@ -5,13 +5,14 @@
 import { NUM_ACTIONS } from './actions.mjs';
 import { DamageBlock } from '../damage/writer.mjs';
 import { MoveBlocks } from './move_features.mjs';
-import { FIELD_WIDTH, SIDE_WIDTH, FieldState } from './field_state.mjs';
+import { ACTIVE, GLOBAL, SIDE } from './layout.mjs';
+import { FieldState } from './field_state.mjs';
 import { SetBlocks } from './set_knowledge.mjs';
 import { TeamBlocks } from './blocks.mjs';
 
 const TEAM_SIZE = 6;
-const NUM_VOLATILES = 14;
-const ACTIVE_WIDTH = 8 + NUM_VOLATILES + 5;
+const STAGES = ['atk', 'def', 'spa', 'spd', 'spe', 'accuracy', 'evasion'];
+const GIMMICKS = ['canMegaEvo', 'canZMove', 'canDynamax', 'canTerastallize'];
 
 /** Of one team: index of the active one (-1: none), how many live, sum of hp fractions. */
 class Survey {
@@ -87,65 +88,58 @@ export class SeatEncoder {
 	}
 
 	writeGlobal(request, reviving) {
-		const { battle, observation: out, fieldState, standing } = this;
+		const { battle, observation: out, fieldState, standing } = this, { at, scale } = GLOBAL;
 		const asked = request.active ? request.active[0] : null;
-		out[0] = Math.min(battle.turn / 100, 1);
-		out[1] = request.forceSwitch ? 1 : 0;
-		out[2] = reviving ? 1 : 0;
-		out[3] = asked?.trapped ? 1 : 0;
-		out[4] = asked?.maybeTrapped ? 1 : 0;
-		out[5] = asked?.canMegaEvo ? 1 : 0;
-		out[6] = asked?.canZMove ? 1 : 0;
-		out[7] = asked?.canDynamax ? 1 : 0;
-		out[8] = asked?.canTerastallize ? 1 : 0;
-		for (let i = 0; i < 6; i++) out[9 + i] = fieldState.weather[i];
-		for (let i = 0; i < FIELD_WIDTH; i++) out[15 + i] = fieldState.field[i];
-		let at = this.writeSide(15 + FIELD_WIDTH, fieldState.ownSide, standing[0], standing[2],
+		out[at.turn] = Math.min(battle.turn / scale.turn, 1);
+		out[at.force_switch] = request.forceSwitch ? 1 : 0;
+		out[at.reviving] = reviving ? 1 : 0;
+		out[at.trapped] = asked?.trapped ? 1 : 0;
+		out[at.maybe_trapped] = asked?.maybeTrapped ? 1 : 0;
+		for (let i = 0; i < GIMMICKS.length; i++) out[at.can_gimmick + i] = asked?.[GIMMICKS[i]] ? 1 : 0;
+		out.set(fieldState.weather, at.weather);
+		out[at.weather_turns] = fieldState.weatherTurns;
+		out.set(fieldState.terrain, at.terrain);
+		out[at.terrain_turns] = fieldState.terrainTurns;
+		out[at.trick_room] = fieldState.trickRoom ? 1 : 0;
+		out[at.trick_room_turns] = fieldState.trickRoomTurns;
+		this.writeSide(at.own_side, fieldState.ownSide, standing[0], standing[2],
 			battle.usedTera || battle.usedMega || battle.usedZ || battle.usedDynamax);
-		at = this.writeSide(at, fieldState.foeSide, standing[1], standing[3], battle.opponentUsedTera ||
+		this.writeSide(at.foe_side, fieldState.foeSide, standing[1], standing[3], battle.opponentUsedTera ||
 			battle.opponentUsedMega || battle.opponentUsedZ || battle.opponentUsedDynamax);
-		this.writeActive(at, fieldState.own);
-		this.writeActive(at + ACTIVE_WIDTH, fieldState.foe);
+		this.writeActive(at.own_active, fieldState.own);
+		this.writeActive(at.foe_active, fieldState.foe);
 	}
 
-	writeSide(at, side, alive, hp, spent) {
-		const out = this.observation;
-		for (let i = 0; i < SIDE_WIDTH; i++) out[at + i] = side[i];
-		at += SIDE_WIDTH;
-		out[at] = alive / 6;
-		out[at + 1] = hp / 6;
-		out[at + 2] = spent ? 1 : 0;
-		return at + 3;
+	writeSide(start, side, alive, hp, spent) {
+		const out = this.observation, { at, scale } = SIDE;
+		out.set(side.hazards, start + at.hazards);
+		out.set(side.screens, start + at.screens);
+		out.set(side.screenTurns, start + at.screen_turns);
+		out[start + at.alive] = alive / scale.alive;
+		out[start + at.team_hp] = hp / scale.team_hp;
+		out[start + at.gimmick_used] = spent ? 1 : 0;
 	}
 
-	writeActive(at, mon) {
-		const out = this.observation;
+	writeActive(start, mon) {
+		const out = this.observation, { at, scale, size } = ACTIVE;
 		if (mon === null) {
-			out.fill(0, at, at + ACTIVE_WIDTH);
+			out.fill(0, start, start + ACTIVE.width);
 			return;
 		}
-		const { boosts } = mon;
-		out[at] = this.tables.moveRow(mon.lastMove);
-		out[at + 1] = boosts.atk / 6;
-		out[at + 2] = boosts.def / 6;
-		out[at + 3] = boosts.spa / 6;
-		out[at + 4] = boosts.spd / 6;
-		out[at + 5] = boosts.spe / 6;
-		out[at + 6] = boosts.accuracy / 6;
-		out[at + 7] = boosts.evasion / 6;
-		out.fill(0, at + 8, at + 8 + NUM_VOLATILES);
+		out[start + at.last_move] = this.tables.moveRow(mon.lastMove);
+		for (let i = 0; i < size.boosts; i++) out[start + at.boosts + i] = mon.boosts[STAGES[i]] / scale.boosts;
+		out.fill(0, start + at.volatiles, start + at.volatiles + size.volatiles);
 		if (mon.effects.size) {
 			for (const effect of mon.effects.keys()) {
 				const place = this.tables.volatileSlots.get(effect);
-				if (place !== undefined) out[at + 8 + place[0]] = place[1];
+				if (place !== undefined) out[start + at.volatiles + place[0]] = place[1];
 			}
 		}
-		at += 8 + NUM_VOLATILES;
-		out[at] = mon.mustRecharge ? 1 : 0;
-		out[at + 1] = mon.preparing ? 1 : 0;
-		out[at + 2] = Math.min(mon.protectCounter / 3, 1);
-		out[at + 3] = Math.min(mon.activeTurns / 8, 1);
-		out[at + 4] = mon.transformed ? 1 : 0;
+		out[start + at.recharging] = mon.mustRecharge ? 1 : 0;
+		out[start + at.preparing] = mon.preparing ? 1 : 0;
+		out[start + at.protect_count] = Math.min(mon.protectCounter / scale.protect_count, 1);
+		out[start + at.turns_active] = Math.min(mon.activeTurns / scale.turns_active, 1);
+		out[start + at.transformed] = mon.transformed ? 1 : 0;
 	}
 
 	writeMoves(request, choices, ownOut, foeOut) {

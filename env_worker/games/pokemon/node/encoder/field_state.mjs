@@ -1,12 +1,10 @@
 // The field at one decision, and its effect on damage and speed. The same as field_state.py and features.py.
 
-export const TRICK_ROOM = 5; // index in `field`; its age follows
-export const SIDE_WIDTH = 14; // hazards (4), screens (5), their age (5)
-export const FIELD_WIDTH = 7; // one-hot terrain (4), its age, trick room, its age
-export const REFLECT = 4, LIGHT_SCREEN = 5, AURORA_VEIL = 6;
-export const SUN = 0, RAIN = 1;
-const STACKABLE_SLOTS = 3; // spikes and toxic spikes are 1 and 2
-const SCREENS = 4, NUM_SCREENS = 5; // the first with turns
+import { GLOBAL, SIDE } from './layout.mjs';
+
+const REFLECT = 0, LIGHT_SCREEN = 1, AURORA_VEIL = 2; // of SIDE's screens
+export const SUN = 0, RAIN = 1; // of GLOBAL's weather
+const HAZARDS = SIDE.size.hazards, SCREENS = SIDE.size.screens;
 export const STAGES = Array.from({ length: 13 }, (_, i) => i > 6 ? (2 + i - 6) / 2 : 2 / (2 - (i - 6)));
 
 /** Multipliers of one Pokemon's damage, dealt (stages, burn) and taken (stages, screens), and its speed. */
@@ -24,16 +22,16 @@ export class Factors {
 		const boosts = mon.boosts;
 		this.physicalDealt = STAGES[boosts.atk + 6] * (mon.status === 'BRN' ? 0.5 : 1);
 		this.specialDealt = STAGES[boosts.spa + 6];
-		this.physicalTaken = physicalScreen(side) / STAGES[boosts.def + 6];
-		this.specialTaken = specialScreen(side) / STAGES[boosts.spd + 6];
+		this.physicalTaken = side.physicalTaken / STAGES[boosts.def + 6];
+		this.specialTaken = side.specialTaken / STAGES[boosts.spd + 6];
 		this.speed = speed * STAGES[boosts.spe + 6];
 	}
 
 	setBenched(mon, speed, side) {
 		this.physicalDealt = mon.status === 'BRN' ? 0.5 : 1;
 		this.specialDealt = 1;
-		this.physicalTaken = physicalScreen(side);
-		this.specialTaken = specialScreen(side);
+		this.physicalTaken = side.physicalTaken;
+		this.specialTaken = side.specialTaken;
 		this.speed = speed;
 	}
 
@@ -52,58 +50,84 @@ export class Factors {
 	}
 }
 
+/** Hazards and screens of one side; each number as it is written. */
+class SideState {
+	constructor() {
+		this.hazards = new Float64Array(HAZARDS);
+		this.screens = new Float64Array(SCREENS);
+		this.screenTurns = new Float64Array(SCREENS);
+	}
+
+	read(tables, conditions, turn) {
+		const { hazards, screens, screenTurns } = this;
+		hazards.fill(0);
+		screens.fill(0);
+		screenTurns.fill(0);
+		for (const [name, count] of conditions) {
+			const place = tables.sideSlots.get(name);
+			if (place === undefined) continue;
+			const [slot, part] = place; // screens are numbered behind the hazards
+			if (slot < HAZARDS) {
+				hazards[slot] = part < 1 ? Math.min(count * part, 1) : 1; // layers, or it lies there
+			} else {
+				screens[slot - HAZARDS] = 1;
+				screenTurns[slot - HAZARDS] = Math.min((turn - count) / SIDE.scale.screen_turns, 1);
+			}
+		}
+	}
+
+	get physicalTaken() {
+		return this.screens[AURORA_VEIL] || this.screens[REFLECT] ? 0.5 : 1;
+	}
+
+	get specialTaken() {
+		return this.screens[AURORA_VEIL] || this.screens[LIGHT_SCREEN] ? 0.5 : 1;
+	}
+}
+
 /** Numbers of both sides, the weather and the field; `own`, `foe`: the active Pokemon, null = none. */
 export class FieldState {
 	constructor() {
 		this.own = null;
 		this.foe = null;
-		this.ownSide = new Float64Array(SIDE_WIDTH);
-		this.foeSide = new Float64Array(SIDE_WIDTH);
-		this.weather = new Float64Array(6); // one-hot (5), age
-		this.field = new Float64Array(FIELD_WIDTH);
+		this.ownSide = new SideState();
+		this.foeSide = new SideState();
+		this.weather = new Float64Array(GLOBAL.size.weather);
+		this.terrain = new Float64Array(GLOBAL.size.terrain);
+		this.weatherTurns = this.terrainTurns = this.trickRoomTurns = 0;
+		this.trickRoom = false;
 	}
 
 	read(tables, battle, own, foe) {
 		this.own = own;
 		this.foe = foe;
-		readSide(tables, battle.sideConditions, battle.turn, this.ownSide);
-		readSide(tables, battle.opponentSideConditions, battle.turn, this.foeSide);
-		readAged(tables.weatherSlots, battle.weather, battle.turn, this.weather, 5);
-		readAged(tables.terrainSlots, battle.fields, battle.turn, this.field, 4);
-		const start = battle.fields.get('TRICK_ROOM');
-		if (start === undefined) return;
-		this.field[TRICK_ROOM] = 1;
-		this.field[TRICK_ROOM + 1] = Math.min((battle.turn - start) / 8, 1);
+		const { turn, weather, fields } = battle, { scale } = GLOBAL;
+		this.ownSide.read(tables, battle.sideConditions, turn);
+		this.foeSide.read(tables, battle.opponentSideConditions, turn);
+		this.weatherTurns = share(turn, readKinds(tables.weatherSlots, weather, this.weather), scale.weather_turns);
+		this.terrainTurns = share(turn, readKinds(tables.terrainSlots, fields, this.terrain), scale.terrain_turns);
+		const start = fields.get('TRICK_ROOM');
+		this.trickRoom = start !== undefined;
+		this.trickRoomTurns = share(turn, start, scale.trick_room_turns);
 	}
 }
 
-function readSide(tables, conditions, turn, numbers) {
-	numbers.fill(0);
-	for (const [name, count] of conditions) {
-		const place = tables.sideSlots.get(name);
-		if (place === undefined) continue;
-		const slot = place[0];
-		numbers[slot] = slot > 0 && slot < STACKABLE_SLOTS ? Math.min(count * place[1], 1) : 1;
-		if (slot >= SCREENS) numbers[slot + NUM_SCREENS] = Math.min((turn - count) / 8, 1);
-	}
+/** Turns since `start` (undefined: 0), as a share of `whole`. */
+function share(turn, start, whole) {
+	return start === undefined ? 0 : Math.min((turn - start) / whole, 1);
 }
 
-function readAged(slots, kinds, turn, numbers, ageSlot) {
+/** Marks the kinds that have a slot; returns the turn in which the last of them began, undefined without one. */
+function readKinds(slots, kinds, numbers) {
+	let began;
 	numbers.fill(0);
 	for (const [name, start] of kinds) {
 		const slot = slots.get(name);
 		if (slot === undefined) continue;
 		numbers[slot] = 1;
-		numbers[ageSlot] = Math.min((turn - start) / 8, 1);
+		began = start;
 	}
-}
-
-export function physicalScreen(side) {
-	return side[AURORA_VEIL] || side[REFLECT] ? 0.5 : 1;
-}
-
-export function specialScreen(side) {
-	return side[AURORA_VEIL] || side[LIGHT_SCREEN] ? 0.5 : 1;
+	return began;
 }
 
 /** Speed with paralysis and choice scarf, without stages. */

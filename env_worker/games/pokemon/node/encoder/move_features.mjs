@@ -4,8 +4,10 @@ import { FIRST_MOVE } from './actions.mjs';
 import { PHYSICAL, SPECIAL } from './expected_damage.mjs';
 import { NO_DAMAGE, moveDamage } from './expected_damage.mjs';
 import { RAIN, STAGES, SUN } from './field_state.mjs';
+import { MOVE, POKEMON } from './layout.mjs';
 
-const MOVE_SLOTS = 4;
+const { at: AT, width: WIDTH } = MOVE;
+const MOVE_SLOTS = POKEMON.size.moves;
 
 export class MoveBlocks {
 	/** @param {Float16Array} buffer one seat's observation */
@@ -18,8 +20,8 @@ export class MoveBlocks {
 	}
 
 	clear() {
-		const { move_start: start, move_width: width } = this.tables.layout;
-		this.buffer.fill(0, start, start + MOVE_SLOTS * width);
+		const { move_start: start } = this.tables.layout;
+		this.buffer.fill(0, start, start + MOVE_SLOTS * WIDTH);
 		this.shown.fill(null);
 	}
 
@@ -32,10 +34,10 @@ export class MoveBlocks {
 	write(fieldState, own, foe, user, target, known, choices, canTera) {
 		const { layout, chart } = this.tables;
 		for (let slot = 0; slot < MOVE_SLOTS; slot++) {
-			const at = layout.move_start + slot * layout.move_width;
+			const at = layout.move_start + slot * WIDTH;
 			const entry = choices.moveEntries[slot];
 			if (slot >= known.length && entry === null) {
-				this.buffer.fill(0, at, at + layout.move_width);
+				this.buffer.fill(0, at, at + WIDTH);
 				this.shown[slot] = null;
 				continue;
 			}
@@ -58,22 +60,21 @@ export class MoveBlocks {
 
 	writeMove(slot, at, fieldState, name, info, dealt, user, target, usable, pp, canTera) {
 		const { buffer } = this;
-		const dynamic = at + 2 + this.tables.layout.move_static;
-		buffer[dynamic] = 1;
-		buffer[dynamic + 1] = usable;
-		buffer[dynamic + 2] = pp;
+		buffer[at + AT.present] = 1;
+		buffer[at + AT.usable] = usable;
+		buffer[at + AT.pp] = pp;
 		if (info === null) {
 			this.shown[slot] = null;
-			buffer[at] = this.tables.moveRow(name);
-			buffer.fill(0, at + 1, dynamic);
-			buffer.fill(0, dynamic + 3, dynamic + 8);
+			buffer[at + AT.id] = this.tables.moveRow(name);
+			buffer.fill(0, at + AT.type, at + AT.present);
+			buffer.fill(0, at + AT.stab, at + WIDTH);
 			return;
 		}
 		if (this.shown[slot] !== info) {
 			this.shown[slot] = info;
-			buffer[at] = info.row;
-			buffer[at + 1] = info.type;
-			buffer.set(info.stat, at + 2);
+			buffer[at + AT.id] = info.row;
+			buffer[at + AT.type] = info.type;
+			buffer.set(info.stat, at + AT.power);
 		}
 		let damage = 0, tera = 0, knocksOut = 0;
 		const foe = fieldState.foe;
@@ -84,11 +85,11 @@ export class MoveBlocks {
 			const hp = foe.hp ? foe.hp / foe.maxHp : 0;
 			knocksOut = hp > 0 && damage >= hp ? 1 : 0;
 		}
-		buffer[dynamic + 3] = dealt.stab;
-		buffer[dynamic + 4] = dealt.effectiveness / 4;
-		buffer[dynamic + 5] = Math.min(damage, 1);
-		buffer[dynamic + 6] = knocksOut;
-		buffer[dynamic + 7] = tera;
+		buffer[at + AT.stab] = dealt.stab;
+		buffer[at + AT.effectiveness] = dealt.effectiveness / MOVE.scale.effectiveness;
+		buffer[at + AT.damage] = Math.min(damage, 1);
+		buffer[at + AT.knocks_out] = knocksOut;
+		buffer[at + AT.tera_damage] = tera;
 	}
 
 	/** What stages, burn, screens and weather make of a move's damage. */

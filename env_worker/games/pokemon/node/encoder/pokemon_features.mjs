@@ -3,16 +3,14 @@
 import { ppLeft } from '../tracker/counters.mjs';
 import { moveId } from '../tracker/dex.mjs';
 import { baseSpeed } from './field_state.mjs';
+import { MOVE, POKEMON } from './layout.mjs';
 
-const MOVE_IDS = 3; // place of the first move id in a block
-const NUMBERS = 10; // place behind the ids
-const STATUSES = 6;
-const STATE = NUMBERS + 6 + STATUSES; // sleep_turns, resting, toxic_stage, level
-const STATS = STATE + 4;
-const MOVE_SLOTS = 4;
-const MOVE_NUMBERS = 5; // power, accuracy, priority, physical, special
-const PP = STATS + 6 + MOVE_SLOTS * MOVE_NUMBERS;
-const LONGEST_SLEEP = 7, LAST_STAGE = 15;
+const { at: AT, scale: SCALE, size: SIZE } = POKEMON;
+const MOVE_SLOTS = SIZE.moves;
+const STATIC = MOVE.at.power; // where the numbers of a move begin that a MoveInfo holds
+// Of each known move: power, accuracy, priority, physical, special, as places in these.
+const KNOWN = [MOVE.at.power, MOVE.at.accuracy, MOVE.at.priority, MOVE.at.category, MOVE.at.category + 1]
+	.map(at => at - STATIC);
 
 /** What the encoder remembers of one Pokemon between decisions. */
 export class PokemonBlock {
@@ -38,22 +36,22 @@ export class PokemonFeatures {
 	/** The ids and the stats of the block at `at`: they change with the profile only. */
 	writeIds(at, mon, profile, item, moveNames, tera) {
 		const { buffer, tables } = this;
-		buffer[at] = tables.species.get(mon.species) ?? 0;
-		buffer[at + 1] = tables.abilities.get(profile.ability) ?? 0;
-		buffer[at + 2] = tables.itemRow(item);
+		buffer[at + AT.species] = tables.species.get(mon.species) ?? 0;
+		buffer[at + AT.ability] = tables.abilities.get(profile.ability) ?? 0;
+		buffer[at + AT.item] = tables.itemRow(item);
 		let slot = 0;
 		for (const name of moveNames) {
 			if (slot === MOVE_SLOTS) break;
-			buffer[at + MOVE_IDS + slot++] = tables.moveRow(name);
+			buffer[at + AT.moves + slot++] = tables.moveRow(name);
 		}
-		while (slot < MOVE_SLOTS) buffer[at + MOVE_IDS + slot++] = 0;
-		buffer[at + 7] = profile.type1;
-		buffer[at + 8] = profile.type2;
-		buffer[at + 9] = tera;
-		for (let i = 0; i < 6; i++) buffer[at + STATS + i] = Math.min(profile.stats[i] / 500, 1);
+		while (slot < MOVE_SLOTS) buffer[at + AT.moves + slot++] = 0;
+		buffer[at + AT.types] = profile.type1;
+		buffer[at + AT.types + 1] = profile.type2;
+		buffer[at + AT.tera_type] = tera;
+		for (let i = 0; i < SIZE.stats; i++) buffer[at + AT.stats + i] = Math.min(profile.stats[i] / SCALE.stats, 1);
 		for (let i = 0; i < MOVE_SLOTS; i++) {
-			const stat = profile.moves[i]?.stat, first = at + STATS + 6 + i * MOVE_NUMBERS;
-			for (let j = 0; j < MOVE_NUMBERS; j++) buffer[first + j] = stat ? stat[j] : 0;
+			const stat = profile.moves[i]?.stat, first = at + AT.moves_known + i * KNOWN.length;
+			for (let j = 0; j < KNOWN.length; j++) buffer[first + j] = stat ? stat[KNOWN[j]] : 0;
 		}
 	}
 
@@ -62,21 +60,20 @@ export class PokemonFeatures {
 		const { profile } = block;
 		block.speed = baseSpeed(tables.gen, profile, mon);
 		block.fresh = true;
-		let to = at + NUMBERS;
-		buffer[to++] = 1;
-		buffer[to++] = mon.hp ? mon.hp / mon.maxHp : 0;
-		buffer[to++] = mon.status === 'FNT' ? 1 : 0;
-		buffer[to++] = mon.active ? 1 : 0;
-		buffer[to++] = revealed ? 1 : 0;
-		buffer[to++] = profile.terastallized ? 1 : 0;
-		for (let i = 0; i < STATUSES; i++) buffer[to + i] = 0;
+		buffer[at + AT.present] = 1;
+		buffer[at + AT.hp] = mon.hp ? mon.hp / mon.maxHp : 0;
+		buffer[at + AT.fainted] = mon.status === 'FNT' ? 1 : 0;
+		buffer[at + AT.active] = mon.active ? 1 : 0;
+		buffer[at + AT.revealed] = revealed ? 1 : 0;
+		buffer[at + AT.terastallized] = profile.terastallized ? 1 : 0;
+		for (let i = 0; i < SIZE.status; i++) buffer[at + AT.status + i] = 0;
 		const status = tables.statusSlots.get(mon.status);
-		if (status !== undefined) buffer[to + status] = 1;
+		if (status !== undefined) buffer[at + AT.status + status] = 1;
 		const asleep = mon.status === 'SLP';
-		buffer[at + STATE] = asleep ? Math.min(mon.asleep / LONGEST_SLEEP, 1) : 0;
-		buffer[at + STATE + 1] = asleep && mon.resting ? 1 : 0;
-		buffer[at + STATE + 2] = mon.status === 'TOX' ? Math.min(Math.max(mon.hurt, 0) / LAST_STAGE, 1) : 0;
-		buffer[at + STATE + 3] = profile.level / 100;
+		buffer[at + AT.sleep_turns] = asleep ? Math.min(mon.asleep / SCALE.sleep_turns, 1) : 0;
+		buffer[at + AT.resting] = asleep && mon.resting ? 1 : 0;
+		buffer[at + AT.toxic_stage] = mon.status === 'TOX' ? Math.min(Math.max(mon.hurt, 0) / SCALE.toxic_stage, 1) : 0;
+		buffer[at + AT.level] = profile.level / SCALE.level;
 	}
 
 	/** By the slots of a request entry; a move without an object is unused. */
@@ -84,9 +81,9 @@ export class PokemonFeatures {
 		let slot = 0;
 		for (; slot < names.length && slot < MOVE_SLOTS; slot++) {
 			const move = mon.moves.get(moveId(names[slot]));
-			this.buffer[at + PP + slot] = move === undefined ? 1 : ppLeft(move);
+			this.buffer[at + AT.moves_pp + slot] = move === undefined ? 1 : ppLeft(move);
 		}
-		this.buffer.fill(0, at + PP + slot, at + PP + MOVE_SLOTS);
+		this.buffer.fill(0, at + AT.moves_pp + slot, at + AT.moves_pp + MOVE_SLOTS);
 	}
 
 	/** Of the moves that a foe has shown. */
@@ -94,9 +91,9 @@ export class PokemonFeatures {
 		let slot = 0;
 		for (const move of mon.moves.values()) {
 			if (slot === MOVE_SLOTS) break;
-			this.buffer[at + PP + slot++] = ppLeft(move);
+			this.buffer[at + AT.moves_pp + slot++] = ppLeft(move);
 		}
-		this.buffer.fill(0, at + PP + slot, at + PP + MOVE_SLOTS);
+		this.buffer.fill(0, at + AT.moves_pp + slot, at + AT.moves_pp + MOVE_SLOTS);
 	}
 }
 

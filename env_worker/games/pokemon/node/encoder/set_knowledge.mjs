@@ -1,7 +1,10 @@
 // What each foe may still have, by the sets of random battles. The same as set_knowledge.py.
 
+import { POKEMON, POSSIBLE } from './layout.mjs';
+
 const TEAM_SIZE = 6;
-const MOVE_SLOTS = 4;
+const MOVE_SLOTS = POKEMON.size.moves;
+const KINDS = ['moves', 'abilities', 'tera_types'];
 const REMEMBERED = 16384; // numbers of a foe, over all battles of the host
 
 /** One kind of set; fields as in set_knowledge.py. */
@@ -17,11 +20,9 @@ class Role {
 
 /** The sets of a generation. */
 export class KnownSets {
-	/** @param {object} roles species -> its roles; @param {number[]} slots for moves, abilities, tera types */
-	constructor(roles, slots) {
+	/** @param {object} roles species -> its roles */
+	constructor(roles) {
 		this.roles = new Map(Object.entries(roles).map(([id, all]) => [id, all.map(role => new Role(role))]));
-		this.slots = slots;
-		this.width = 2 * slots.reduce((sum, count) => sum + count);
 		this.remembered = new Map();
 	}
 
@@ -41,16 +42,13 @@ export class KnownSets {
 
 	/** Ids, then their chances; of equals the first. */
 	likeliest(chances) {
-		const numbers = new Float16Array(this.width);
-		let at = 0;
-		chances.forEach((found, kind) => {
-			const slots = this.slots[kind];
-			const first = [...found].sort((a, b) => b[1] - a[1]).slice(0, slots);
+		const numbers = new Float16Array(POSSIBLE.width), { at, size } = POSSIBLE;
+		KINDS.forEach((kind, i) => {
+			const first = [...chances[i]].sort((a, b) => b[1] - a[1]).slice(0, size[kind]);
 			first.forEach(([row, chance], slot) => {
-				numbers[at + slot] = row;
-				numbers[at + slots + slot] = Math.min(chance, 1);
+				numbers[at[kind] + slot] = row;
+				numbers[at[`${kind}_chance`] + slot] = Math.min(chance, 1);
 			});
-			at += 2 * slots;
 		});
 		return numbers;
 	}
@@ -92,7 +90,7 @@ export class SetBlocks {
 
 	/** @param {object[]} foes in the order of `foe.*` */
 	write(foes) {
-		const { sets, abilities, layout } = this.tables, { width } = sets;
+		const { sets, abilities, layout } = this.tables, { width } = POSSIBLE;
 		for (let i = 0; i < TEAM_SIZE; i++) {
 			const at = layout.set_start + i * width;
 			if (i < foes.length) {

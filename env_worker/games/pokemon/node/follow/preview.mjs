@@ -2,6 +2,7 @@
 
 import { Choices } from '../encoder/actions.mjs';
 import { SeatEncoder } from '../encoder/encoder.mjs';
+import { GLOBAL } from '../encoder/layout.mjs';
 import { SeatTracker } from '../tracker/battle.mjs';
 
 const TEAM_SIZE = 6;
@@ -22,7 +23,6 @@ export class Preview {
 		for (const mon of this.tracker.ownMons) mon.setActive(false); // the request calls the first one active
 		this.encoder = new SeatEncoder(this.tracker, tables);
 		this.bytes = new Uint8Array(this.encoder.observation.buffer);
-		this.numbersStart = tables.layout.preview_start;
 		this.request = request;
 		this.wanted = picksWanted(request);
 		this.picks = [];
@@ -56,10 +56,12 @@ export class Preview {
 
 	encode() {
 		this.encoder.encode(this.request, this.choices);
-		const { observation } = this.encoder, start = this.numbersStart;
-		observation[start] = 1;
-		observation[start + 1] = this.wanted / 6;
-		observation.fill(0, start + 2, start + 2 + TEAM_SIZE);
-		this.picks.forEach((position, place) => { observation[start + 2 + position] = (place + 1) / 6; });
+		const { observation } = this.encoder, { at, scale } = GLOBAL;
+		observation[at.preview] = 1;
+		observation[at.preview_picks] = this.wanted / scale.preview_picks;
+		observation.fill(0, at.preview_order, at.preview_order + TEAM_SIZE);
+		this.picks.forEach((position, place) => {
+			observation[at.preview_order + position] = (place + 1) / scale.preview_order;
+		});
 	}
 }

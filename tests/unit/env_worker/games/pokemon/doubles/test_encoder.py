@@ -10,9 +10,9 @@ import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.errors import ConfigError
-from simul.env_worker.games.pokemon.doubles import layout
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, NUM_ACTIONS, meaning
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.env_worker.games.pokemon.tables import doubles_layout as layout
 from tests.support.layouts import check_cover, check_ranges
 from tests.support.pokemon.recorded import recorded_seats
 from tests.support.pokemon.recorded_doubles import SEATS, Asked, Listening, decisions, double_seat

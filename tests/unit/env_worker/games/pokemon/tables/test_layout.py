@@ -5,6 +5,7 @@ import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.specs import Slice
+from simul.env_worker.games.pokemon.encoding import layout_files
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
@@ -33,6 +34,11 @@ def observations() -> np.ndarray:
 @pytest.mark.parametrize("extras", [Extras(0), PLAIN, Extras(6), Extras(0, sets=True), Extras(6, sets=True)])
 def test_slices_cover_the_observation_without_gap_or_overlap(extras):
     check_cover(layout.slices(extras), layout.observation_size(extras))
+
+
+def test_the_files_made_from_the_layout_are_up_to_date():
+    for path, text in layout_files.files().items():
+        assert path.read_text(encoding="utf-8") == text, f"run `python -m {layout_files.__name__}`"
 
 
 def test_blocks_of_a_kind_hold_the_same_things_at_the_same_offsets():

@@ -11,10 +11,10 @@ from __future__ import annotations
 from functools import cache
 
 from simul.common.protocol.specs import Slice
-from simul.env_worker.games.pokemon.doubles.actions import NUM_ACTIONS as NUM_ACTIONS
 from simul.env_worker.games.pokemon.tables import layout as singles
 from simul.env_worker.games.pokemon.tables.layout import MOVE_SLOTS, TEAM_SIZE, Field, lay_out, width
 
+NUM_ACTIONS = 107
 SIDES = ("left", "right")
 PAIR_NAMES = ("deals", "deals_effectiveness", "takes", "takes_effectiveness", "moves_first")
 BODY_NAMES = (
@@ -71,13 +71,15 @@ GLOBAL = (
     *singles.PREVIEW,
 )
 BODY = named(singles.POKEMON, BODY_NAMES)
+PAIR = named(singles.POKEMON, PAIR_NAMES)
 POKEMON = (
     *BODY,
     Field("slot", "it stands left, right", 2),
-    *twice(named(singles.POKEMON, PAIR_NAMES), "opponent"),
+    *twice(PAIR, "opponent"),
 )
 ALONE = tuple(field for field in singles.MOVE if field.name not in AGAINST_NAMES)
-MOVE = (*ALONE, *twice(named(singles.MOVE, AGAINST_NAMES), "foe"))
+AGAINST = named(singles.MOVE, AGAINST_NAMES)
+MOVE = (*ALONE, *twice(AGAINST, "foe"))
 MASK = (Field("mask", "1 = legal: pass, switch to own.i (6), then 5 gimmicks x 4 moves x 5 targets", NUM_ACTIONS),)
 BLOCKS = (
     ("global", GLOBAL),
