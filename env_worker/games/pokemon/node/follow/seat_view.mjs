@@ -2,21 +2,23 @@
 
 import { Choices } from '../encoder/actions.mjs';
 import { SeatEncoder } from '../encoder/encoder.mjs';
+import { SeatTracker } from '../tracker/battle.mjs';
 import { Preview } from './preview.mjs';
 import { SeatTally } from './tally.mjs';
-import { SeatTracker } from '../tracker/battle.mjs';
 
-export class SeatView {
+/** What both kinds of seat share: lines, requests, previews. */
+export class View {
 	/**
 	 * @param {object} tables an EncoderTables; @param {number} seat 0 | 1
 	 * @param {number|null} freeSwitches of the SeatTally, null: nothing is counted
+	 * @param {object} kind `{ Tracker, Encoder, Preview }` of singles or doubles
 	 */
-	constructor(tables, seat, freeSwitches = null) {
+	constructor(tables, seat, freeSwitches, kind) {
 		this.tally = freeSwitches === null ? null : new SeatTally(`p${seat + 1}`, freeSwitches);
-		this.tracker = new SeatTracker(`p${seat + 1}`, tables.gen, tables.tracker);
-		this.encoder = new SeatEncoder(this.tracker, tables);
+		this.tracker = new kind.Tracker(`p${seat + 1}`, tables.gen, tables.tracker);
+		this.encoder = new kind.Encoder(this.tracker, tables);
+		this.Preview = kind.Preview;
 		this.bytes = new Uint8Array(this.encoder.observation.buffer);
-		this.choices = new Choices();
 		this.position = ident => this.tracker.position(ident);
 		this.tables = tables;
 		this.request = null;
@@ -33,7 +35,7 @@ export class SeatView {
 	/** Takes the seat's lines and the request of a team preview. */
 	seePreview(lines, request) {
 		this.hear(lines, request);
-		this.preview = new Preview(this.tables, this.tracker, request);
+		this.preview = new this.Preview(this.tables, this.tracker, request);
 	}
 
 	/** Takes the seat's lines and then its request; the view is up to date afterwards. */
@@ -42,8 +44,7 @@ export class SeatView {
 		this.tracker.sync(request);
 		this.preview = null;
 		this.request = request;
-		this.choices.read(request, this.position);
-		this.encoder.encode(request, this.choices);
+		this.open();
 	}
 
 	/** Takes lines behind which the seat's own state is not encoded: team preview, or null: the battle is over. */
@@ -58,19 +59,47 @@ export class SeatView {
 		return [Array.from(this.encoder.survey()), Array.from(this.tally.counts)];
 	}
 
-	/** The simulator command for an action, null if it is not legal, '' if another pick must be made first. */
+	/** The simulator command for an action, null if it is not legal, '' if another decision must be made first. */
 	command(action) {
 		if (this.preview !== null) return this.preview.take(action);
+		if (this.choices.mask[action] !== 1) return null;
 		this.action = action;
-		return this.choices.command(action);
+		return this.take(action);
 	}
+
+	/** The simulator calls the last action unavailable: another request follows. */
+	unavailable() {}
 
 	/** The simulator calls the last action invalid: see the same request without it. False if nothing else is legal. */
 	refuse() {
 		if (this.preview !== null) return this.preview.refuse();
+		this.takeBack();
 		this.choices.mask[this.action] = 0;
 		if (!this.choices.mask.includes(1)) return false;
-		this.encoder.encode(this.request, this.choices);
+		this.encode();
 		return true;
+	}
+}
+
+/** A seat of singles: a request is one decision. */
+export class SeatView extends View {
+	constructor(tables, seat, freeSwitches = null) {
+		super(tables, seat, freeSwitches, { Tracker: SeatTracker, Encoder: SeatEncoder, Preview });
+		this.choices = new Choices();
+	}
+
+	open() {
+		this.choices.read(this.request, this.position);
+		this.encode();
+	}
+
+	take(action) {
+		return this.choices.command(action);
+	}
+
+	takeBack() {}
+
+	encode() {
+		this.encoder.encode(this.request, this.choices);
 	}
 }

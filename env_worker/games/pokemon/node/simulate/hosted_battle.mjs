@@ -1,6 +1,7 @@
 // One battle: drives Battle directly and turns what it sends into per-seat records.
 
 import { appendSeatLines, spectatorLog } from '../follow/seat_lines.mjs';
+import { DoubleView } from '../follow/double_view.mjs';
 import { SeatView } from '../follow/seat_view.mjs';
 
 const ERROR_PREFIX = '|error|';
@@ -25,7 +26,7 @@ export class HostedBattle {
 		this.outbox = outbox;
 		this.seats = [new Seat(), new Seat()];
 		this.seatLines = [[], []];
-		this.views = [0, 1].map(seat => command.encode?.[seat] ? new SeatView(tables, seat, command.tally) : null);
+		this.views = [0, 1].map(seat => command.encode?.[seat] ? viewOf(tables, seat, command.tally) : null);
 		this.ended = false;
 		this.logged = Boolean(command.log); // a replay was asked for
 		const [name1, name2] = command.names ?? ['p1', 'p2'];
@@ -68,7 +69,7 @@ export class HostedBattle {
 			this.outbox.error(this.id, seatIndex, requestNumber, 'illegal', `action ${action} is not among the legal ones`);
 			return;
 		}
-		if (choice === '') { // another pick of a team preview
+		if (choice === '') { // another decision of the same request
 			this.outbox.rows.add(this.id, seatIndex, requestNumber, this.views[seatIndex].shown);
 			return;
 		}
@@ -132,9 +133,12 @@ export class HostedBattle {
 		const unavailable = message.startsWith('[Unavailable choice]');
 		const kind = unavailable ? 'unavailable' : 'invalid';
 		this.outbox.error(this.id, seatIndex, seat.requestNumber, kind, message);
-		if (unavailable) return;
-		seat.open = true;
 		const view = this.views[seatIndex];
+		if (unavailable) {
+			view?.unavailable();
+			return;
+		}
+		seat.open = true;
 		if (view === null) return;
 		if (view.refuse()) this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view.shown);
 		else this.outbox.error(this.id, seatIndex, seat.requestNumber, 'exhausted', 'every choice was refused');
@@ -166,6 +170,10 @@ export class HostedBattle {
 		this.outbox.end(this.id, winner >= 0 ? winner : null, Math.min(battle.turn, TURN_LIMIT), reason,
 			...(counted ? [this.views.map(view => view === null ? null : view.final())] : []));
 	}
+}
+
+function viewOf(tables, seat, freeSwitches) {
+	return new (tables.doubles ? DoubleView : SeatView)(tables, seat, freeSwitches);
 }
 
 function playerOptions(name, command, seat, format, draws) {
