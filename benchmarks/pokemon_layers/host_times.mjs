@@ -5,7 +5,6 @@
 import { readFileSync } from 'node:fs';
 
 import { EncoderTables } from '../../env_worker/games/pokemon/node/encoder/host_tables.mjs';
-import { DoubleView } from '../../env_worker/games/pokemon/node/follow/double_view.mjs';
 import { SeatView } from '../../env_worker/games/pokemon/node/follow/seat_view.mjs';
 
 const LAYERS = ['lines', 'request', 'mask', 'encoding'];
@@ -23,7 +22,7 @@ const now = () => process.hrtime.bigint();
 /** Calls of a view's methods, with the time that they and its encoder take. */
 class Timed {
 	constructor(seat) {
-		this.view = new (tables.doubles ? DoubleView : SeatView)(tables, seat);
+		this.view = new SeatView(tables, seat);
 		this.encoded = 0n;
 		for (const name of ['encode', 'encodeSlot']) {
 			const encode = this.view.encoder[name];
@@ -42,9 +41,8 @@ class Timed {
 		const { view } = this;
 		spent[0] += this.took(() => view.tracker.feed(lines));
 		spent[1] += this.took(() => view.tracker.sync(request));
-		view.request = request;
 		this.encoded = 0n;
-		let decisions = 1, all = this.took(() => view.open());
+		let decisions = 1, all = this.took(() => view.steps.read(request));
 		for (;;) {
 			const action = view.choices.mask.indexOf(1);
 			let command;

@@ -14,7 +14,7 @@ class Rows {
 		this.bytes = new Uint8Array(0);
 	}
 
-	/** @param {View | Preview} view brought up to date */
+	/** @param {SeatView | Preview} view brought up to date */
 	add(battle, seat, requestNumber, view) {
 		const { observation, standing } = view.encoder;
 		const { mask } = view.choices;

@@ -1,18 +1,6 @@
 // Team preview as decisions of one seat: who leads, and where only some may come, who follows. The same as PreviewSteps in request_steps.py.
 
-import { Choices } from '../encoder/actions.mjs';
-import { SeatEncoder } from '../encoder/encoder.mjs';
-import { GLOBAL } from '../encoder/layout.mjs';
-import { SeatTracker } from '../tracker/battle.mjs';
-
 const TEAM_SIZE = 6;
-
-const SINGLES = {
-	Tracker: SeatTracker, Encoder: SeatEncoder, Choices,
-	fields: GLOBAL, // of the block that says what has been picked
-	leads: 1, // picks where all may come
-	firstAction: 0, // picks own.0
-};
 
 /** How many picks a preview takes: as many as may come, the leads if all do. */
 function picksWanted(request, leads) {
@@ -21,8 +9,8 @@ function picksWanted(request, leads) {
 
 /** What a seat sees before the battle, in a tracker of its own: the real one begins with the first turn. */
 export class Preview {
-	/** @param {SeatTracker} told the seat's own, fed with what came before the request; @param {object} kind as SINGLES */
-	constructor(tables, told, request, kind = SINGLES) {
+	/** @param {SeatTracker} told the seat's own, fed with what came before the request; @param {object} kind SINGLES or DOUBLES */
+	constructor(tables, told, request, kind) {
 		this.kind = kind;
 		this.tracker = new kind.Tracker(told.role, tables.gen, tables.tracker);
 		this.tracker.previewed = told.previewed;
@@ -37,11 +25,6 @@ export class Preview {
 		this.choices = new kind.Choices();
 		this.choices.mask.fill(1, kind.firstAction, kind.firstAction + Math.min(this.tracker.team.size, TEAM_SIZE));
 		this.encode();
-	}
-
-	/** What the encoder is asked for. */
-	get asked() {
-		return this.choices;
 	}
 
 	/** Which pick is asked for, counted from 1. */
@@ -68,7 +51,7 @@ export class Preview {
 	}
 
 	encode() {
-		this.encoder.encode(this.request, this.asked);
+		this.encoder.encode(this.request, this.kind.asked(this.choices));
 		const { observation } = this.encoder, { at, scale } = this.kind.fields;
 		observation[at.preview] = 1;
 		observation[at.preview_picks] = this.wanted / scale.preview_picks;

@@ -1,7 +1,6 @@
 // One battle: drives Battle directly and turns what it sends into per-seat records.
 
 import { appendSeatLines, spectatorLog } from '../follow/seat_lines.mjs';
-import { DoubleView } from '../follow/double_view.mjs';
 import { SeatView } from '../follow/seat_view.mjs';
 
 const ERROR_PREFIX = '|error|';
@@ -26,7 +25,7 @@ export class HostedBattle {
 		this.outbox = outbox;
 		this.seats = [new Seat(), new Seat()];
 		this.seatLines = [[], []];
-		this.views = [0, 1].map(seat => command.encode?.[seat] ? viewOf(tables, seat, command.tally) : null);
+		this.views = [0, 1].map(seat => command.encode?.[seat] ? new SeatView(tables, seat, command.tally) : null);
 		this.ended = false;
 		this.logged = Boolean(command.log); // a replay was asked for
 		const [name1, name2] = command.names ?? ['p1', 'p2'];
@@ -170,10 +169,6 @@ export class HostedBattle {
 		this.outbox.end(this.id, winner >= 0 ? winner : null, Math.min(battle.turn, TURN_LIMIT), reason,
 			...(counted ? [this.views.map(view => view === null ? null : view.final())] : []));
 	}
-}
-
-function viewOf(tables, seat, freeSwitches) {
-	return new (tables.doubles ? DoubleView : SeatView)(tables, seat, freeSwitches);
 }
 
 function playerOptions(name, command, seat, format, draws) {

@@ -1,33 +1,19 @@
-// A seat of doubles whose decisions are encoded here. The same as DoubleSteps in double_seat.py.
-//
-// The left slot decides, then the right one, whose mask depends on the first choice; a slot that can only pass is not
-// asked. The simulator gets both choices in one command.
+// What a seat of doubles is made of: see SeatView and Preview. The same as double_seat.py.
 
 import { FIRST_SWITCH, PASS, SlotChoices } from '../encoder/double_actions.mjs';
 import { DoubleEncoder } from '../encoder/double_encoder.mjs';
 import { DOUBLES_GLOBAL } from '../encoder/layout.mjs';
 import { DoubleTracker } from '../tracker/double_battle.mjs';
-import { Preview } from './preview.mjs';
-import { View } from './seat_view.mjs';
 
-/** Where all six come, both leads are picked. */
-class DoublePreview extends Preview {
-	constructor(tables, told, request) {
-		super(tables, told, request, {
-			Tracker: DoubleTracker, Encoder: DoubleEncoder, Choices: SlotChoices,
-			fields: DOUBLES_GLOBAL, leads: 2, firstAction: FIRST_SWITCH,
-		});
-	}
-
-	/** What the encoder is asked for: a decision of the left slot. */
-	get asked() {
-		return { slot: 0, choices: this.choices, others: new SlotChoices(), first: null };
-	}
-}
-
-export class DoubleView extends View {
-	constructor(tables, seat, freeSwitches = null) {
-		super(tables, seat, freeSwitches, { Tracker: DoubleTracker, Encoder: DoubleEncoder, Preview: DoublePreview });
+/**
+ * The left slot decides, then the right one, whose mask depends on the first choice; a slot that can only pass is not
+ * asked. The simulator gets both choices in one command. Methods as in SingleStep.
+ */
+class DoubleSteps {
+	constructor(tracker, encoder) {
+		this.encoder = encoder;
+		this.position = ident => tracker.position(ident);
+		this.request = null;
 		this.slots = [new SlotChoices(), new SlotChoices()]; // left, right
 		this.slot = 0; // the one that decides
 		this.first = null; // the left slot's action, null while it decides itself
@@ -45,37 +31,42 @@ export class DoubleView extends View {
 		return this.slots[1 - this.slot];
 	}
 
-	/** Only the slot that decides last can be refused for something hidden: the other's choice stands. */
-	unavailable() {
-		this.settled = this.picks.slice(0, -1);
+	get complete() {
+		return this.commands.length === 2;
 	}
 
-	open() {
+	read(request) {
+		this.request = request;
 		this.slot = 0;
 		this.first = null;
 		this.picks.length = this.commands.length = 0;
-		for (const slot of [0, 1]) this.slots[slot].read(this.request, slot, this.position, null);
+		for (const slot of [0, 1]) this.slots[slot].read(request, slot, this.position, null);
 		if (this.choices.idle) this.settle(PASS);
+		this.repeat();
+		this.encode();
+	}
+
+	/** Choices of the request before, as far as they are legal. */
+	repeat() {
 		for (const action of this.settled) {
-			if (this.commands.length === 2 || this.choices.mask[action] !== 1) break;
+			if (this.complete || this.choices.mask[action] !== 1) break;
 			this.picks.push(action);
 			this.settle(action);
 		}
 		this.settled = [];
-		this.encode();
 	}
 
 	take(action) {
 		this.picks.push(action);
 		this.settle(action);
-		if (this.commands.length === 2) return this.commands.join(', ');
+		if (this.complete) return this.commands.join(', ');
 		this.encoder.encodeSlot(this.request, this);
 		return '';
 	}
 
 	/** Takes an action for the slot that decides; a right slot that can only pass passes at once. */
 	settle(action) {
-		const { slots: [left, right] } = this;
+		const [left, right] = this.slots;
 		this.commands.push(this.choices.command(action));
 		if (this.slot === 1) return;
 		this.first = action;
@@ -93,7 +84,23 @@ export class DoubleView extends View {
 		this.slots[1].read(this.request, 1, this.position, null);
 	}
 
+	/** Only the slot that decides last can be refused for something hidden: the other's choice stands. */
+	unavailable() {
+		this.settled = this.picks.slice(0, -1);
+	}
+
 	encode() {
 		this.encoder.encode(this.request, this);
 	}
 }
+
+export const DOUBLES = {
+	Tracker: DoubleTracker,
+	Encoder: DoubleEncoder,
+	Steps: DoubleSteps,
+	Choices: SlotChoices,
+	fields: DOUBLES_GLOBAL,
+	leads: 2,
+	firstAction: FIRST_SWITCH,
+	asked: choices => ({ slot: 0, choices, others: new SlotChoices(), first: null }),
+};
