@@ -71,8 +71,9 @@ class Mishap(StopFlag):
         return False
 
 
-def started_follower(gen: int) -> Follower:
-    follower = Follower(following_keeper(find_node().path, encoder_tables(gen)), print)
+def started_follower(battle_format: str = "gen9randombattle") -> Follower:
+    tables = encoder_tables(generation(battle_format), doubles=is_doubles(battle_format))
+    follower = Follower(following_keeper(find_node().path, tables), print)
     follower.start()
     return follower
 
@@ -82,9 +83,8 @@ def playing(server: Showdown, stand: Stand, name: str, **more):
     """An agent at its table."""
     bridge = RecordingBridge()
     options = {"battle_format": "gen9randombattle", "concurrency": 4, "paced": False, "greedy": False} | more
-    if not is_doubles(options["battle_format"]):
-        options["follower"] = started_follower(generation(options["battle_format"]))
-    agent = RecordingAgent(account(name, None), server.configuration, bridge, **options)
+    follower = started_follower(options["battle_format"])
+    agent = RecordingAgent(account(name, None), server.configuration, bridge, follower, **options)
     client = stand.client(f"play {name}", training=False, run_id=time.time_ns())  # as `simul play` numbers its lives
     table = PlayLoop(agent, bridge, client, quiet=True)
     try:

@@ -101,7 +101,7 @@ def news(follower: Follower, wanted) -> HostTick:
 )
 def test_nonsense_costs_its_own_battle_only(nonsense):
     lines, request = recorded_seats("gen9randombattle")[0].records[0]
-    follower = started_follower(9)
+    follower = started_follower()
     try:
         for battle in (1, 2):
             follower.follow(battle, (True, False))
@@ -117,7 +117,7 @@ def test_nonsense_costs_its_own_battle_only(nonsense):
 
 def test_events_that_no_one_knows_are_counted_under_so_many_names():
     lines, request = recorded_seats("gen9randombattle")[0].records[0]
-    follower = started_follower(9)
+    follower = started_follower()
     try:
         follower.follow(1, (True, False))
         strange = "\n".join(f"|event{number}|x" for number in range(100))

@@ -11,7 +11,7 @@ from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action, Decision
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles, pokemon_spec
+from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import TeamPool, legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.backend import BackendKeeper
 from simul.env_worker.games.pokemon.host.followed_backend import FollowedKeeper
@@ -66,15 +66,14 @@ class PokemonSource:
         self.envs = envs
         self._format, self._teams = config.format, config.teams
         self._config = config
-        self._encoder = encoder_of(config)
-        gen, hosted = generation(config.format), self._encoder == "host"
-        self._tables = encoder_tables(gen, extras_of(config)) if hosted else None
+        gen, hosted, doubles = generation(config.format), config.encoder == "host", is_doubles(config.format)
+        self._tables = encoder_tables(gen, extras_of(config), doubles) if hosted else None
         self._index = index
         self._score = Scoreboard()
         seating: dict[str, Any] = {
             "seed": f"{seed}/{index}", "weights": reward_weights(config.rewards, discount), "gen": gen,
             "record": record, "greedy": greedy, "learner_policy": learner_policy, "hosted": hosted,
-            "extras": extras_of(config), "doubles": is_doubles(config.format),
+            "extras": extras_of(config), "doubles": doubles,
         }  # fmt: skip
         self._matchmaker = (
             ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)
@@ -88,11 +87,6 @@ class PokemonSource:
         self._backend_events = BackendEvents(self._battles, self._score, self._turns, config.max_turns)
         self._keeper: BackendKeeper | None = None
         self._closed = False
-        if self._encoder != config.encoder and index == 0:  # reported by one worker for all
-            self._score.events.append(
-                f"pokemon.encoder: {config.encoder} does not support doubles; observations of {config.format} are "
-                f"written by the {self._encoder} encoder"
-            )
         self._unsent: list[Decision] = []  # made outside poll()
 
     # ------------------------------------------------------------------ EnvSource
@@ -206,7 +200,7 @@ class PokemonSource:
         from simul.env_worker.games.pokemon.showdown.server_keeper import ShowdownKeeper
 
         config, say = self._config, self._score.events.append
-        node = node_for(self._encoder).path
+        node = node_for(config.encoder).path
         servers = ShowdownKeeper(
             node, config.servers, config.local_servers, stall_sec=config.host_timeout_sec, say=say
         )  # fmt: skip

@@ -29,6 +29,7 @@ export class EncoderTables {
 	/** @param {object} raw `encoder_tables(gen)` of host_tables.py, from JSON */
 	constructor(raw) {
 		this.gen = raw.gen;
+		this.doubles = raw.doubles;
 		this.layout = raw.layout;
 		this.tracker = raw.tracker; // for SeatTracker
 		this.damage = new DamageTables(raw.gen, raw.damage);
