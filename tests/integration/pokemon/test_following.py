@@ -38,7 +38,7 @@ def test_rooms_of_play_go_on_and_see_what_they_would_have_seen(server, stand):
     assert (sum(agent.tally.values()), agent.defaulted, agent.unreadable) == (4, 0, [])
     for env, tag in enumerate(agent.battles):
         asked = [d for d in bridge.asked if d.env == env and d.kind == DECISION]
-        assert compare_with_training(server.battle_log(tag), "Agent Kill", asked, agent.said[tag]) == len(asked)
+        assert compare_with_training(server.battle_log(tag), "Agent Kill", asked, bridge.chosen) == len(asked)
 
 
 def test_rooms_that_say_nonsense_are_forfeited_and_named(server, stand):
