@@ -102,7 +102,7 @@ def test_some_battles_of_doubles(host_for: HostFor, battle_format: str, team_fil
         assert doubles.refused > 0
 
 
-@pytest.mark.parametrize("gen", range(3, 10))
+@pytest.mark.parametrize("gen", [7, 8])
 def test_custom_games_of_doubles(host_for: HostFor, gen: int) -> None:
     assert played_wild(host_for, gen, 2, seed=1).compared > 100
 
@@ -111,7 +111,7 @@ def test_custom_games_of_doubles(host_for: HostFor, gen: int) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("gen", range(3, 10))
 def test_many_custom_games_of_doubles(host_for: HostFor, gen: int) -> None:
-    assert played_wild(host_for, gen, 60, seed=2).compared > 5000
+    assert played_wild(host_for, gen, 40, seed=2).compared > 3000
 
 
 @pytest.mark.slow
