@@ -40,23 +40,6 @@ class RecordingBridge(AsyncBridge):
         super().resolve_actions(actions)
 
 
-class RecordingAgent(AgentPlayer):
-    """Keeps what it told the server, too: for each battle its choices in order, refused ones among them."""
-
-    def __init__(self, *args, **options) -> None:
-        super().__init__(*args, **options)
-        self.said: dict[str, list[str]] = {}
-        self._last: dict[str, str] = {}
-
-    async def choose_move(self, battle):
-        order = await super().choose_move(battle)
-        words = order.message.removeprefix("/choose ")
-        if words and words != self._last.get(battle.battle_tag):  # said again after a lost connection
-            self.said.setdefault(battle.battle_tag, []).append(words.split("|")[0])
-            self._last[battle.battle_tag] = words
-        return order
-
-
 class Mishap(StopFlag):
     """Does something each time that so many decisions have been asked."""
 
@@ -71,8 +54,9 @@ class Mishap(StopFlag):
         return False
 
 
-def started_follower(gen: int) -> Follower:
-    follower = Follower(following_keeper(find_node().path, encoder_tables(gen)), print)
+def started_follower(battle_format: str = "gen9randombattle") -> Follower:
+    tables = encoder_tables(generation(battle_format), doubles=is_doubles(battle_format))
+    follower = Follower(following_keeper(find_node().path, tables), print)
     follower.start()
     return follower
 
@@ -82,9 +66,8 @@ def playing(server: Showdown, stand: Stand, name: str, **more):
     """An agent at its table."""
     bridge = RecordingBridge()
     options = {"battle_format": "gen9randombattle", "concurrency": 4, "paced": False, "greedy": False} | more
-    if not is_doubles(options["battle_format"]):
-        options["follower"] = started_follower(generation(options["battle_format"]))
-    agent = RecordingAgent(account(name, None), server.configuration, bridge, **options)
+    follower = started_follower(options["battle_format"])
+    agent = AgentPlayer(account(name, None), server.configuration, bridge, follower, **options)
     client = stand.client(f"play {name}", training=False, run_id=time.time_ns())  # as `simul play` numbers its lives
     table = PlayLoop(agent, bridge, client, quiet=True)
     try:

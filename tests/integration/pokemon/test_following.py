@@ -38,7 +38,7 @@ def test_rooms_of_play_go_on_and_see_what_they_would_have_seen(server, stand):
     assert (sum(agent.tally.values()), agent.defaulted, agent.unreadable) == (4, 0, [])
     for env, tag in enumerate(agent.battles):
         asked = [d for d in bridge.asked if d.env == env and d.kind == DECISION]
-        assert compare_with_training(server.battle_log(tag), "Agent Kill", asked, agent.said[tag]) == len(asked)
+        assert compare_with_training(server.battle_log(tag), "Agent Kill", asked, bridge.chosen) == len(asked)
 
 
 def test_rooms_that_say_nonsense_are_forfeited_and_named(server, stand):
@@ -101,7 +101,7 @@ def news(follower: Follower, wanted) -> HostTick:
 )
 def test_nonsense_costs_its_own_battle_only(nonsense):
     lines, request = recorded_seats("gen9randombattle")[0].records[0]
-    follower = started_follower(9)
+    follower = started_follower()
     try:
         for battle in (1, 2):
             follower.follow(battle, (True, False))
@@ -117,7 +117,7 @@ def test_nonsense_costs_its_own_battle_only(nonsense):
 
 def test_events_that_no_one_knows_are_counted_under_so_many_names():
     lines, request = recorded_seats("gen9randombattle")[0].records[0]
-    follower = started_follower(9)
+    follower = started_follower()
     try:
         follower.follow(1, (True, False))
         strange = "\n".join(f"|event{number}|x" for number in range(100))

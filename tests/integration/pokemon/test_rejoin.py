@@ -77,7 +77,7 @@ def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(
         assert all(d.kind == DECISION for d in middle)
     for env, tag in enumerate(agent.battles):
         asked = [d for d in bridge.asked if d.env == env and d.kind == DECISION]
-        assert compare_with_training(server.battle_log(tag), "Agent Cut", asked, agent.said[tag]) == len(asked)
+        assert compare_with_training(server.battle_log(tag), "Agent Cut", asked, bridge.chosen) == len(asked)
     for replay in tmp_path.glob("*.html"):
         assert log_of(replay.read_text()).count("|turn|2\n") == 1, "the log is there once"
 

@@ -29,7 +29,7 @@ def followers() -> Iterator[None]:
 
 def follower(gen: int) -> RoomFollower:
     if gen not in FOLLOWERS:
-        FOLLOWERS[gen] = RoomFollower(started_follower(gen), pytest.fail)
+        FOLLOWERS[gen] = RoomFollower(started_follower(f"gen{gen}randombattle"), pytest.fail)
     return FOLLOWERS[gen]
 
 

@@ -53,13 +53,13 @@ _HEAD_BYTES = 68
 
 
 @cache
-def _row(observation_size: int) -> np.dtype[Any]:
+def _row(observation_size: int, num_actions: int) -> np.dtype[Any]:
     """One encoded decision as the host writes it."""
-    used = _HEAD_BYTES + 2 * observation_size + NUM_ACTIONS
+    used = _HEAD_BYTES + 2 * observation_size + num_actions
     return np.dtype(
         {
             "names": ["standing", "head", "observation", "mask"],
-            "formats": ["(4,)<f8", "(9,)<i4", f"({observation_size},)<f2", f"({NUM_ACTIONS},)u1"],
+            "formats": ["(4,)<f8", "(9,)<i4", f"({observation_size},)<f2", f"({num_actions},)u1"],
             "offsets": [0, 32, _HEAD_BYTES, _HEAD_BYTES + 2 * observation_size],
             "itemsize": -(-used // 8) * 8,
         }
@@ -142,10 +142,12 @@ class Played(NamedTuple):
 class HostTick:
     """Everything the host has written since the last poll, in order within each list.
 
-    `observation_size`: that of the tables the host was sent. `teams`: the state that incremental requests build on.
+    `observation_size`, `num_actions`: those of the tables the host was sent. `teams`: the state that
+    incremental requests build on.
     """
 
     observation_size: int = OBSERVATION_SIZE
+    num_actions: int = NUM_ACTIONS
     teams: RequestTeams = field(default_factory=RequestTeams)
     records: list[SeatRecord] = field(default_factory=list)
     rows: list[SeatRow] = field(default_factory=list)
@@ -164,10 +166,10 @@ class HostTick:
 
     def read_messages(self, buffer: bytearray) -> None:
         """Move every whole message out of the front of `buffer`."""
-        start = 0
+        start, row_bytes = 0, _row(self.observation_size, self.num_actions).itemsize
         while (end := buffer.find(b"\n", start)) >= 0:
             message = orjson.loads(memoryview(buffer)[start:end])
-            behind = end + 1 + message.get("encoded", 0) * _row(self.observation_size).itemsize
+            behind = end + 1 + message.get("encoded", 0) * row_bytes
             if behind > len(buffer):
                 break
             self._read_message(message)
@@ -197,7 +199,7 @@ class HostTick:
         self.format = message.get("format", self.format)
 
     def _read_rows(self, data: bytes) -> None:
-        rows = np.frombuffer(data, _row(self.observation_size))
+        rows = np.frombuffer(data, _row(self.observation_size, self.num_actions))
         observations, masks = list(rows["observation"]), list(rows["mask"])
         for head, standing, observation, mask in zip(
             rows["head"].tolist(), rows["standing"].tolist(), observations, masks

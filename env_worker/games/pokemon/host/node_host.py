@@ -30,7 +30,7 @@ from simul.env_worker.games.pokemon.host.backend import PLAIN_START, BattleStart
 from simul.env_worker.games.pokemon.host.host_messages import HostTick, RequestTeams
 from simul.env_worker.games.pokemon.host.pipes import PipedProcess
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
-from simul.env_worker.games.pokemon.tables.layout import OBSERVATION_SIZE
+from simul.env_worker.games.pokemon.tables.layout import NUM_ACTIONS, OBSERVATION_SIZE
 
 START_SEC = 60.0
 HOST_SCRIPT = HOST_FOLDER / "host.mjs"
@@ -58,7 +58,7 @@ class NodeHost:
         self.hello: dict[str, Any] = {}
         self.bytes_heard = 0
         self._process: PipedProcess | None = None
-        self._observation_size = OBSERVATION_SIZE
+        self._observation_size, self._num_actions = OBSERVATION_SIZE, NUM_ACTIONS
         self._commands: list[dict[str, Any] | orjson.Fragment] = []
         self._unsent = bytearray()
         self._partial = bytearray()
@@ -125,7 +125,7 @@ class NodeHost:
                 "`python -m simul.env_worker.games.pokemon.encoding.layout_files`"
             )
         self._commands.append({"c": "tables", "tables": tables})
-        self._observation_size = tables["layout"]["size"]
+        self._observation_size, self._num_actions = tables["layout"]["size"], tables["layout"]["num_actions"]
 
     def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
         """Whether a format can be played and these teams are legal in it, see node/simulate/formats.mjs. Blocks."""
@@ -154,7 +154,7 @@ class NodeHost:
 
     def poll(self) -> HostTick:
         """Everything the host has written since the last call; never blocks. Raises HostDied when it is gone."""
-        tick = HostTick(self._observation_size, self._teams)
+        tick = HostTick(self._observation_size, self._num_actions, self._teams)
         if self._unsent:
             self.flush()
         before = len(self._partial)

@@ -38,7 +38,7 @@ class Rows {
 
 	take() {
 		const taken = this.bytes.subarray(0, this.count * this.stride);
-		this.count = 0;
+		this.count = this.stride = 0; // other tables may come
 		return taken;
 	}
 

@@ -57,7 +57,7 @@ class AgentPlayer(Player):
 
     Args:
         concurrency: number of battles at once; further challenges wait.
-        follower: has been started; tracks and encodes the battles. None: doubles, which are read here.
+        follower: has been started; tracks and encodes the battles.
         teams: packed, for formats that draw none; one is drawn for each battle.
         timer: ask for the battle timer, so that an opponent cannot stall a battle for ever.
         replays: folder of the replays; empty: none are kept.
@@ -71,6 +71,7 @@ class AgentPlayer(Player):
         account: AccountConfiguration,
         server: ServerConfiguration,
         bridge: AsyncBridge,
+        follower: Follower,
         *,
         battle_format: str,
         concurrency: int,
@@ -81,7 +82,6 @@ class AgentPlayer(Player):
         greedy: bool = True,
         replays: str = "",
         replay_player: ReplayPlayer = "own",
-        follower: Follower | None = None,
         patience_sec: float = 60.0,
         login: Login = USUAL,
     ) -> None:
@@ -105,7 +105,7 @@ class AgentPlayer(Player):
         self._tasks: set[asyncio.Task[None]] = set()
         self._challenges = Challenges(self, concurrency)
         self._guard = Guard(login)
-        self._rooms = None if follower is None else RoomFollower(follower, self._guard.trouble)
+        self._rooms = RoomFollower(follower, self._guard.trouble)
         self.ps_client = ShowdownClient(
             account, server, on_trouble=self._guard.trouble, on_popup=self._challenges.popups.put_nowait, paced=paced,
             on_battle_message=self._handle_battle_message, on_update_challenges=self._update_challenges,
@@ -130,8 +130,7 @@ class AgentPlayer(Player):
         while self.running() and not self._guard.troubled and POKE_LOOP.time() < deadline:
             await asyncio.sleep(0.05)
         await self.ps_client.leave()
-        if self._rooms is not None:
-            self._rooms.close()
+        self._rooms.close()
 
     def running(self) -> list[RoomBattle]:
         """Battles that are not over."""

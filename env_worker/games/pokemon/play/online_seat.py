@@ -9,14 +9,12 @@ while True:
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from simul.common.errors import EnvError
 from simul.common.protocol.decisions import Decision
-from simul.env_worker.games.pokemon.host.backend import BattleBackend
 from simul.env_worker.games.pokemon.host.host_messages import SeatChoice, SeatRow
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
-from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import HostedSeat
 
@@ -69,42 +67,3 @@ class OnlineSeat(HostedSeat):
     def close(self) -> None:
         """The room is over."""
         self._rooms.forget(self._room)
-
-
-class OnlineDoubleSeat(DoubleSeat):
-    """The same in doubles, which are tracked and encoded here."""
-
-    def __init__(self, env: int, seat: int, episode: int, gen: int, policy: str, flags: int) -> None:
-        super().__init__(env, seat, episode, gen, policy, flags, RewardWeights())
-        self._command = ""
-
-    async def see(self, request_number: int, lines: str, request: dict[str, Any]) -> Decision:
-        self.read_lines(lines, request)
-        return self.decide(request_number, request)
-
-    async def refused(self) -> Decision | None:
-        return self.refuse()
-
-    def unavailable(self) -> None:
-        self.redo = True
-
-    async def order(self, request_number: int, action: int) -> str | Decision:
-        if request_number != self.request_number:
-            return ""
-        self._command = ""
-        if not self.answer(cast(BattleBackend, self), 0, action):  # a seat uses only `choose` of a backend
-            raise EnvError(f"action {action} is not among the legal ones")
-        return self.follow_up() or self._command
-
-    def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
-        self._command = choice
-
-    def start_over(self) -> Decision:
-        """Of two slots, the one that decides begins."""
-        self.episode += 1
-        self.step = -1
-        self.redo = False
-        return self._encoded()
-
-    def close(self) -> None:
-        """Nothing else holds what it read."""

@@ -19,7 +19,7 @@ from poke_env import AccountConfiguration
 from poke_env.concurrency import POKE_LOOP
 
 from simul.common.client.client import InferenceClient
-from simul.common.config.games.pokemon import LOCAL
+from simul.common.config.games.pokemon import LOCAL, PokemonConfig
 from simul.common.config.schema import Config
 from simul.common.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
 from simul.common.role.lifecycle import StopFlag
@@ -194,14 +194,14 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
     _say(options, "connecting to the inference server")
     client = _client(config, RunDir(options.run_dir), us.username)
     bridge = AsyncBridge(POKE_LOOP)
-    follower = _follower(config, lambda line: _say(options, line))
+    follower = _follower(config.pokemon, lambda line: _say(options, line))
     _say(options, f"connecting to the Showdown server at {server.websocket_url}")
     agent = AgentPlayer(
-        us, server, bridge, battle_format=config.pokemon.format, concurrency=options.concurrency,
+        us, server, bridge, follower, battle_format=config.pokemon.format, concurrency=options.concurrency,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
         greedy=not options.sample, replays=str(options.replays) if options.replays else "",
         replay_player=options.replay_player,
-        follower=follower, patience_sec=options.patience,
+        patience_sec=options.patience,
         login=login(
             options.patience, own=bool(options.own),
             begun=lambda: _say(options, f"logging in as {us.username}"),
@@ -288,11 +288,9 @@ def _teams(config: Config) -> list[str]:
         host.close()
 
 
-def _follower(config: Config, say: Callable[[str], None]) -> Follower | None:
-    """What tracks and encodes the battles, started; None for doubles, which are read in this process."""
-    if is_doubles(config.pokemon.format):
-        return None
-    tables = encoder_tables(generation(config.pokemon.format), extras_of(config.pokemon))
+def _follower(config: PokemonConfig, say: Callable[[str], None]) -> Follower:
+    """What tracks and encodes the battles, started."""
+    tables = encoder_tables(generation(config.format), extras_of(config), is_doubles(config.format))
     follower = Follower(following_keeper(node_for("host").path, tables), say)
     follower.start()
     return follower

@@ -13,7 +13,7 @@ from poke_env.ps_client import PSClient
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd
-from simul.env_worker.games.pokemon.play.online_seat import OnlineDoubleSeat, OnlineSeat
+from simul.env_worker.games.pokemon.play.online_seat import OnlineSeat
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
 from simul.env_worker.games.pokemon.replays.battle_replays import write_replay
 from simul.env_worker.games.pokemon.showdown.room import ROOM_ONLY, SEATS, early_end
@@ -35,12 +35,11 @@ class RoomBattle(Battle):
 
     def __init__(
         self, tag: str, username: str, gen: int, *, env: int, policy: str, greedy: bool, replays: str,
-        rooms: RoomFollower | None, replay_player: ReplayPlayer = "own",
+        rooms: RoomFollower, replay_player: ReplayPlayer = "own",
     ) -> None:  # fmt: skip
-        """`rooms`: follows it; None: doubles, which are read here."""
         logger = logging.getLogger("simul.battle")
         super().__init__(tag, username, logger, gen, save_replays=replays)
-        self.seat: OnlineSeat | OnlineDoubleSeat | None = None
+        self.seat: OnlineSeat | None = None
         self.refusal = ""
         self.given_up = False
         self.ended_early = ""
@@ -168,10 +167,8 @@ class RoomBattle(Battle):
         self._replay_data.clear()
         self._log.clear()
 
-    def _new_seat(self, episode: int) -> OnlineSeat | OnlineDoubleSeat:
+    def _new_seat(self, episode: int) -> OnlineSeat:
         seat, flags = SEATS.index(self._player_role or ""), start_flags(record=False, greedy=self._greedy)
-        if self._rooms is None:
-            return OnlineDoubleSeat(self.env, seat, episode, self.gen, self._policy, flags)
         return OnlineSeat(self._rooms, self.env, seat, episode, self._policy, flags)
 
 

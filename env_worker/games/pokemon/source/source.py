@@ -11,7 +11,7 @@ from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action, Decision
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles, pokemon_spec
+from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import TeamPool, legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.backend import BackendKeeper
 from simul.env_worker.games.pokemon.host.followed_backend import FollowedKeeper
@@ -66,9 +66,7 @@ class PokemonSource:
         self.envs = envs
         self._format, self._teams = config.format, config.teams
         self._config = config
-        self._encoder = encoder_of(config)
-        gen, hosted = generation(config.format), self._encoder == "host"
-        doubles = is_doubles(config.format)
+        gen, hosted, doubles = generation(config.format), config.encoder == "host", is_doubles(config.format)
         self._index = index
         self._score = Scoreboard()
         seating: dict[str, Any] = {
@@ -90,11 +88,6 @@ class PokemonSource:
         self._backend_events = BackendEvents(self._battles, self._score, self._turns, config.max_turns)
         self._keeper: BackendKeeper | None = None
         self._closed = False
-        if self._encoder != config.encoder and index == 0:  # reported by one worker for all
-            self._score.events.append(
-                f"pokemon.encoder: {config.encoder} does not support doubles; observations of {config.format} are "
-                f"written by the {self._encoder} encoder"
-            )
         self._unsent: list[Decision] = []  # made outside poll()
 
     # ------------------------------------------------------------------ EnvSource

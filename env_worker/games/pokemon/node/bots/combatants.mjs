@@ -170,7 +170,7 @@ function fallen(mons) {
 
 /** One in singles, left and right in doubles; null: empty. */
 function foesOut(tables, tracker) {
-	if (tables.doubles) return tracker.pair(false);
+	if (tables.doubles) return tracker.foePair;
 	const mon = tracker.activeOf(tracker.foeMons);
 	return [mon !== null && mon.status !== 'FNT' ? mon : null];
 }

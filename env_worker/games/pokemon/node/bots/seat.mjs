@@ -1,8 +1,8 @@
 // A seat that a bot plays: what it has been told, and its answers.
 
+import { DOUBLES } from '../follow/doubles.mjs';
 import { previewTracker } from '../follow/preview.mjs';
-import { SeatTracker } from '../tracker/battle.mjs';
-import { DoubleTracker } from '../tracker/double_battle.mjs';
+import { SINGLES } from '../follow/singles.mjs';
 import { OnePly } from './one_ply.mjs';
 import { seededRandom } from '../random.mjs';
 
@@ -28,7 +28,7 @@ export class BotSeat {
 
 	newTracker(role) {
 		const { tables } = this;
-		return new (tables.doubles ? DoubleTracker : SeatTracker)(role, tables.gen, tables.tracker);
+		return new (tables.doubles ? DOUBLES : SINGLES).Tracker(role, tables.gen, tables.tracker);
 	}
 
 	/** Takes the seat's lines and then its request, and decides. */

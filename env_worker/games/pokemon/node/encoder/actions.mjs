@@ -23,6 +23,11 @@ export class Choices {
 		return `move ${this.moveSlots[move]}${SUFFIXES[(action - FIRST_MOVE) >> 2]}`;
 	}
 
+	/** Whether the move in a slot may be used as it is, 0 or 1. */
+	usable(slot) {
+		return this.mask[FIRST_MOVE + slot];
+	}
+
 	/** @param {(ident: string) => number} position team position of an own Pokemon */
 	read(request, position) {
 		const side = request.side.pokemon;

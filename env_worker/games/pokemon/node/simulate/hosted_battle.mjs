@@ -72,7 +72,7 @@ export class HostedBattle {
 			this.outbox.error(this.id, seatIndex, requestNumber, 'illegal', `action ${action} is not among the legal ones`);
 			return;
 		}
-		if (choice === '') { // another pick of a team preview
+		if (choice === '') { // another decision of the same request
 			this.outbox.rows.add(this.id, seatIndex, requestNumber, this.views[seatIndex].shown);
 			return;
 		}
@@ -175,9 +175,12 @@ export class HostedBattle {
 		}
 		const kind = unavailable ? 'unavailable' : 'invalid';
 		this.outbox.error(this.id, seatIndex, seat.requestNumber, kind, message);
-		if (unavailable) return;
-		seat.open = true;
 		const view = this.views[seatIndex];
+		if (unavailable) {
+			view?.unavailable();
+			return;
+		}
+		seat.open = true;
 		if (view === null) return;
 		if (view.refuse()) this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view.shown);
 		else this.outbox.error(this.id, seatIndex, seat.requestNumber, 'exhausted', 'every choice was refused');

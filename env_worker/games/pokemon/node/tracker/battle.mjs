@@ -101,7 +101,7 @@ export class SeatTracker {
 
 	/** Bring the own team in line with a request. */
 	sync(request) {
-		const side = request.side.pokemon, { synced } = this;
+		const side = request.side.pokemon, { synced } = this, seeming = this.outs(true);
 		const first = this.positions.size === 0;
 		let illusion = false;
 		synced.length = 0;
@@ -113,7 +113,7 @@ export class SeatTracker {
 			if (mon.position < 0) this.place(mon, entry);
 		}
 		if (first) this.orderTeam();
-		if (illusion) this.correctActive(side, first);
+		if (illusion) this.correctActive(side, seeming, first);
 		for (let i = 0; i < side.length; i++) {
 			const entry = side[i], mon = synced[i];
 			if (!entry.active && mon.lastDetails === entry.details && sameEntry(mon.lastEntry, entry) && !this.mistaken(mon)) continue;
@@ -153,16 +153,16 @@ export class SeatTracker {
 		this.ownMons = [...this.team.values()];
 	}
 
-	/** Illusion: only the request knows who is really out; a `first` one is the first that names them. */
-	correctActive(side, first) {
-		const seeming = this.outs(true).map(mon => [mon, new Standing(mon), new Health(mon)]);
+	/** Illusion: only the request knows who is really out, not `seeming`; a `first` one is the first that names them. */
+	correctActive(side, seeming, first) {
+		const before = seeming.map(mon => [mon, new Standing(mon), new Health(mon)]);
 		const wrong = this.synced.filter((mon, i) => mon.active !== side[i].active);
 		const left = wrong.filter(mon => mon.active), came = wrong.filter(mon => !mon.active);
 		for (const mon of left) wasIllusion(mon, this.fields);
 		for (const mon of came) mon.setActive(true); // the other side has seen its disguise, not it
 		const out = first ? this.synced.filter((_, i) => side[i].active) : came;
-		const disguises = seeming.filter(([mon]) => !mon.active);
-		const wearers = out.filter(mon => seeming.every(([other]) => other !== mon));
+		const disguises = before.filter(([mon]) => !mon.active);
+		const wearers = out.filter(mon => !seeming.includes(mon));
 		if (disguises.length !== 1 || wearers.length !== 1) return;
 		const [[disguise, standing, health]] = disguises, [wearer] = wearers;
 		standing.giveAll(wearer);

@@ -15,9 +15,14 @@ export class DoubleTracker extends SeatTracker {
 		this.readVersions = []; // by team position: the bodyVersion behind the last request
 	}
 
-	/** [left, right] of one side, null where nobody is able to act. */
-	pair(own) {
-		return (own ? this.ownPlaces : this.foePlaces).map(place => able(this.places.get(place)));
+	/** [left, right] of the own side as the last request says, null where nobody is able to act. */
+	get ownPair() {
+		return this.ownPlaces.map(place => living(this.places.get(place)));
+	}
+
+	/** The same of the foes, as lines say. */
+	get foePair() {
+		return this.foePlaces.map(place => able(this.places.get(place)));
 	}
 
 	/** Bring the own team in line with a request; its first two entries are the left and the right place. */
@@ -112,7 +117,11 @@ export class DoubleTracker extends SeatTracker {
 	}
 }
 
+function living(mon) {
+	return mon === undefined || mon.status === 'FNT' ? null : mon;
+}
+
 /** Who is on the field and has not fainted, null otherwise. */
 function able(mon) {
-	return mon?.active && mon.status !== 'FNT' ? mon : null;
+	return mon?.active ? living(mon) : null;
 }
