@@ -73,8 +73,8 @@ class Host {
 			else if (!this.battles.execute(command, this.tables)) {
 				this.outbox.error(command.b ?? null, null, null, 'malformed', `unknown command ${command.c}`);
 			}
-			// Bots alone play a battle within one command: each of many that end is news that this process lives.
-			if (this.outbox.waiting >= this.most || this.outbox.ended.length) this.send(this.outbox);
+			// Bots alone play a whole battle within one command: the end of each tells that this process lives.
+			if (this.outbox.waiting >= this.most || this.outbox.playedCounts !== null) this.send(this.outbox);
 		}
 	}
 }
