@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from simul.env_worker.games.base.scoreboard import GameCounters
+from simul.env_worker.games.pokemon.host.host_messages import Played
 from simul.env_worker.games.pokemon.source.rewards import PARTS
 from simul.env_worker.recent_episodes import Episode
 
@@ -39,6 +40,13 @@ class Scoreboard(GameCounters):
             self.events.append(
                 f"a random legal choice took the place of a scripted player's ({why}: {said}); later ones are counted"
             )
+
+    def count_played(self, played: Played) -> None:
+        """What bots of the host did; for a refused answer the simulator chose."""
+        self.scripted_decisions += played.decisions
+        self.scripted_replaced["invalid"] += played.refused
+        self.scripted_defaults += played.refused
+        self.previews += played.previews
 
     def metrics(self, alive: int) -> dict[str, Any]:
         """started = finished + aborted + alive; truncated and ties are among the finished."""

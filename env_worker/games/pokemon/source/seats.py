@@ -1,7 +1,7 @@
 """The seats of a battle.
 
 `HostedSeat`: a policy's, its decisions encoded by the simulator host. `ReadingSeat`: a policy's that reads the battle
-in this process. `ScriptedSeat`: a scripted player's.
+in this process. `ScriptedSeat`: a scripted player's. `HostedBotSeat`: a bot's, played by the simulator host.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.common.runtime.metrics import Stages
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatBattle, SeatView
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.host.backend import BattleBackend
+from simul.env_worker.games.pokemon.host.backend import BattleBackend, Play
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRow
 from simul.env_worker.games.pokemon.host.tally import NO_TALLY, RewardFacts, Standing, TallyKeeper
-from simul.env_worker.games.pokemon.opponents.players import SeatPlayer
 from simul.env_worker.games.pokemon.opponents.random_choice import random_choice
-from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice
+from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
 from simul.env_worker.games.pokemon.opponents.stock_battle import StockReader
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps, RequestSteps, SingleStep
 from simul.env_worker.games.pokemon.source.rewards import RewardMeter, RewardWeights
@@ -276,12 +275,27 @@ class ReadingSeat(PolicySeat):
         return self._encoder.standing
 
 
+class HostedBotSeat:
+    """A seat that a bot plays inside the simulator host: nothing is heard of it but how the battle ends.
+
+    Attributes:
+        play: the bot's name there, and the seed of what it draws.
+    """
+
+    scripted = True
+    turn = 0
+
+    def __init__(self, seat: int, play: Play) -> None:
+        self.seat = seat
+        self.play = play
+
+
 class ScriptedSeat:
     """A seat that a scripted player answers, inside this process."""
 
     scripted = True
 
-    def __init__(self, seat: int, battle: SeatView | StockReader, player: SeatPlayer, seed: int) -> None:
+    def __init__(self, seat: int, battle: StockReader, player: ScriptedPlayer, seed: int) -> None:
         self.seat = seat
         self.battle = battle
         self.request_number = 0
