@@ -93,8 +93,9 @@ class RoomFollower:
             while True:
                 self._poll()
                 await _readable(self._follower.files())
-        except SimulError as error:
-            self._on_trouble(f"Battles cannot be followed: {error}.")
+        except Exception as error:  # nobody awaits this task, and every room awaits its answers
+            self._on_trouble(f"Battles cannot be followed any more: {error!r}.")
+            raise
 
     def _poll(self) -> None:
         tick = self._follower.poll()
