@@ -1,6 +1,6 @@
-"""Microseconds of each layer of the host encoder in singles and doubles: `python -m benchmarks.pokemon_layers.host_times`.
+"""Microseconds of each layer of the host encoder: `python -m benchmarks.pokemon_layers.host_times`.
 
-A decision of doubles is one slot's. It may cost at most twice a decision of singles.
+Of singles and of doubles: a decision of doubles is one slot's. It may cost at most twice a decision of singles.
 """
 
 from __future__ import annotations
