@@ -21,7 +21,7 @@ ROUNDS = "40"
 
 def main() -> None:
     script = Path(__file__).with_suffix(".mjs")
-    for name, seats in (("singles", "gen9*"), ("doubles", "doubles/gen9randomdoublesbattle")):
+    for name, seats in (("singles", "gen9randombattle"), ("doubles", "gen9randomdoublesbattle")):
         recorded = [{"seat": s.seat, "records": s.records} for s in recorded_seats(seats)]
         print(name, flush=True)
         with tempfile.TemporaryDirectory() as folder:
