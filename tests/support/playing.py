@@ -10,7 +10,7 @@ from poke_env.concurrency import POKE_LOOP
 
 from simul.common.protocol.decisions import Decision
 from simul.common.role.lifecycle import StopFlag
-from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
 from simul.env_worker.games.pokemon.install.node import find_node

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.encoding.profiles import type_row
 from simul.env_worker.games.pokemon.install.node import find_node
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from tests.support.hosts import GEN9, wait
 

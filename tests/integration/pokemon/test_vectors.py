@@ -13,7 +13,7 @@ import orjson
 import pytest
 from numpy.typing import NDArray
 
-from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.host.host_messages import HostTick
 from simul.env_worker.games.pokemon.host.tally import RewardFacts
 from simul.env_worker.games.pokemon.install.node import find_node

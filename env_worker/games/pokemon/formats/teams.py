@@ -15,11 +15,11 @@ from poke_env.data import GenData, to_id_str
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.errors import ConfigError
 from simul.common.runtime.private_files import read_regular
-from simul.env_worker.games.pokemon.encoding.host_tables import makes_a_pokemon
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.host.backend import BattleBackend
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import node_for
+from simul.env_worker.games.pokemon.tables.host_tables import makes_a_pokemon
 
 WIDTH = 256  # teams that may be drawn at a time; the host keeps four times as many
 

@@ -27,7 +27,6 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.intervals import wilson
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import client_keys
-from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
@@ -38,6 +37,7 @@ from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge
 from simul.env_worker.games.pokemon.play.guard import login
 from simul.env_worker.games.pokemon.showdown.address import account, is_local, server_at
 from simul.env_worker.games.pokemon.showdown.local_server import HOST, local_server
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import extras_of
 from simul.env_worker.replays import make_folder
 

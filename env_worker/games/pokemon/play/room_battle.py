@@ -9,9 +9,9 @@ from typing import Any
 
 from poke_env.battle.battle import Battle
 from poke_env.ps_client import PSClient
+from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 
 from simul.common.protocol.decisions import Decision, start_flags
-from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd
 from simul.env_worker.games.pokemon.play.online_seat import OnlineSeat
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower

@@ -6,6 +6,8 @@ import random
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
+
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
@@ -15,7 +17,6 @@ from simul.env_worker.games.pokemon.host.backend import Play
 from simul.env_worker.games.pokemon.opponents.players import HOST_BOTS, SCRIPTED
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedPlayer
 from simul.env_worker.games.pokemon.opponents.stock_battle import StockBattle, StockDoubleBattle
-from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras

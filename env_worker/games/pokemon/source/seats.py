@@ -10,19 +10,19 @@ import random
 
 import numpy as np
 from numpy.typing import NDArray
+from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatBattle, SeatView
+from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
+from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps, RequestSteps, SingleStep
 
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.common.runtime.metrics import Stages
-from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatBattle, SeatView
-from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.host.backend import BattleBackend, Play
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRow
 from simul.env_worker.games.pokemon.host.tally import NO_TALLY, RewardFacts, Standing, TallyKeeper
 from simul.env_worker.games.pokemon.opponents.random_choice import random_choice
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
 from simul.env_worker.games.pokemon.opponents.stock_battle import StockReader
-from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps, RequestSteps, SingleStep
 from simul.env_worker.games.pokemon.source.rewards import RewardMeter, RewardWeights
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
 

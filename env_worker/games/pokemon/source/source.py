@@ -10,7 +10,6 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action, Decision
-from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import TeamPool, legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.backend import BackendKeeper
@@ -27,6 +26,7 @@ from simul.env_worker.games.pokemon.source.rewards import reward_weights
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
 from simul.env_worker.games.pokemon.source.seats import PolicySeat
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import extras_of
 from simul.env_worker.source import ReplayPlayer
 

@@ -10,7 +10,7 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.battle_view.counters import move_key
 from simul.env_worker.games.pokemon.encoding.profiles import move_row, type_row
-from simul.env_worker.games.pokemon.encoding.set_knowledge import known_sets, possibilities
+from simul.env_worker.games.pokemon.tables.random_sets import known_sets, possibilities
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.tables.layout import POSSIBLE_MOVES
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary

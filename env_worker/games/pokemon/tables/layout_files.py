@@ -1,6 +1,6 @@
 """The files made from the layout: the offsets that the host writes at, and docs/observation.md.
 
-python -m simul.env_worker.games.pokemon.encoding.layout_files    writes both again; a test finds stale ones
+python -m simul.env_worker.games.pokemon.tables.layout_files    writes both again; a test finds stale ones
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def module() -> str:
     """The text of `node/encoder/layout.mjs`."""
     return (
         "// Where each field of a block stands, how many numbers it has (1 where nothing is said), and what they are\n"
-        "// divided by. From tables/layout.py by `python -m simul.env_worker.games.pokemon.encoding.layout_files`.\n\n"
+        "// divided by. From tables/layout.py by `python -m simul.env_worker.games.pokemon.tables.layout_files`.\n\n"
         f"export const FINGERPRINT = '{fingerprint()}';\n{_module_body()}"
     )
 
