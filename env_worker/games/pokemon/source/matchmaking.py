@@ -124,10 +124,11 @@ class Matchmaker:
         self._players = {kind: ScriptedPlayer(kind, self._doubles) for kind in kinds if kind not in HOST_BOTS}
 
     def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat | HostedBotSeat:
+        seed = rng.getrandbits(48)
         if kind in HOST_BOTS:
-            return HostedBotSeat(seat, (HOST_BOTS[kind], rng.getrandbits(32)))
+            return HostedBotSeat(seat, (HOST_BOTS[kind], seed))
         battle = self._battle_class(f"p{seat + 1}", self._gen)
-        return ScriptedSeat(seat, battle, self._players[kind], rng.getrandbits(48))
+        return ScriptedSeat(seat, battle, self._players[kind], seed)
 
     def _policy_seat(self, env: int, seat: int, episode: int, policy: str, *, learns: bool) -> PolicySeat:
         flags = start_flags(self._record and learns, self._greedy)
