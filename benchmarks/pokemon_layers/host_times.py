@@ -1,6 +1,6 @@
-"""Microseconds of each layer of the host encoder in singles and doubles: `python -m benchmarks.pokemon_layers.host_times`.
+"""Microseconds of each layer of the host encoder: `python -m benchmarks.pokemon_layers.host_times`.
 
-A decision of doubles is one slot's. It may cost at most twice a decision of singles.
+Of singles and of doubles: a decision of doubles is one slot's. It may cost at most twice a decision of singles.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROUNDS = "40"
 
 def main() -> None:
     script = Path(__file__).with_suffix(".mjs")
-    for name, seats in (("singles", "gen9*"), ("doubles", "doubles/gen9randomdoublesbattle")):
+    for name, seats in (("singles", "gen9randombattle"), ("doubles", "gen9randomdoublesbattle")):
         recorded = [{"seat": s.seat, "records": s.records} for s in recorded_seats(seats)]
         print(name, flush=True)
         with tempfile.TemporaryDirectory() as folder:

@@ -31,7 +31,7 @@ SCRIPT = f"""
 
 
 def test_the_slot_that_decided_last_is_asked_again_without_its_choice():
-    recorded = recorded_seats("doubles/gen9randomdoublesbattle")[0]
+    recorded = recorded_seats("gen9randomdoublesbattle")[0]
     records = [(lines, request) for lines, request in recorded.records if request is not None]
     done = subprocess.run(
         [find_node().path, "--input-type=module", "--eval", SCRIPT],

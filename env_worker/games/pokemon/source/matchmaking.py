@@ -11,10 +11,10 @@ from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
 from simul.common.runtime.metrics import Stages
 from simul.env_worker.games.base.matchmaking import PAST, SELF_PLAY, Matchup, OpponentDraw, Schedule
-from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle
 from simul.env_worker.games.pokemon.host.backend import Play
 from simul.env_worker.games.pokemon.opponents.players import HOST_BOTS, SCRIPTED
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedPlayer
+from simul.env_worker.games.pokemon.opponents.stock_battle import StockBattle, StockDoubleBattle
 from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
@@ -96,7 +96,7 @@ class Matchmaker:
         self._doubles = doubles
         self._reading = DoubleSeat if doubles else ReadingSeat
         self.encoding = Stages(("encode",))
-        self._battle_class = SeatDoubleBattle if doubles else SeatBattle
+        self._battle_class = StockDoubleBattle if doubles else StockBattle
         self._seat_bots([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
 
     def set_policies(self, names: Sequence[str]) -> None:
