@@ -56,10 +56,10 @@ def test_a_killed_server_costs_its_own_battles_and_comes_back():
         table = Table(source)
         while table.decisions < 100 or len(table.starts) < 16:  # both seats of every battle were asked
             table.turn()
-        first, second = source.metrics()["host_pids"]
+        first, second, _ = source.metrics()["host_pids"]
         os.kill(first, signal.SIGKILL)
         deadline = time.monotonic() + 2 * PATIENCE_SEC
-        while source.metrics()["episodes"]["finished"] < 8 or len(set(source.metrics()["host_pids"]) - {first}) < 2:
+        while source.metrics()["episodes"]["finished"] < 8 or len(set(source.metrics()["host_pids"]) - {first}) < 3:
             assert time.monotonic() < deadline, source.metrics()
             table.turn()
         source.drain()
@@ -134,7 +134,7 @@ def test_a_server_that_hangs_is_replaced(monkeypatch):
         table = Table(source)
         while table.decisions < 40:
             table.turn()
-        (hung,) = source.metrics()["host_pids"]
+        hung, _ = source.metrics()["host_pids"]
         os.kill(hung, signal.SIGSTOP)
         deadline = time.monotonic() + PATIENCE_SEC
         while hung in source.metrics()["host_pids"] or source.metrics()["episodes"]["finished"] < 2:
@@ -171,7 +171,7 @@ def test_the_servers_of_a_list_are_all_used_and_one_that_comes_back_is_used_agai
         finally:
             source.close()
     check_accounts(metrics)
-    assert metrics["host_pids"] == [], "none of them is ours"
+    assert len(metrics["host_pids"]) == 1, "of the servers none is ours; a process follows"
 
 
 def wait_for(source, table: Table, condition) -> None:
