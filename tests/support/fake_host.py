@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
-from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
 from simul.env_worker.games.pokemon.host.host_messages import CommandError, HostTick, SeatRecord, SeatRow
 from simul.env_worker.games.pokemon.host.tally import RewardFacts

@@ -10,11 +10,11 @@ from poke_env.battle.battle import Battle
 from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.move import Move, MoveSet
 from poke_env.battle.pokemon import Pokemon
-
 from simul.env_worker.games.pokemon.battle_view.corrections import CORRECTED, Corrections
 from simul.env_worker.games.pokemon.battle_view.counters import Counters
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle, SeatView
+
 from tests.support.pokemon.recorded import RecordedSeat
 
 # Neither the encoder nor the bots read these: the clock, the players' names, the end of the battle, the log.

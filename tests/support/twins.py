@@ -13,22 +13,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from simul.common.protocol.decisions import Decision
-from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatBattle
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
+from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
+
+from simul.common.protocol.decisions import Decision
+from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.backend import drawn_start
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, HostTick, SeatRecord, SeatRow
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
-from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
-from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.tables import doubles_layout
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras, slices
 from tests.support.hosts import wait
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import to_id_str
-
 from simul.env_worker.games.pokemon.doubles.actions import FIRST_MOVE, PER_MOVE, meaning, slot_choices
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
+
 from simul.env_worker.games.pokemon.formats.spec import is_doubles
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.host_messages import HostTick, SeatRow

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.encoding.profiles import type_row
+
 from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 
 NORMAL, FIRE, WATER, GRASS, GHOST = map(type_row, ("Normal", "Fire", "Water", "Grass", "Ghost"))
 STATS = (300, 200, 200, 200, 200, 200)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-
 from simul.env_worker.games.pokemon.encoding.profiles import item_row, move_row, type_row
+
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.formats.spec import is_doubles
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from tests.support.pokemon.wild_teams import wild_team
 from tests.support.worlds import FULL, Chooser, World, again, agreed, play, told_apart
 

@@ -8,9 +8,9 @@ import subprocess
 
 import orjson
 
-from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
 from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import PLAIN
 from tests.support.pokemon.recorded import recorded_seats
 from tests.support.pokemon.recorded_doubles import Listening, double_seat

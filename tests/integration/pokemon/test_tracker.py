@@ -12,15 +12,15 @@ from poke_env.battle.effect import Effect
 from poke_env.battle.field import Field
 from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.weather import Weather
-
 from simul.env_worker.games.pokemon.doubles import actions as double_actions
 from simul.env_worker.games.pokemon.doubles.actions import slot_choices
 from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, legal_choices
-from simul.env_worker.games.pokemon.tables.host_tables import tracker_tables
+
 from simul.env_worker.games.pokemon.formats.spec import is_doubles
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
 from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.tables.host_tables import tracker_tables
 from tests.support.hosts import wait
 from tests.support.pokemon.garbled import garbled
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats

@@ -13,10 +13,10 @@ import orjson
 import pytest
 from numpy.typing import NDArray
 
-from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.host.host_messages import HostTick
 from simul.env_worker.games.pokemon.host.tally import RewardFacts
 from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import Extras
 from tests.support.pokemon import vectors as golden
 from tests.support.pokemon.vectors import DOUBLES, SINGLES, Vectors, read_vectors

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import orjson
-
 from simul.env_worker.games.pokemon.damage.formula import hit_before_roll, rolls
 from simul.env_worker.games.pokemon.damage.moves import damage_move
 from simul.env_worker.games.pokemon.damage.pairs import Attacker, Defender
 from simul.env_worker.games.pokemon.damage.rules import tables
 from simul.env_worker.games.pokemon.damage.types import FACTS, PREPARING, Fighter, Surroundings
 from simul.env_worker.games.pokemon.encoding.profiles import type_row
+
 from simul.env_worker.games.pokemon.install.node import find_node
 
 RECORDER = Path(__file__).with_name("record_hits.mjs")

@@ -6,8 +6,8 @@ import random
 import re
 
 from poke_env.exceptions import ShowdownException
-
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+
 from tests.support.pokemon.tracker_reference import Seat
 
 EVENTS_TEXT = """

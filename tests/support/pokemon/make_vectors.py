@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from simul.common.protocol import decisions as protocol
 from simul.env_worker.games.pokemon.doubles import actions as double_actions
 from simul.env_worker.games.pokemon.encoding import actions as single_actions
+from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
+
+from simul.common.protocol import decisions as protocol
 from simul.env_worker.games.pokemon.formats.spec import ENCODER_VERSION, generation, is_doubles
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRecord
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
-from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import ReadingSeat, Snapshot
 from simul.env_worker.games.pokemon.tables import doubles_layout, layout

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-
-from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding.actions import Choices, legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
+
+from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
 from tests.support.pokemon.vectors import NAMES, read_vectors
 

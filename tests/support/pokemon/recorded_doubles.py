@@ -6,8 +6,9 @@ import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
+
+from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import orjson
 from poke_env.battle.pokemon import Pokemon
-
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle, SeatView
-from simul.env_worker.games.pokemon.tables.host_tables import tracker_tables
+
 from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.tables.host_tables import tracker_tables
 
 SCRIPT = Path(__file__).with_name("tracker_states.mjs")
 

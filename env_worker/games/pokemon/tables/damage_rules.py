@@ -247,8 +247,21 @@ def berries() -> str:
 # attack_first: before all others, rounded by itself; immune: no damage; early: gens 3 and 4, before 2 is added; middle:
 # gen 4, after it
 STAGE_NAMES = (
-    "power attack defence special_defence final attack_first foe_defence foe_special_defence immune early middle"
-).split()
+    "power", "attack", "defence", "special_defence", "final", "attack_first", "foe_defence", "foe_special_defence",
+    "immune", "early", "middle",
+)  # fmt: skip
+    "power",
+    "attack",
+    "defence",
+    "special_defence",
+    "final",
+    "attack_first",
+    "foe_defence",
+    "foe_special_defence",
+    "immune",
+    "early",
+    "middle",
+]
 
 
 class Rule(NamedTuple):

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle
 from simul.env_worker.games.pokemon.doubles.encoder import DoubleEncoder
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.source.double_seat import DoubleSteps
+
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.install.node import find_node
-from simul.env_worker.games.pokemon.source.double_seat import DoubleSteps
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from tests.support.pokemon.audit.teams import custom_team
 
 RECORDER = Path(__file__).with_name("record.mjs")

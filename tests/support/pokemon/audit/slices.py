@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from poke_env.battle.move import Move
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
+from simul.env_worker.games.pokemon.battle_view.counters import full_pp, move_key
 
 from simul.common.protocol.specs import Slice
-from simul.env_worker.games.pokemon.battle_view.counters import full_pp, move_key
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.tables import doubles_layout as doubles
 from simul.env_worker.games.pokemon.tables import layout

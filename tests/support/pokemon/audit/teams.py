@@ -11,8 +11,8 @@ from functools import cache
 from typing import NamedTuple
 
 from poke_env.data import GenData, to_id_str
-
 from simul.env_worker.games.pokemon.battle_view.counters import move_key
+
 from tests.support.pokemon.wild_teams import RARE_MOVES, TERA_TYPES
 
 # By the generation that brought them.

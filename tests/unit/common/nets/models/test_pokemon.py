@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 import torch
+from simul.env_worker.games.pokemon.doubles.actions import NUM_ACTIONS, Meaning, meaning
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.loader import load_config
@@ -16,7 +17,6 @@ from simul.common.nets.build import build_network
 from simul.common.nets.models.pokemon import TEAM, PokemonDoublesNetwork, PokemonNetwork
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
-from simul.env_worker.games.pokemon.doubles.actions import NUM_ACTIONS, Meaning, meaning
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from tests.unit.common.nets.conftest import observe
 

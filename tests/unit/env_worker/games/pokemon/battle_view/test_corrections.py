@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from simul.env_worker.games.pokemon.battle_view.corrections import CORRECTED, passed_effects
+
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
 from simul.env_worker.games.pokemon.install.node import find_node
 

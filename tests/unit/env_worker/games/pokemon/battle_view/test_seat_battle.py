@@ -2,8 +2,8 @@
 
 import pytest
 from poke_env.battle.battle import Battle
-
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+
 from tests.support.pokemon.recorded import recorded_seats
 from tests.support.states import (
     OF_THE_REQUEST,

@@ -1,7 +1,6 @@
 """The damage formula on hands that were counted out by hand, and its odd corners."""
 
 import pytest
-
 from simul.env_worker.games.pokemon.damage.attacker import attacker_state, terastallized
 from simul.env_worker.games.pokemon.damage.formula import EXACT, Hit, hit_before_roll, roll_moments, rolls
 from simul.env_worker.games.pokemon.damage.moves import damage_move

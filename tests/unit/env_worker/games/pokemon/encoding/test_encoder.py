@@ -4,10 +4,10 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
+
 from simul.env_worker.games.pokemon.tables import layout
 from tests.support.pokemon.recorded import encoded, recorded_seats
 

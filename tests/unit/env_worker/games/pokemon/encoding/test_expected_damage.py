@@ -1,7 +1,6 @@
 """Damage estimates and the type chart against known values."""
 
 import pytest
-
 from simul.env_worker.games.pokemon.damage.types import Body
 from simul.env_worker.games.pokemon.encoding.expected_damage import (
     BestDamage,
@@ -13,6 +12,7 @@ from simul.env_worker.games.pokemon.encoding.expected_damage import (
     offence_of,
 )
 from simul.env_worker.games.pokemon.encoding.profiles import estimated_stats, type_row
+
 from simul.env_worker.games.pokemon.tables.movedex import move_info, type_chart
 
 FIRE, WATER, GROUND, GHOST, NORMAL, FLYING = (

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from simul.env_worker.games.pokemon.battle_view.counters import move_key
+from simul.env_worker.games.pokemon.encoding.profiles import move_row, type_row
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.errors import ConfigError
-from simul.env_worker.games.pokemon.battle_view.counters import move_key
-from simul.env_worker.games.pokemon.encoding.profiles import move_row, type_row
-from simul.env_worker.games.pokemon.tables.random_sets import known_sets, possibilities
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.tables.layout import POSSIBLE_MOVES
+from simul.env_worker.games.pokemon.tables.random_sets import known_sets, possibilities
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats, replay
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from poke_env.data import to_id_str
-
 from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
 from simul.env_worker.games.pokemon.encoding.actions import picks_wanted
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
+
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.recorded import RecordedSeat, encoded, preview_of, recorded_seats, replay
 from tests.unit.env_worker.games.pokemon.encoding.test_encoder import read

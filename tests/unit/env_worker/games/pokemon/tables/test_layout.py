@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from simul.env_worker.games.pokemon.encoding import layout_files
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.specs import Slice
-from simul.env_worker.games.pokemon.encoding import layout_files
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
