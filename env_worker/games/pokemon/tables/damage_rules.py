@@ -250,18 +250,6 @@ STAGE_NAMES = (
     "power", "attack", "defence", "special_defence", "final", "attack_first", "foe_defence", "foe_special_defence",
     "immune", "early", "middle",
 )  # fmt: skip
-    "power",
-    "attack",
-    "defence",
-    "special_defence",
-    "final",
-    "attack_first",
-    "foe_defence",
-    "foe_special_defence",
-    "immune",
-    "early",
-    "middle",
-]
 
 
 class Rule(NamedTuple):
