@@ -253,18 +253,20 @@ def _spread_mix(tree: Tree, problems: Problems) -> None:
         del tree["opponents"]
 
 
+def _shipped_names(wanted: Path) -> str:
+    """The names that `load_config` knows, as the end of a sentence, after the nearest to the one that is not there."""
+    shipped = sorted(file.stem for file in CONFIGS.glob("*.yaml"))
+    close = difflib.get_close_matches(str(wanted), [*shipped, *(game for game in GAMES if game not in shipped)], 1)
+    return (f"; did you mean {close[0]}?" if close else ".") + f" Shipped by name: {', '.join(shipped)}."
+
+
 def _read(path: Path, problems: Problems) -> Tree:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        shipped = sorted(file.stem for file in CONFIGS.glob("*.yaml"))
-        names = [*shipped, *(game for game in GAMES if game not in shipped)]
-        close = difflib.get_close_matches(str(path), names, 1) if isinstance(error, FileNotFoundError) else []
-        hint = f"; did you mean {close[0]}?" if close else "."
-        raise ConfigError(
-            f"The configuration {path} cannot be read: {reason}{hint} Shipped by name: {', '.join(shipped)}."
-        ) from None
+        names = _shipped_names(path) if isinstance(error, FileNotFoundError) else "."
+        raise ConfigError(f"The configuration {path} cannot be read: {reason}{names}") from None
     try:
         loader = _Loader(text, inspect.type_info(Config))
         try:

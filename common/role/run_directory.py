@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 import yaml
 
+from simul.common.config.loader import load_config
 from simul.common.config.run_signature import SIGNATURE, sign, trust_in
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, values_to_trust
@@ -85,6 +86,10 @@ class RunDir:
     def exists(self) -> bool:
         """True if the directory exists; False for an impossible name, for which Path.exists raises."""
         return os.path.exists(self.root)
+
+    def has_started(self) -> bool:
+        """True if a run was started here, whose configuration and spec are kept."""
+        return all((self.root / name).exists() for name in ("config.yaml", "spec.json"))
 
     def create(self, access: Literal["owner", "group"] = "owner") -> None:
         """Create the directories and the training token. Raises ConfigError.
@@ -290,8 +295,17 @@ class RunDir:
             (self.root / SIGNATURE).unlink(missing_ok=True)
 
     def read_config(self) -> Config:
-        """The resolved configuration, to look at; `read_trusted_config` where what it names is run."""
-        return msgspec.convert(yaml.safe_load(self._read("config.yaml")), _CONFIG.type)
+        """The resolved configuration, to look at; `read_trusted_config` where what it names is run.
+
+        Raises ConfigError: it is missing or damaged, or of another version; every key at fault is named.
+        """
+        path = self.root / "config.yaml"
+        try:
+            return msgspec.convert(yaml.safe_load(self._read("config.yaml")), _CONFIG.type)
+        except OSError as error:
+            raise ConfigError(f"The configuration of the run, {path}, cannot be read: {error.strerror}.") from None
+        except (ValueError, TypeError, RecursionError, yaml.YAMLError):
+            return load_config(path)
 
     def read_trusted_config(self, trust: Trust = NOTHING) -> tuple[Config, Trust]:
         """The resolved configuration, and the trust with which what it names may be run.
@@ -318,8 +332,16 @@ class RunDir:
         self.write("spec.json", msgspec.json.encode(spec))
 
     def read_spec(self) -> GameSpec:
-        """The game spec."""
-        return _SPEC.decode(self._read("spec.json"))
+        """The game spec. Raises ConfigError: it is missing or damaged."""
+        path = self.root / "spec.json"
+        try:
+            return _SPEC.decode(self._read("spec.json"))
+        except OSError as error:
+            raise ConfigError(f"The game spec of the run, {path}, cannot be read: {error.strerror}.") from None
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(
+                f"The game spec of the run, {path}, is damaged: {error}. Start the run again: it writes the file."
+            ) from None
 
     def write_origin(self, origin: str) -> None:
         """Write the `--from` option that the run began with; empty: none."""

@@ -104,13 +104,12 @@ def _config_and_spec(options: Options, checkpoint: Path | None, trust: Trust) ->
 
 
 def _of_run(run_dir: RunDir, trust: Trust) -> tuple[Config, GameSpec, str]:
-    try:
-        (config, _), spec = run_dir.read_trusted_config(trust), run_dir.read_spec()
-    except (OSError, msgspec.DecodeError):
+    if not run_dir.has_started():
         raise ConfigError(
             f"--connect: {run_dir.root} is no run directory (no config.yaml and spec.json), and no endpoint either: "
             "expected a run directory, ipc://PATH or tcp://HOST:PORT."
-        ) from None
+        )
+    (config, _), spec = run_dir.read_trusted_config(trust), run_dir.read_spec()
     return config, spec, connectable(config.server.endpoint) or run_dir.endpoint("data")
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 
 import pytest
 
 from simul.common.runtime.installation import ROOT
 from simul.launch import cli
+from simul.launch.commands.policies import LIST_TIMEOUT_SEC
 
 
 def test_a_bad_configuration_is_exit_code_2_and_names_every_problem(tmp_path, capsys):
@@ -86,7 +88,18 @@ def test_a_run_directory_whose_name_is_too_long_is_a_sentence(command, capsys):
     name = "x" * 5000
     line = ["up", "--set", f"run_dir={name}"] if command == "up-set" else [*command.split(), "--run-dir", name]
     assert cli.main(line) == 2
-    assert "File name too long" in (words := capsys.readouterr().err) or "There is no run in" in words
+    assert "File name too long" in (words := capsys.readouterr().err) or "No run is active in" in words
+
+
+@pytest.mark.parametrize(
+    "command", ["policies list", "policies load name folder", "policies unload name", "profile", "play"]
+)
+def test_a_run_that_is_not_active_is_refused_at_once(command, tmp_path, capsys):
+    (tmp_path / "token").write_text("of a run that has ended")
+    began = time.monotonic()
+    assert cli.main([*command.split(), "--run-dir", str(tmp_path)]) == 2
+    assert f"No run is active in {tmp_path}. Start it with `simul up`" in capsys.readouterr().err
+    assert time.monotonic() - began < LIST_TIMEOUT_SEC
 
 
 def test_the_version_is_that_of_the_package(capsys):

@@ -83,6 +83,25 @@ def test_what_is_empty_or_damaged_is_named_and_the_token_made_anew(tmp_path) -> 
     assert not (tmp_path / ".status.json.4711").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("config.yaml", b"\x00\xff{", "config.yaml cannot be read: it is not UTF-8 text.$"),
+        ("config.yaml", b"game: {torn", "config.yaml is not YAML: "),
+        ("config.yaml", b"[" * 5000, "config.yaml is (not YAML|nested too deeply)"),
+        ("config.yaml", b"learner: {clpi: 1}", r"config.yaml:\n  learner.clpi: .*did you mean learner.clip\?"),
+        ("config.yaml", None, "config.yaml, cannot be read: No such file or directory"),
+        ("spec.json", b"\x00\xff{", "spec.json, is damaged: .* Start the run again"),
+        ("spec.json", None, "spec.json, cannot be read: No such file or directory"),
+    ],
+)
+def test_a_damaged_configuration_or_spec_of_a_run_is_a_sentence(tmp_path, name, content, says) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError, match=says):
+        RunDir(tmp_path).read_config() if name == "config.yaml" else RunDir(tmp_path).read_spec()
+
+
 @pytest.mark.parametrize("name", ["token", "config.yaml", "curves.csv"])
 def test_a_folder_in_the_place_of_a_file_is_named(tmp_path, name):
     (tmp_path / "run" / name).mkdir(parents=True)

@@ -215,8 +215,10 @@ def test_what_vanished_is_written_again_as_it_was(run_dir):
     assert run_dir.logs.is_dir()
     assert files.restore() == []
     (run_dir.root / "token").write_text("")
-    assert len(files.restore()) == 1
-    assert (run_dir.root / "token").read_bytes() == before["token"]
+    (run_dir.root / "config.yaml").write_bytes(b"\x00\xff{")
+    changed, emptied = files.restore()
+    assert (changed.split()[1:4], emptied.split()[1:3]) == (["had", "been", "changed"], ["had", "vanished"])
+    assert {name: (run_dir.root / name).read_bytes() for name in before} == before
 
 
 def test_where_it_cannot_be_written_a_sentence_says_so(run_dir):
