@@ -167,6 +167,7 @@ class ProcessGroup:
         self._needed = NeededFiles(run_dir)
         self.members: dict[RoleKey, _Member] = {}
         self._gangs: set[str] = set()
+        self._log_faults: dict[str, bool] = {}  # sentences about logs that cannot be written: whether they were said
 
     def start(
         self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = (), *, gang: bool = False
@@ -285,7 +286,8 @@ class ProcessGroup:
 
     def restart_dead(self, now: float) -> list[str]:
         """Restart what died, after a short wait. Returns sentences for the view. Raises RoleDied: died too often."""
-        sentences = []
+        sentences = [fault for fault, said in self._log_faults.items() if not said]
+        self._log_faults.update(dict.fromkeys(sentences, True))
         for role in self._gangs:
             self._end_gang([member for (named, _), member in self.members.items() if named == role], now)
         for member in self.members.values():
@@ -414,7 +416,10 @@ class ProcessGroup:
     def _spawn(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> RoleLife:
         if self._launch is not None:
             return self._launch(role, index, threads, arguments)
-        return RoleProcess(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)
+        child = RoleProcess(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)
+        if child.log_fault:
+            self._log_faults.setdefault(child.log_fault, False)
+        return child
 
     def _death_error(self, member: _Member, before: str = "") -> RoleDied:
         child = member.child

@@ -229,6 +229,17 @@ def test_where_it_cannot_be_written_a_sentence_says_so(run_dir):
     assert files.restore() == [f"{run_dir.logs} is missing and cannot be written again: File exists"]
 
 
+def test_a_log_that_cannot_be_written_is_said_once(group):
+    log = group.members["learner", 0].child.log
+    log.unlink()
+    log.symlink_to("elsewhere")
+    said = []
+    for now in range(1, 4):
+        said += group.restart_dead(float(now))
+        group.members["learner", 0].child._process.wait(100)
+    assert said.count(f"the log {log} cannot be written: a symbolic link") == 1
+
+
 def _named(cpu_sec, until_sec):
     """(seconds, idle, slow) of each look that names a process; `cpu_sec`: by index, a function of the time."""
     alerts, named = StartAlerts(began=100.0), []
