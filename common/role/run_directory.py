@@ -72,6 +72,7 @@ class RunDir:
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root).absolute()
+        self._made: list[Path] = []  # by `create`
 
     @property
     def checkpoints(self) -> Path:
@@ -97,7 +98,10 @@ class RunDir:
         `access`: who may read them, the sockets and the token aside; `run_dir_access` of the configuration.
         """
         mode = 0o750 if access == "group" else 0o700
+        self._check_name()
         self._check_kinds()
+        parts = (self.root, self.checkpoints, self.logs, self.root / SOCKETS, self.root / "token")
+        self._made = [path for path in parts if not os.path.lexists(path)]
         try:
             for folder in (self.root, self.checkpoints, self.logs):
                 folder.mkdir(mode=mode, parents=True, exist_ok=True)
@@ -106,6 +110,7 @@ class RunDir:
             if not self._has_private_token():
                 self._make_token()
         except OSError as error:
+            self.undo_create()
             raise ConfigError(
                 f"The run directory {self.root} cannot be written: {error.strerror}. "
                 "Choose another one with --run-dir, or fix its permissions."
@@ -133,6 +138,16 @@ class RunDir:
         own = sys.platform == "win32" or (found.st_uid == os.geteuid() and not found.st_mode & OTHERS)
         return stat.S_ISREG(found.st_mode) and (own or not found.st_size)
 
+    def _check_name(self) -> None:
+        """Raises ConfigError for a name that is not UTF-8: an endpoint, and the run's config.yaml, are text."""
+        try:
+            str(self.root).encode()
+        except UnicodeEncodeError:
+            raise ConfigError(
+                f"The path of the run directory is not UTF-8 text: {os.fsencode(self.root)!r}. Choose another one with "
+                "--run-dir."
+            ) from None
+
     def _check_kinds(self) -> None:
         """Raises ConfigError for a folder, device or FIFO at the path of a file, or a file at the path of a folder."""
         for folder in (self.root, self.checkpoints, self.logs, self.root / SOCKETS):
@@ -147,6 +162,16 @@ class RunDir:
         with contextlib.suppress(OSError):
             return [self.logs / name for name in os.listdir(self.logs) if name.endswith(".log")]
         return []
+
+    def undo_create(self) -> None:
+        """Remove what `create` has made, and what lies in it; what was there before stays."""
+        for path in reversed(self._made):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+        self._made.clear()
 
     def remove(self) -> None:
         """Remove the directory; what cannot be removed stays."""

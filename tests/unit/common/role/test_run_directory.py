@@ -49,7 +49,7 @@ def full_disk(monkeypatch):
 def test_a_start_on_a_full_disk_leaves_no_empty_token(tmp_path, full_disk) -> None:
     with pytest.raises(ConfigError, match="No space left on device"):
         RunDir(tmp_path).create()
-    assert [path for path in tmp_path.iterdir() if path.is_file()] == []
+    assert list(tmp_path.iterdir()) == []
     full_disk.undo()
     RunDir(tmp_path).create()
     assert len(RunDir(tmp_path).token()) == 32
@@ -100,6 +100,13 @@ def test_a_damaged_configuration_or_spec_of_a_run_is_a_sentence(tmp_path, name, 
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ConfigError, match=says):
         RunDir(tmp_path).read_config() if name == "config.yaml" else RunDir(tmp_path).read_spec()
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="every name is text there")
+def test_a_name_that_is_no_text_is_refused_before_anything_is_made(tmp_path) -> None:
+    with pytest.raises(ConfigError, match=r"is not UTF-8 text: b'.*run-\\xff'\. Choose another one with --run-dir"):
+        RunDir(tmp_path / os.fsdecode(b"run-\xff")).create()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["token", "config.yaml", "curves.csv"])
