@@ -166,7 +166,7 @@ class RunDir:
     def undo_create(self) -> None:
         """Remove what `create` has made, and what lies in it; what was there before stays."""
         for path in reversed(self._made):
-            if path.is_dir():
+            if os.path.isdir(path):
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 with contextlib.suppress(OSError):
