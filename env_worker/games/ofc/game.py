@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
+import msgspec
 import numpy as np
 
 from simul.common.config.games.ofc import OfcConfig
@@ -15,6 +16,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
 from simul.env_worker.games.base.players import Players
 from simul.env_worker.games.base.source import TurnGameSource
+from simul.env_worker.games.base.turn_game import Player
 from simul.env_worker.games.ofc.fantasyland import best_board
 from simul.env_worker.games.ofc.players import MonteCarloPlayer, RulePlayer
 from simul.env_worker.games.ofc.rules import FANTASY_CARDS, Rules
@@ -24,9 +26,12 @@ from simul.env_worker.source import SourceOptions
 
 def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> TurnGameSource:
     """The source of the configured table, checked and compiled, not yet started. Raises ConfigError."""
-    compile_loops(rules(config.ofc))
+    scripted = players(config)
+    bots = {each.bot for pairing in options.pairings for each in (pairing.first, pairing.second)}
+    played = bots or {kind for kind, share in msgspec.structs.asdict(config.opponents).items() if share}
+    compile_loops(rules(config.ofc), [make() for kind, make in scripted.items() if kind in played])
     return turn_game_source(
-        game_builder(config), config, options, players(config), reward_scale=config.ofc.reward_scale
+        game_builder(config), config, options, scripted, reward_scale=config.ofc.reward_scale
     )  # fmt: skip
 
 
@@ -54,17 +59,19 @@ def rules(section: OfcConfig) -> Rules:
     )  # fmt: skip
 
 
-def compile_loops(rules: Rules) -> None:
-    """Compile what a table and its scripted players call, by playing a game of them.
+def compile_loops(rules: Rules, scripted: Sequence[Player]) -> None:
+    """Compile what a table and these players call, by playing a game.
 
-    That takes a minute where there is no cache. A worker does it before it connects: the server drops a client that is
-    silent for `server.client_timeout_sec`.
+    That takes up to a minute where there is no cache. A worker does it before it connects: the server drops a client
+    that is silent for `server.client_timeout_sec`.
     """
     best_board(np.arange(FANTASY_CARDS, dtype=np.int8), rules.stay_value, rules.full_house_stays)
-    game, scripted, draw = OfcGame(rules), (MonteCarloPlayer(1, 1), RulePlayer()), random.Random(0)
+    game, draw = OfcGame(rules), random.Random(0)
     game.reset(0)
     while acting := game.acting():
-        game.observation(acting[0])
-        action = [player.choose(game, acting[0], draw) for player in scripted][-1]
-        game.apply({acting[0]: action})
+        seat = acting[0]
+        game.observation(seat)
+        for player in scripted:
+            player.choose(game, seat, draw)
+        game.apply({seat: int(game.legal_actions(seat)[0])})
     game.render()
