@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 
 from poke_env.concurrency import POKE_LOOP
 
 from simul.common.protocol.decisions import Decision
+from simul.common.role.lifecycle import StopFlag
+from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
+from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
+from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.play.agent import AgentPlayer
 from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge
 from simul.env_worker.games.pokemon.play.play import PlayLoop
@@ -34,21 +40,25 @@ class RecordingBridge(AsyncBridge):
         super().resolve_actions(actions)
 
 
-class RecordingAgent(AgentPlayer):
-    """Keeps what it told the server, too: for each battle its choices in order, refused ones among them."""
+class Mishap(StopFlag):
+    """Does something each time that so many decisions have been asked."""
 
-    def __init__(self, *args, **options) -> None:
-        super().__init__(*args, **options)
-        self.said: dict[str, list[str]] = {}
-        self._last: dict[str, str] = {}
+    def __init__(self, bridge, happens: Callable[[], object], *at: int) -> None:
+        super().__init__()
+        self._bridge, self._happens, self._at = bridge, happens, list(at)
 
-    async def choose_move(self, battle):
-        order = await super().choose_move(battle)
-        words = order.message.removeprefix("/choose ")
-        if words and words != self._last.get(battle.battle_tag):  # said again after a lost connection
-            self.said.setdefault(battle.battle_tag, []).append(words.split("|")[0])
-            self._last[battle.battle_tag] = words
-        return order
+    def __bool__(self) -> bool:
+        if self._at and len(self._bridge.asked) >= self._at[0]:
+            del self._at[0]
+            self._happens()
+        return False
+
+
+def started_follower(battle_format: str = "gen9randombattle") -> Follower:
+    tables = encoder_tables(generation(battle_format), doubles=is_doubles(battle_format))
+    follower = Follower(following_keeper(find_node().path, tables), print)
+    follower.start()
+    return follower
 
 
 @contextmanager
@@ -56,7 +66,8 @@ def playing(server: Showdown, stand: Stand, name: str, **more):
     """An agent at its table."""
     bridge = RecordingBridge()
     options = {"battle_format": "gen9randombattle", "concurrency": 4, "paced": False, "greedy": False} | more
-    agent = RecordingAgent(account(name, None), server.configuration, bridge, **options)
+    follower = started_follower(options["battle_format"])
+    agent = AgentPlayer(account(name, None), server.configuration, bridge, follower, **options)
     client = stand.client(f"play {name}", training=False, run_id=time.time_ns())  # as `simul play` numbers its lives
     table = PlayLoop(agent, bridge, client, quiet=True)
     try:

@@ -54,7 +54,7 @@ class World(NamedTuple):
 
 
 def play(host: NodeHost, battle_format: str, start: BattleStart, choose: Choose) -> World:
-    """A battle, and once more by the same choices, encoded for seat 0 (where the host knows how)."""
+    """A battle, and once more by the same choices, encoded for seat 0: in doubles the left slot's decisions."""
     choices: Choices = {}
 
     def noted(seat: int, number: int, request: dict[str, Any] | None) -> str | None:
@@ -64,10 +64,8 @@ def play(host: NodeHost, battle_format: str, start: BattleStart, choose: Choose)
         return words
 
     told, _ = _run(host, battle_format, start, noted)
-    rows: list[SeatRow] = []
-    if not is_doubles(battle_format):
-        encoded = start._replace(encode=(True, False))
-        rows = _run(host, battle_format, encoded, lambda seat, number, _: choices.get((seat, number)))[1]
+    encoded = start._replace(encode=(True, False))
+    _, rows = _run(host, battle_format, encoded, lambda seat, number, _: choices.get((seat, number)))
     return World(told, rows, choices)
 
 
@@ -115,7 +113,7 @@ def agreed(one: World, other: World) -> int:
     for number, (seen, other_seen) in enumerate(zip(sights(mine, same, FULL), sights(theirs, same, FULL), strict=True)):
         assert seen == other_seen, f"decision {number} differs, and nothing told said why"
     rows, other_rows = ([row for row in world.rows if row.request_number <= same] for world in (one, other))
-    assert {row.request_number for row in rows} == set(range(1, 1 + same) if not is_doubles(mine.format) else ())
+    assert {row.request_number for row in rows} == set(range(1, 1 + same))
     for row, other_row in zip(rows, other_rows, strict=True):
         assert np.array_equal(row.observation, other_row.observation), f"request {row.request_number}: the host's"
         assert np.array_equal(row.mask, other_row.mask)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.formats.spec import is_doubles
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
@@ -142,7 +143,7 @@ def with_other_secrets(gen: int, number: int, members: list[str], world: World) 
 def compare_wild(host: NodeHost, battle_format: str, numbers: range) -> tuple[int, int]:
     """Requests of seat 0, and how many came before anything told it of the difference."""
     gen = int(battle_format[3])
-    host.send_tables(encoder_tables(gen, FULL))
+    host.send_tables(encoder_tables(gen, FULL, is_doubles(battle_format)))
     asked = same = 0
     for number in numbers:
         own, members = "]".join(gendered(wild_team(gen, ("own", number)))), wild_foe(gen, number)
@@ -174,6 +175,7 @@ def test_many_wild_battles(host, battle_format):
 
 
 def test_the_comparison_notices_what_is_told(host):
+    host.send_tables(encoder_tables(9, FULL))
     one = start_of(0, team_of(0, BENCHED[0]))
     world = play(host, "gen9randombattle", one, Chooser("gen9randombattle", 1, requests=12))
     told = again(host, "gen9randombattle", start_of(0, team_of(0, BENCHED[0]).replace("|80|", "|81|")), world)

@@ -14,7 +14,7 @@ from simul.env_worker.games.pokemon.source import matchmaking as battle_module
 from tests.support.battles import make_source, seated
 
 TEAMS = ROOT / "tests" / "golden" / "pokemon" / "teams"
-BOTS = (Contestant("damage", bot="damage"), Contestant("random", bot="random"))
+BOTS = (Contestant("strong", bot="max_base_power"), Contestant("random", bot="random"))
 
 
 class Diary:
@@ -23,10 +23,10 @@ class Diary:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.teams: list[dict[str, tuple[str, Any]]] = []  # of a battle: bot -> seat, team
         self.seeds: list[tuple[Any, ...]] = []
-        make, start = battle_module.scripted_player, NodeHost.start_battle
+        make, start = battle_module.ScriptedPlayer, NodeHost.start_battle
 
-        def make_player(kind: str, gen: int, doubles: bool):
-            player = make(kind, gen, doubles)
+        def make_player(kind: str, doubles: bool):
+            player = make(kind, doubles)
             monkeypatch.setattr(player, "choose", self._witnessed(kind, player.choose), raising=False)
             return player
 
@@ -35,7 +35,7 @@ class Diary:
             self.seeds.append((how.seed, how.team_seeds, how.teams))
             start(host, number, battle_format, how)
 
-        monkeypatch.setattr(battle_module, "scripted_player", make_player)
+        monkeypatch.setattr(battle_module, "ScriptedPlayer", make_player)
         monkeypatch.setattr(NodeHost, "start_battle", start_battle)
 
     def _witnessed(self, kind: str, choose):
@@ -62,10 +62,10 @@ def test_the_same_battle_from_both_sides(config, monkeypatch):
     metrics = play(5, config)
     first, second, third, fourth, _ = diary.teams
     for one, other in ((first, second), (third, fourth)):
-        assert {bot: seat for bot, (seat, _) in one.items()} == {"damage": "p1", "random": "p2"}
-        assert {bot: seat for bot, (seat, _) in other.items()} == {"damage": "p2", "random": "p1"}
-        assert one["damage"][1] == other["random"][1]
-        assert one["random"][1] == other["damage"][1]
+        assert {bot: seat for bot, (seat, _) in one.items()} == {"max_base_power": "p1", "random": "p2"}
+        assert {bot: seat for bot, (seat, _) in other.items()} == {"max_base_power": "p2", "random": "p1"}
+        assert one["max_base_power"][1] == other["random"][1]
+        assert one["random"][1] == other["max_base_power"][1]
     assert diary.seeds[0] == diary.seeds[1] != diary.seeds[2] == diary.seeds[3] != diary.seeds[4]
     assert sum(metrics["mirrored"]["0"].values()) == 2, "the fifth has no counterpart"
     wins = sum(int(wins) * count for wins, count in metrics["mirrored"]["0"].items())

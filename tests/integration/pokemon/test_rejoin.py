@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 from poke_env.concurrency import POKE_LOOP
@@ -11,28 +10,13 @@ from poke_env.player import RandomPlayer
 
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
-from simul.common.role.lifecycle import StopFlag
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer
-from tests.support.playing import playing
+from tests.support.playing import Mishap, playing
 from tests.support.replayed import compare_with_training
 from tests.support.replays import log_of
 from tests.support.showdown import on_loop, showdown
 from tests.support.waiting import PATIENCE_SEC
-
-
-class Mishap(StopFlag):
-    """Does something each time that so many decisions have been asked."""
-
-    def __init__(self, bridge, happens: Callable[[], object], *at: int) -> None:
-        super().__init__()
-        self._bridge, self._happens, self._at = bridge, happens, list(at)
-
-    def __bool__(self) -> bool:
-        if self._at and len(self._bridge.asked) >= self._at[0]:
-            del self._at[0]
-            self._happens()
-        return False
 
 
 def cut(agent) -> None:
@@ -93,7 +77,7 @@ def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(
         assert all(d.kind == DECISION for d in middle)
     for env, tag in enumerate(agent.battles):
         asked = [d for d in bridge.asked if d.env == env and d.kind == DECISION]
-        assert compare_with_training(server.battle_log(tag), "Agent Cut", asked, agent.said[tag]) == len(asked)
+        assert compare_with_training(server.battle_log(tag), "Agent Cut", asked, bridge.chosen) == len(asked)
     for replay in tmp_path.glob("*.html"):
         assert log_of(replay.read_text()).count("|turn|2\n") == 1, "the log is there once"
 

@@ -13,8 +13,11 @@ from poke_env.battle.field import Field
 from poke_env.battle.side_condition import SideCondition
 from poke_env.battle.weather import Weather
 
+from simul.env_worker.games.pokemon.doubles import actions as double_actions
+from simul.env_worker.games.pokemon.doubles.actions import slot_choices
 from simul.env_worker.games.pokemon.encoding.actions import FIRST_MOVE, legal_choices
 from simul.env_worker.games.pokemon.encoding.host_tables import tracker_tables
+from simul.env_worker.games.pokemon.formats.spec import is_doubles
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
 from simul.env_worker.games.pokemon.install.node import find_node
@@ -29,6 +32,7 @@ from tests.support.pokemon.tracker_reference import (
     tracker_states,
     write_tables,
 )
+from tests.support.pokemon.vectors import DOUBLES
 from tests.support.pokemon.wild_teams import wild_team
 from tests.support.states import compare_with_stock
 
@@ -42,7 +46,9 @@ Trace Frisk Magician |-prepare| |-mustrecharge| Neutralizing_Gas Leppa_Berry Reg
 RARE = RARE_TEXT.split()
 FEW_RECORDED = (3, 4, 5, 6)  # battles; there the state is compared with poke-env's own in fresh ones, too
 GENERATIONS = range(1, 10)
+GENERATIONS_OF_DOUBLES = range(3, 10)
 GIMMICKS = FIRST_MOVE + 4  # the first action with one
+SLOT_GIMMICKS = double_actions.FIRST_MOVE + double_actions.PER_GIMMICK
 
 
 @pytest.fixture(scope="module")
@@ -57,21 +63,38 @@ def random_command(request, positions, rng):
     for entry in request["side"]["pokemon"]:
         positions.setdefault(entry["ident"], len(positions))
     choices = legal_choices(request, positions.__getitem__)
-    legal = [action for action, allowed in enumerate(choices.mask) if allowed]
-    special = [action for action in legal if action >= GIMMICKS]
-    return choices.command(rng.choice(special if special and rng.random() < 0.5 else legal))
+    return choices.command(drawn(choices.mask, GIMMICKS, rng))
+
+
+def random_commands(request, positions, rng):
+    """The same in doubles."""
+    if request.get("teamPreview"):
+        return "default"
+    for entry in request["side"]["pokemon"]:
+        positions.setdefault(entry["ident"], len(positions))
+    left = slot_choices(request, 0, positions.__getitem__)
+    first = drawn(left.mask, SLOT_GIMMICKS, rng)
+    right = slot_choices(request, 1, positions.__getitem__, first)
+    return f"{left.command(first)}, {right.command(drawn(right.mask, SLOT_GIMMICKS, rng))}"
+
+
+def drawn(mask, gimmicks, rng):
+    legal = [action for action, allowed in enumerate(mask) if allowed]
+    special = [action for action in legal if action >= gimmicks]
+    return rng.choice(special if special and rng.random() < 0.5 else legal)
 
 
 def play(host, battle_format, numbers, live=16, teams=None):
     """Plays battles by random choices; returns what every seat was told."""
-    gen = int(battle_format[3])
+    gen, doubles = int(battle_format[3]), is_doubles(battle_format)
+    command = random_commands if doubles else random_command
     seats, players = {}, {}
     todo, ended = list(numbers), defaultdict(int)
     while todo or len(ended) * 2 < len(seats):
         while todo and len(seats) // 2 - len(ended) < live:
             number = todo.pop(0)
             for seat in (0, 1):
-                seats[number, seat] = Seat(f"p{seat + 1}", gen, [])
+                seats[number, seat] = Seat(f"p{seat + 1}", gen, [], doubles)
                 players[number, seat] = {}, random.Random(f"{battle_format} {number} {seat}")
             start = BattleStart(
                 seed=[5, 5, number >> 16, number & 0xFFFF], team_seeds=([6, 6, 6, number], [8, 8, 8, number]),
@@ -83,7 +106,7 @@ def play(host, battle_format, numbers, live=16, teams=None):
         for battle, seat, request_number, lines, request in tick.records:
             seats[battle, seat].records.append((lines, request))
             if request is not None:
-                host.choose(battle, seat, request_number, random_command(request, *players[battle, seat]))
+                host.choose(battle, seat, request_number, command(request, *players[battle, seat]))
         assert {error.kind for error in tick.errors} <= {"unavailable"}, tick.errors
         for end in tick.ended:
             assert end.reason != "crashed"
@@ -95,6 +118,11 @@ def test_recorded_battles(tables):
     recorded = (*recorded_seats(), *recorded_seats("gen9bssregi"))
     seats = [Seat(seat.role, seat.gen, seat.records) for seat in recorded]
     assert compare(tables, seats) > 1500
+
+
+def test_recorded_doubles(tables):
+    recorded = [seat for name in DOUBLES for seat in recorded_seats(name)]
+    assert compare(tables, [Seat(seat.role, seat.gen, seat.records, doubles=True) for seat in recorded]) > 1500
 
 
 def test_spoilt_lines(tables):
@@ -155,8 +183,8 @@ def test_fresh_battles(host, tables):
             assert [different for different in compare_with_stock(recorded, bot=False) if different] == [], gen
 
 
-def wild_battles(host, gen, numbers):
-    return play(host, f"gen{gen}customgame", numbers, teams=lambda n: (wild_team(gen, (n, 0)), wild_team(gen, (n, 1))))
+def wild_battles(host, gen, numbers, kind="customgame"):
+    return play(host, f"gen{gen}{kind}", numbers, teams=lambda n: (wild_team(gen, (n, 0)), wild_team(gen, (n, 1))))
 
 
 @pytest.mark.slow  # .ci/long runs it
@@ -168,6 +196,13 @@ def test_rare_events(host, tables):
     assert not [event for event in RARE if event.replace("_", " ") not in told]
 
 
+@pytest.mark.slow  # .ci/long runs it
+def test_fresh_doubles(host, tables):
+    seats = [seat for gen in GENERATIONS_OF_DOUBLES for seat in wild_battles(host, gen, range(3), "doublescustomgame")]
+    compared = compare_generations(tables, seats + play(host, "gen9randomdoublesbattle", range(6)))
+    assert min(compared[gen] for gen in GENERATIONS_OF_DOUBLES) > 50
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("gen", GENERATIONS)
@@ -175,3 +210,7 @@ def test_many_battles(host, tables, gen):
     for first in range(1000, 1560, 40):
         compare(tables, play(host, f"gen{gen}randombattle", range(first, first + 40)))
         compare(tables, wild_battles(host, gen, range(first, first + 5)))
+        if gen in GENERATIONS_OF_DOUBLES:
+            compare(tables, wild_battles(host, gen, range(first, first + 5), "doublescustomgame"))
+    if gen == 9:
+        compare(tables, play(host, "gen9randomdoublesbattle", range(1000, 1200)))

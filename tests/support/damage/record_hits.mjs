@@ -3,7 +3,8 @@
 // HITS of every generation, one JSON line each: gen, user, foe, move, field, damage, crit. Confusion's blows and
 // Z- and max moves are left out.
 
-import { randomChoice, seededRandom } from '../../../env_worker/games/pokemon/node/measure/random_choice.mjs';
+import { randomChoice } from '../../../env_worker/games/pokemon/node/measure/random_choice.mjs';
+import { seededRandom } from '../../../env_worker/games/pokemon/node/random.mjs';
 import { loadSimulator } from '../../../env_worker/games/pokemon/node/simulate/simulator.mjs';
 
 const [generations] = process.argv.slice(2);

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 from poke_env.battle.pokemon import Pokemon
 
-from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle, SeatView
 from simul.env_worker.games.pokemon.encoding.host_tables import tracker_tables
 from simul.env_worker.games.pokemon.install.node import find_node
 
@@ -24,6 +24,7 @@ class Seat(NamedTuple):
     role: str
     gen: int
     records: list[tuple[str, dict[str, Any] | None]]
+    doubles: bool = False
 
 
 def write_tables(folder: Path) -> Path:
@@ -35,7 +36,7 @@ def write_tables(folder: Path) -> Path:
 
 def tracker_states(tables: Path, seats: Iterable[Seat]) -> list[dict[str, Any]]:
     """The tracker's state at every request, seat after seat."""
-    lines = b"\n".join(orjson.dumps({"role": s.role, "gen": s.gen, "records": s.records}) for s in seats)
+    lines = b"\n".join(orjson.dumps(s._asdict()) for s in seats)
     done = subprocess.run([find_node().path, SCRIPT, tables], input=lines, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()[-2000:]
     return [orjson.loads(line) for line in done.stdout.splitlines() if line]
@@ -43,7 +44,7 @@ def tracker_states(tables: Path, seats: Iterable[Seat]) -> list[dict[str, Any]]:
 
 def reference_states(seat: Seat) -> Iterator[dict[str, Any]]:
     """The same from SeatBattle."""
-    battle = SeatBattle(seat.role, seat.gen)
+    battle = (SeatDoubleBattle if seat.doubles else SeatBattle)(seat.role, seat.gen)
     for lines, request in seat.records:
         if request is None:
             continue
@@ -52,7 +53,7 @@ def reference_states(seat: Seat) -> Iterator[dict[str, Any]]:
         yield state_of(battle)
 
 
-def state_of(battle: SeatBattle) -> dict[str, Any]:
+def state_of(battle: SeatView) -> dict[str, Any]:
     b = battle
     return {
         "turn": b._turn,
@@ -71,6 +72,7 @@ def state_of(battle: SeatBattle) -> dict[str, Any]:
             b._opponent_used_dynamax,
         ],
         "entries": b.entries,
+        "fighters": [mon._species for mon in b.all_active_pokemons if mon is not None],
         "parseErrors": b.parse_errors,
     }
 
@@ -79,7 +81,7 @@ def _named(conditions: dict[Any, int]) -> list[list[Any]]:
     return [[condition.name, number] for condition, number in conditions.items()]
 
 
-def mon_state(battle: SeatBattle, mon: Pokemon) -> dict[str, Any]:
+def mon_state(battle: SeatView, mon: Pokemon) -> dict[str, Any]:
     counters, facts = battle.counters, battle.corrections.facts(mon)
     ailment = counters.ailment_of(mon)
     return {

@@ -1,5 +1,5 @@
 // What the tracker knows at every request: `node tracker_states.mjs TABLES.json < SEATS.jsonl`.
-// TABLES.json: {gen: tracker_tables(gen)}; a seat: {"role", "gen", "records": [[lines, request or null], ...]}.
+// TABLES.json: {gen: tracker_tables(gen)}; a seat: {"role", "gen", "doubles", "records": [[lines, request or null], ...]}.
 // Prints one state (JSON) a line for every request, seat after seat.
 
 import { readFileSync } from 'node:fs';
@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 
 import { SeatTracker } from '../../../env_worker/games/pokemon/node/tracker/battle.mjs';
 import { ppLeft } from '../../../env_worker/games/pokemon/node/tracker/counters.mjs';
+import { DoubleTracker } from '../../../env_worker/games/pokemon/node/tracker/double_battle.mjs';
 
 const tables = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 
@@ -51,6 +52,7 @@ function stateOf(tracker) {
 		opponentUsed: [tracker.opponentUsedTera, tracker.opponentUsedMega, tracker.opponentUsedZ,
 			tracker.opponentUsedDynamax],
 		entries: tracker.entries,
+		fighters: tracker.fighters().map(mon => mon.species),
 		parseErrors: Object.fromEntries(tracker.parseErrors),
 	};
 }
@@ -77,8 +79,8 @@ function checkVersions(tracker, seen) {
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-	const { role, gen, records } = JSON.parse(line);
-	const tracker = new SeatTracker(role, gen, tables[gen]);
+	const { role, gen, doubles, records } = JSON.parse(line);
+	const tracker = new (doubles ? DoubleTracker : SeatTracker)(role, gen, tables[gen]);
 	const seen = new Map();
 	const states = [];
 	for (const [lines, request] of records) {

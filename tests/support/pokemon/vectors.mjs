@@ -15,7 +15,7 @@ const outbox = new Outbox();
 
 function see(view, number, seat, records) {
 	records.forEach(([lines, request, refused, actions], place) => {
-		if (refused) view.unavailable?.();
+		if (refused) view.unavailable();
 		const told = lines.split('\n');
 		if (request === null) view.hear(told, null);
 		else if (request.teamPreview) view.seePreview(told, request);

@@ -25,7 +25,8 @@ from simul.env_worker.games.pokemon.damage.export import damage_tables
 from simul.env_worker.games.pokemon.encoding import expected_damage, features
 from simul.env_worker.games.pokemon.encoding.layout_files import fingerprint
 from simul.env_worker.games.pokemon.encoding.set_knowledge import known_sets
-from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables import doubles_layout, layout
+from simul.env_worker.games.pokemon.tables.hit_terms import all_hit_terms
 from simul.env_worker.games.pokemon.tables.movedex import MoveInfo, move_info, type_chart
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
 
@@ -93,12 +94,16 @@ def _tracked_move(move_id: str, gen: int) -> list[Any]:
 
 
 @cache
-def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN) -> dict[str, Any]:
-    """Everything `node/encoder/host_tables.mjs` and `node/tracker` read, for one generation."""
+def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN, doubles: bool = False) -> dict[str, Any]:
+    """Everything `node/encoder/host_tables.mjs`, `node/tracker` and `node/bots` read, for one generation.
+
+    Doubles have no `extras`.
+    """
     rows = vocabulary()
     return {
         "gen": gen,
-        "layout": _layout(extras),
+        "doubles": doubles,
+        "layout": {"fingerprint": fingerprint(), **(_doubles_layout() if doubles else _layout(extras))},
         "species": rows.species,
         "ability": rows.ability,
         "item": rows.item,
@@ -117,8 +122,9 @@ def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN) -> dict[str, 
         "ability_power": expected_damage.ABILITY_POWER,
         "bulk": expected_damage.BULK,
         "damage": damage_tables(gen),
+        "hit_terms": {move_id: terms[1:] for move_id, terms in all_hit_terms(gen).items()},
         "tracker": tracker_tables(gen),
-        "sets": _sets(gen) if extras.sets else None,
+        "sets": _sets(gen) if extras.sets and not doubles else None,
     }
 
 
@@ -126,8 +132,8 @@ def _layout(extras: layout.Extras) -> dict[str, Any]:
     """Where the blocks start; the host has the offsets in them from `layout_files`."""
     damage = layout.damage_fields(extras.attackers)
     return {
-        "fingerprint": fingerprint(),
         "size": layout.observation_size(extras),
+        "num_actions": layout.NUM_ACTIONS,
         "own_start": layout.OWN_START,
         "foe_start": layout.FOE_START,
         "move_start": layout.MOVE_START,
@@ -137,6 +143,19 @@ def _layout(extras: layout.Extras) -> dict[str, Any]:
         "damage_lead": layout.width(damage) - layout.width(layout.DAMAGE),
         "attackers": extras.attackers,
         "set_start": layout.set_start(extras.attackers),
+    }
+
+
+def _doubles_layout() -> dict[str, Any]:
+    starts = {part.name: part.start for part in doubles_layout.slices()}
+    return {
+        "size": doubles_layout.OBSERVATION_SIZE,
+        "num_actions": doubles_layout.NUM_ACTIONS,
+        "own_start": starts["own.0.species"],
+        "foe_start": starts["foe.0.species"],
+        "move_start": starts["move.0.id"],
+        "partner_move_start": starts["partner_move.0.id"],
+        "mask_start": starts["mask"],
     }
 
 

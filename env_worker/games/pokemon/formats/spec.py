@@ -26,11 +26,6 @@ def is_doubles(battle_format: str) -> bool:
     return any(name in battle_format for name in DOUBLES_NAMES)
 
 
-def encoder_of(config: PokemonConfig) -> str:
-    """host or python; doubles are encoded in Python, whatever the configuration says."""
-    return "python" if is_doubles(config.format) else config.encoder
-
-
 ENCODER_VERSION = 2  # raise it when a number changes its meaning but not its place
 
 

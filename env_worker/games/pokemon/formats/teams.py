@@ -16,7 +16,7 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.errors import ConfigError
 from simul.common.runtime.private_files import read_regular
 from simul.env_worker.games.pokemon.encoding.host_tables import makes_a_pokemon
-from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles
+from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.host.backend import BattleBackend
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import node_for
@@ -136,7 +136,7 @@ def _nearest(name: str, formats: Sequence[str]) -> list[str]:
 
 def check_battles(config: PokemonConfig) -> None:
     """Start a simulator and check that the configured battles can be played. Raises ConfigError."""
-    host = NodeHost(node_for(encoder_of(config)).path, accelerate=config.accelerate)
+    host = NodeHost(node_for(config.encoder).path, accelerate=config.accelerate)
     host.start()
     try:
         legal_teams(host, config.format, read_teams(config.teams))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from simul.env_worker.games.pokemon.host.host_messages import HostTick
 
 Seed = Sequence[int] | str | None
+Play = tuple[str, int]
 
 
 class BattleStart(NamedTuple):
@@ -17,6 +18,8 @@ class BattleStart(NamedTuple):
     teams: packed; None: the format draws one from its seed in `team_seeds`.
     reuse: True = the seeds come from a pool, so the host caches the teams drawn from them.
     encode: seats whose decisions come as rows instead of records.
+    play: bots that play a seat: their names in `node/bots/seat.mjs`, and a seed, of which the low 32 bits count.
+    max_turns: a battle that only bots play is ended behind it, as `truncated`; None: never.
     tally: number of free switches in a row when counting for rewards; None: count nothing.
     log: True = send the spectator's protocol log when the battle ends.
     """
@@ -27,6 +30,8 @@ class BattleStart(NamedTuple):
     reuse: bool = False
     names: tuple[str, str] = ("p1", "p2")
     encode: tuple[bool, bool] = (False, False)
+    play: tuple[Play | None, Play | None] = (None, None)
+    max_turns: int | None = None
     tally: int | None = None
     log: bool = False
 
@@ -62,9 +67,6 @@ class BattleBackend(Protocol):
     def flush(self) -> None:
         """Send everything queued."""
 
-    def fileno(self) -> int:
-        """File descriptor that is readable when there is output."""
-
 
 class BackendKeeper(Protocol):
     """Keeps a backend running: a host, or the connections to Showdown servers."""
@@ -80,6 +82,9 @@ class BackendKeeper(Protocol):
     @property
     def restarts(self) -> int:
         """How often it was started again."""
+
+    def files(self) -> list[int]:
+        """File descriptors that are readable when there is output."""
 
     def start(self) -> BattleBackend:
         """Start it. Raises EnvError."""

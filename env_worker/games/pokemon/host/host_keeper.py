@@ -19,7 +19,7 @@ LONGEST_TURN_SEC = 1.0  # a longer gap between two polls is the worker's or the 
 
 
 class HostKeeper:
-    """Owns the host process; the source owns its battles.
+    """Owns the host process; the source (of a process that follows: the `Follower`) owns its battles.
 
     A host that is silent for half of `silence_limit_sec` is pinged, and killed as hung after the whole of it.
     """
@@ -33,12 +33,15 @@ class HostKeeper:
         tables: dict[str, Any] | None = None,
         replies_per_write: int = 0,
         silence_limit_sec: float = 20.0,
+        follow: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._node = node
         self._accelerate = accelerate
         self._replies_per_write = replies_per_write
         self._index = index
+        self._follow = follow
+        self._name = f"{'following' if follow else 'simulator'} host"
         self._tables = tables  # for a host that encodes
         self._silence_limit_sec = silence_limit_sec
         self._silent_sec = 0.0
@@ -65,8 +68,9 @@ class HostKeeper:
 
     def _make(self) -> NodeHost:
         return NodeHost(
-            self._node, accelerate=self._accelerate, index=self._index, replies_per_write=self._replies_per_write
-        )
+            self._node, accelerate=self._accelerate, index=self._index, replies_per_write=self._replies_per_write,
+            follow=self._follow,
+        )  # fmt: skip
 
     def _adopt(self, host: NodeHost) -> NodeHost:
         if self._tables is not None:
@@ -99,7 +103,7 @@ class HostKeeper:
                 self._next.spawn()
             if not self._next.greeted():
                 if now > self._next_limit:
-                    raise EnvError(f"simulator host {self._index} did not greet within {START_SEC:g} s")
+                    raise EnvError(f"{self._name} {self._index} did not greet within {START_SEC:g} s")
                 return None
         except EnvError:
             self._bury()
@@ -107,6 +111,10 @@ class HostKeeper:
         host, self._next = self._next, None
         self.restarts += 1
         return self._adopt(host)
+
+    def files(self) -> list[int]:
+        """What is readable when there is something to poll."""
+        return [self.backend.fileno()] if self.backend is not None else []
 
     @property
     def pids(self) -> list[int]:
@@ -134,9 +142,7 @@ class HostKeeper:
             self._hear(host)
         elif self._silent_sec >= self._silence_limit_sec:
             host.close(0.0)
-            raise HostDied(
-                f"simulator host {self._index} hung (silent for {self._silence_limit_sec:g} s) and was killed"
-            )
+            raise HostDied(f"{self._name} {self._index} hung (silent for {self._silence_limit_sec:g} s) and was killed")
         elif self._silent_sec >= self._silence_limit_sec / 2 and not self._pinged:
             self._pinged = True
             host.ping(0)
@@ -150,7 +156,7 @@ class HostKeeper:
             self._deaths.popleft()
         if len(self._deaths) >= MAX_DEATHS:
             raise EnvError(
-                f"the simulator host died {len(self._deaths)} times within {DEATHS_WINDOW_SEC:.0f} s; "
+                f"the {self._name} died {len(self._deaths)} times within {DEATHS_WINDOW_SEC:.0f} s; "
                 "run `simul doctor` and look at the worker's log"
             )
         self._restart_at = now + BACKOFF_SEC[min(len(self._deaths) - 1, len(BACKOFF_SEC) - 1)]

@@ -53,13 +53,13 @@ _HEAD_BYTES = 68
 
 
 @cache
-def _row(observation_size: int) -> np.dtype[Any]:
+def _row(observation_size: int, num_actions: int) -> np.dtype[Any]:
     """One encoded decision as the host writes it."""
-    used = _HEAD_BYTES + 2 * observation_size + NUM_ACTIONS
+    used = _HEAD_BYTES + 2 * observation_size + num_actions
     return np.dtype(
         {
             "names": ["standing", "head", "observation", "mask"],
-            "formats": ["(4,)<f8", "(9,)<i4", f"({observation_size},)<f2", f"({NUM_ACTIONS},)u1"],
+            "formats": ["(4,)<f8", "(9,)<i4", f"({observation_size},)<f2", f"({num_actions},)u1"],
             "offsets": [0, 32, _HEAD_BYTES, _HEAD_BYTES + 2 * observation_size],
             "itemsize": -(-used // 8) * 8,
         }
@@ -93,6 +93,15 @@ class SeatRow(NamedTuple):
     pick: int = 0
 
 
+class SeatChoice(NamedTuple):
+    """The answer of a followed seat to one request, in the simulator's words."""
+
+    battle: int
+    seat: int
+    request_number: int
+    choice: str
+
+
 class CommandError(NamedTuple):
     """A refused command; kind: unavailable (a new request follows) | invalid (the request stays
     open; an encoded seat gets a new row) | exhausted | illegal | stale | crashed | malformed."""
@@ -105,8 +114,8 @@ class CommandError(NamedTuple):
 
 
 class BattleEnd(NamedTuple):
-    """reason: win | tie | turn_limit | stopped | crashed. final: where each encoded seat whose lines are counted
-    ended, [standing, tally] or None."""
+    """reason: win | tie | turn_limit | truncated | stopped | crashed. final: where each encoded seat whose lines are
+    counted ended, [standing, tally] or None."""
 
     battle: int
     winner_seat: int | None
@@ -120,34 +129,47 @@ class BattleEnd(NamedTuple):
         return None if final is None else RewardFacts(_standing(final[0]), self.turns + 1, Tally._make(final[1]))
 
 
+class Played(NamedTuple):
+    """What bots did in battles that are over. previews: decisions at a team preview; refused: answers that the
+    simulator called invalid."""
+
+    decisions: int = 0
+    previews: int = 0
+    refused: int = 0
+
+
 @dataclass
 class HostTick:
     """Everything the host has written since the last poll, in order within each list.
 
-    `observation_size`: that of the tables the host was sent. `teams`: the state that incremental requests build on.
+    `observation_size`, `num_actions`: those of the tables the host was sent. `teams`: the state that
+    incremental requests build on.
     """
 
     observation_size: int = OBSERVATION_SIZE
+    num_actions: int = NUM_ACTIONS
     teams: RequestTeams = field(default_factory=RequestTeams)
     records: list[SeatRecord] = field(default_factory=list)
     rows: list[SeatRow] = field(default_factory=list)
+    choices: list[SeatChoice] = field(default_factory=list)
     errors: list[CommandError] = field(default_factory=list)
     ended: list[BattleEnd] = field(default_factory=list)
     logs: list[tuple[int, str]] = field(default_factory=list)  # (battle, protocol lines) where one was asked for
     parse_errors: dict[str, int] = field(default_factory=dict)
+    played: list[Played] = field(default_factory=list)
     pong: Any = None
     hello: dict[str, Any] = field(default_factory=dict)
     format: dict[str, Any] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.records or self.rows or self.errors or self.ended)
+        return bool(self.records or self.rows or self.choices or self.errors or self.ended)
 
     def read_messages(self, buffer: bytearray) -> None:
         """Move every whole message out of the front of `buffer`."""
-        start = 0
+        start, row_bytes = 0, _row(self.observation_size, self.num_actions).itemsize
         while (end := buffer.find(b"\n", start)) >= 0:
             message = orjson.loads(memoryview(buffer)[start:end])
-            behind = end + 1 + message.get("encoded", 0) * _row(self.observation_size).itemsize
+            behind = end + 1 + message.get("encoded", 0) * row_bytes
             if behind > len(buffer):
                 break
             self._read_message(message)
@@ -161,6 +183,7 @@ class HostTick:
             record = SeatRecord._make(row)
             self.teams.complete(record.battle, record.seat, record.request)
             self.records.append(record)
+        self.choices += [SeatChoice._make(row) for row in message.get("choices", ())]
         self.errors += [CommandError._make(row) for row in message.get("errors", ())]
         for row in message.get("ended", ()):
             end = BattleEnd(*row)
@@ -169,12 +192,14 @@ class HostTick:
         self.logs += [(battle, text) for battle, text in message.get("logs", ())]
         for event, count in message.get("parse_errors", {}).items():
             self.parse_errors[event] = self.parse_errors.get(event, 0) + count
+        if "played" in message:
+            self.played.append(Played._make(message["played"]))
         self.pong = message.get("pong", self.pong)
         self.hello = message.get("hello", self.hello)
         self.format = message.get("format", self.format)
 
     def _read_rows(self, data: bytes) -> None:
-        rows = np.frombuffer(data, _row(self.observation_size))
+        rows = np.frombuffer(data, _row(self.observation_size, self.num_actions))
         observations, masks = list(rows["observation"]), list(rows["mask"])
         for head, standing, observation, mask in zip(
             rows["head"].tolist(), rows["standing"].tolist(), observations, masks

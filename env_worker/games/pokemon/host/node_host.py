@@ -30,7 +30,7 @@ from simul.env_worker.games.pokemon.host.backend import PLAIN_START, BattleStart
 from simul.env_worker.games.pokemon.host.host_messages import HostTick, RequestTeams
 from simul.env_worker.games.pokemon.host.pipes import PipedProcess
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
-from simul.env_worker.games.pokemon.tables.layout import OBSERVATION_SIZE
+from simul.env_worker.games.pokemon.tables.layout import NUM_ACTIONS, OBSERVATION_SIZE
 
 START_SEC = 60.0
 HOST_SCRIPT = HOST_FOLDER / "host.mjs"
@@ -43,19 +43,23 @@ class HostDied(EnvError):
 class NodeHost:
     """Owns one Node process. Not thread-safe; used by one event loop.
 
-    `replies_per_write`: the host writes after this many requests; 0: after all that it has read.
+    `replies_per_write`: the host writes after this many answers; 0: after all that it has read.
+    `follow`: it simulates nothing; see `Follower`.
     """
 
-    def __init__(self, node: Path, *, accelerate: bool = True, index: int = 0, replies_per_write: int = 0) -> None:
+    def __init__(
+        self, node: Path, *, accelerate: bool = True, index: int = 0, replies_per_write: int = 0, follow: bool = False
+    ) -> None:
         self.node = node
         self.replies_per_write = replies_per_write
         self.accelerate = accelerate
-        self.index = index
+        self.follow = follow
+        self.name = f"{'following' if follow else 'simulator'} host {index}"
         self.hello: dict[str, Any] = {}
         self.bytes_heard = 0
         self._process: PipedProcess | None = None
-        self._observation_size = OBSERVATION_SIZE
-        self._commands: list[dict[str, Any]] = []
+        self._observation_size, self._num_actions = OBSERVATION_SIZE, NUM_ACTIONS
+        self._commands: list[dict[str, Any] | orjson.Fragment] = []
         self._unsent = bytearray()
         self._partial = bytearray()
         self._teams = RequestTeams()
@@ -90,6 +94,8 @@ class NodeHost:
         command = [str(self.node), str(HOST_SCRIPT), f"--owner={os.getpid()}"]
         if self.replies_per_write:
             command.append(f"--replies-per-write={self.replies_per_write}")
+        if self.follow:
+            command.append("--follow")
         if not self.accelerate:
             command.append("--no-accelerate")
         try:
@@ -119,7 +125,7 @@ class NodeHost:
                 "`python -m simul.env_worker.games.pokemon.encoding.layout_files`"
             )
         self._commands.append({"c": "tables", "tables": tables})
-        self._observation_size = tables["layout"]["size"]
+        self._observation_size, self._num_actions = tables["layout"]["size"], tables["layout"]["num_actions"]
 
     def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
         """Whether a format can be played and these teams are legal in it, see node/simulate/formats.mjs. Blocks."""
@@ -129,6 +135,10 @@ class NodeHost:
     def stop_battle(self, battle: int) -> None:
         """Queues the end of a battle without a result; it is reported as `stopped`."""
         self._commands.append({"c": "stop", "b": battle})
+
+    def queue(self, command: bytes) -> None:
+        """Queues a command that is JSON already."""
+        self._commands.append(orjson.Fragment(command))
 
     def ping(self, number: int) -> None:
         self._commands.append({"c": "ping", "n": number})
@@ -144,7 +154,7 @@ class NodeHost:
 
     def poll(self) -> HostTick:
         """Everything the host has written since the last call; never blocks. Raises HostDied when it is gone."""
-        tick = HostTick(self._observation_size, self._teams)
+        tick = HostTick(self._observation_size, self._num_actions, self._teams)
         if self._unsent:
             self.flush()
         before = len(self._partial)
@@ -168,7 +178,7 @@ class NodeHost:
 
     def _running(self) -> PipedProcess:
         if self._process is None:
-            raise EnvError(f"simulator host {self.index} is not started")
+            raise EnvError(f"{self.name} is not started")
         return self._process
 
     def _await(self, answer: Callable[[HostTick], dict[str, Any]], timeout_sec: float) -> dict[str, Any]:
@@ -179,10 +189,10 @@ class NodeHost:
             left = deadline - time.monotonic()
             if left <= 0:
                 self.close(0.1)
-                raise EnvError(f"simulator host {self.index} did not answer within {timeout_sec:g} s")
+                raise EnvError(f"{self.name} did not answer within {timeout_sec:g} s")
             select.select([self.fileno()], [self.write_fileno()] if self.wants_write else [], [], left)
         return found
 
     def _death(self) -> HostDied:
         code, words = self._running().exit_code(), self.stderr_tail()
-        return HostDied(f"simulator host {self.index} exited with code {code}" + (f": {words}" if words else ""))
+        return HostDied(f"{self.name} exited with code {code}" + (f": {words}" if words else ""))

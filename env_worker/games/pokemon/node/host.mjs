@@ -1,17 +1,30 @@
-// One process, many battles, driven over pipes: newline-delimited JSON.
+// One process, many battles, driven over pipes: newline-delimited JSON. It simulates them (simulate/), or with
+// --follow is told what the seats of battles elsewhere are told (follow/), and answers as for seats encoded here.
 //
-// In, one line = a list of commands:
+// In, one line = a list of commands. Of both:
+//   {"c":"ping","n":any}      {"c":"tables","tables":{...}} before anything is encoded
+// Where it simulates:
 //   {"c":"start","b":id,"format":"gen9randombattle","seed":[a,b,c,d],
 //    "teams":[packed|null,packed|null],"team_seeds":[seed|null,seed|null],"reuse":false,"names":["a","b"],
-//    "encode":[false,false],"tally":free_switches|null (see tally.mjs),"log":false}
+//    "encode":[false,false],"play":[null,["one_ply",seed]] seats that a bot plays (bots/seat.mjs),"max_turns":n|null
+//    after which a battle that only bots play is ended as `truncated`,"tally":free_switches|null (see tally.mjs),"log":false}
 //   {"c":"choose","b":id,"s":0|1,"r":request_number,"choice":"move 1"}, or "a":action of an encoded seat
-//   {"c":"stop","b":id}      {"c":"ping","n":any}      {"c":"tables","tables":{...}} before anything is encoded
+//   {"c":"stop","b":id}
 //   {"c":"format","format":"gen9ou","teams":[text,...]}
+// Where it follows; `see`, `choose`, `refuse` of what is invalid, and `end` are answered once each, by a row, a choice,
+// an error or an end:
+//   {"c":"follow","b":id,"seats":[true,false] that are encoded here,"play":...,"max_turns":n|null,"tally":free_switches|null}
+//   {"c":"see","b":id,"s":0|1,"r":request_number,"lines":text,"request":{...}}      {"c":"hear","b":id,"s":0|1,"lines":text}
+//   {"c":"choose","b":id,"s":0|1,"r":request_number,"a":action}
+//   {"c":"refuse","b":id,"s":0|1,"r":request_number,"kind":"invalid"|"unavailable"}, as the server calls the last choice
+//   {"c":"end","b":id,"winner":seat|null,"turns":n,"reason":text}      {"c":"stop","b":id}
 // Out, one line a tick; what is empty is left out:
 //   {"records":[[id,seat,request_number,lines,request|null],...], requests as requests.mjs shortens them,
+//    "choices":[[id,seat,request_number,choice],...] of followed seats,
 //    "errors":[[id,seat,request_number,kind,message],...],
 //    "logs":[[id,text],...] of battles with "log":true,
-//    "ended":[[id,winner_seat|null,turns,reason,[final|null,final|null] if counted],...],"parse_errors":{event:n},"pong":n,"encoded":n,
+//    "ended":[[id,winner_seat|null,turns,reason,[final|null,final|null] if counted],...],"parse_errors":{event:n},
+//    "played":[decisions,previews,refused] of bots in battles that are over,"pong":n,"encoded":n,
 //    "format":{...}}, see formats.mjs
 // After the newline follow `encoded` rows of rowBytes() each (see outbox.mjs): decisions of the encoded seats.
 // The first line out is {"hello":{...}}.
@@ -25,28 +38,24 @@ import { Worker } from 'node:worker_threads';
 
 import { EncoderTables } from './encoder/host_tables.mjs';
 import { FINGERPRINT } from './encoder/layout.mjs';
-import { checkFormat } from './simulate/formats.mjs';
-import { HostedBattle } from './simulate/hosted_battle.mjs';
+import { FollowedBattles } from './follow/followed_battles.mjs';
 import { Outbox } from './outbox.mjs';
-import { loadSimulator } from './simulate/simulator.mjs';
-import { TeamDraws } from './simulate/team_draws.mjs';
 
 const READ_BYTES = 1 << 20;
 const NEWLINE = 10;
 
-export class Host {
+class Host {
 	/**
-	 * @param {number} most replies that gather before they are sent
+	 * @param {Battles} battles carries out what is said of battles
+	 * @param {number} most answers that gather before they are sent
 	 * @param {(outbox: Outbox) => void} send
 	 */
-	constructor(sim, most, send) {
-		this.sim = sim;
+	constructor(battles, most, send) {
+		this.battles = battles;
+		this.outbox = battles.outbox;
 		this.most = most;
 		this.send = send;
-		this.outbox = new Outbox();
-		this.battles = new Map();
 		this.tables = null;
-		this.draws = new TeamDraws(sim);
 	}
 
 	/** @param {string} line one line of commands */
@@ -59,75 +68,13 @@ export class Host {
 			return;
 		}
 		for (const command of commands) {
-			switch (command.c) {
-			case 'choose': this.choose(command); break;
-			case 'start': this.start(command); break;
-			case 'stop': this.stop(command.b); break;
-			case 'ping': this.outbox.pong = command.n; break;
-			case 'format': this.outbox.format = checkFormat(this.sim, command.format, command.teams); break;
-			case 'tables': this.tables = new EncoderTables(command.tables); break;
-			default: this.outbox.error(command.b ?? null, null, null, 'malformed', `unknown command ${command.c}`);
+			if (command.c === 'ping') this.outbox.pong = command.n;
+			else if (command.c === 'tables') this.tables = new EncoderTables(command.tables);
+			else if (!this.battles.execute(command, this.tables)) {
+				this.outbox.error(command.b ?? null, null, null, 'malformed', `unknown command ${command.c}`);
 			}
-			if (this.outbox.waiting >= this.most) this.send(this.outbox);
-		}
-	}
-
-	start(command) {
-		if (this.battles.has(command.b)) {
-			this.outbox.error(command.b, null, null, 'malformed', 'this battle is already running');
-			return;
-		}
-		this.guard(command.b, () => {
-			const battle = new HostedBattle(this.sim, command, this.outbox, this.tables, this.draws);
-			this.battles.set(command.b, battle);
-			this.collect(battle);
-		});
-	}
-
-	choose(command) {
-		const battle = this.battles.get(command.b);
-		if (!battle) {
-			this.outbox.error(command.b, command.s, command.r, 'stale', 'no such battle');
-			return;
-		}
-		this.guard(command.b, () => {
-			battle.choose(command.s, command.r, command.choice, command.a);
-			this.collect(battle);
-		});
-	}
-
-	stop(id) {
-		const battle = this.battles.get(id);
-		if (!battle) return;
-		battle.giveLog();
-		this.outbox.end(id, null, battle.battle.turn, 'stopped');
-		this.forget(id);
-	}
-
-	/** What goes wrong inside one battle ends that battle only. */
-	guard(id, action) {
-		try {
-			action();
-		} catch (error) {
-			process.stderr.write(`battle ${id} crashed: ${error.stack}\n`);
-			const turns = this.battles.get(id)?.battle?.turn ?? 0;
-			this.outbox.error(id, null, null, 'crashed', error.message);
-			this.outbox.end(id, null, turns, 'crashed');
-			this.forget(id);
-		}
-	}
-
-	collect(battle) {
-		if (battle.ended) this.forget(battle.id);
-	}
-
-	forget(id) {
-		const battle = this.battles.get(id);
-		this.battles.delete(id);
-		try {
-			battle?.destroy();
-		} catch (error) {
-			process.stderr.write(`battle ${id} was not freed cleanly: ${error.message}\n`);
+			// Bots alone play a whole battle within one command: the end of each tells that this process lives.
+			if (this.outbox.waiting >= this.most || this.outbox.playedCounts !== null) this.send(this.outbox);
 		}
 	}
 }
@@ -200,15 +147,20 @@ function watchOwner() {
 	}).unref();
 }
 
-function main() {
-	watchOwner();
-	const wantAccelerated = !process.argv.includes('--no-accelerate');
-	const { sim, version, accelerated, note } = loadSimulator(wantAccelerated);
-	if (wantAccelerated && !accelerated) process.stderr.write(`the simulator runs plain: ${note}\n`);
-	writeOutput(Buffer.from(JSON.stringify({
-		hello: { protocol: 2, layout: FINGERPRINT, node: process.version, showdown: version, accelerated, note },
-	}) + '\n'));
-	serve(new Host(sim, numberGiven('replies-per-write') || Infinity, send));
+/** A process that follows does not load the simulator. */
+async function battlesWanted(outbox) {
+	if (process.argv.includes('--follow')) return { battles: new FollowedBattles(outbox), hello: {} };
+	const { hostedBattles } = await import('./simulate/hosted_battles.mjs');
+	return hostedBattles(outbox, !process.argv.includes('--no-accelerate'));
 }
 
-main();
+async function main() {
+	watchOwner();
+	const { battles, hello } = await battlesWanted(new Outbox());
+	writeOutput(Buffer.from(JSON.stringify({
+		hello: { protocol: 2, layout: FINGERPRINT, node: process.version, ...hello },
+	}) + '\n'));
+	serve(new Host(battles, numberGiven('replies-per-write') || Infinity, send));
+}
+
+await main();

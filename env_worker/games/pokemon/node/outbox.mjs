@@ -5,6 +5,8 @@ import { shortRequest } from './requests.mjs';
 const HEAD_BYTES = 68; // standing: float64 [4]; battle, seat, request_number, turn, pick, tally [4]: int32 [9]
 const NO_TALLY = new Int32Array(4);
 const FIRST_ROWS = 64;
+const MOST_NAMED = 32; // events of one seat that parse errors are counted by
+const LONGEST_NAME = 32;
 
 /** Encoded decisions as rows of one buffer: head, observation (float16), mask (uint8), padded to 8 bytes. */
 class Rows {
@@ -36,7 +38,7 @@ class Rows {
 
 	take() {
 		const taken = this.bytes.subarray(0, this.count * this.stride);
-		this.count = 0;
+		this.count = this.stride = 0; // other tables may come
 		return taken;
 	}
 
@@ -57,18 +59,20 @@ export function rowBytes(observationSize, numActions) {
 export class Outbox {
 	constructor() {
 		this.records = [];
+		this.choices = [];
 		this.errors = [];
 		this.ended = [];
 		this.logs = [];
-		this.parseErrors = null;
+		this.parseErrors = new Map();
+		this.playedCounts = null;
 		this.pong = null;
 		this.format = null;
 		this.rows = new Rows();
 	}
 
-	/** Requests that have not been sent. */
+	/** Answers that have not been sent. */
 	get waiting() {
-		return this.records.length + this.rows.count;
+		return this.records.length + this.rows.count + this.choices.length + this.errors.length + this.ended.length;
 	}
 
 	/**
@@ -78,6 +82,11 @@ export class Outbox {
 	record(battle, seat, requestNumber, lines, request, before) {
 		const said = request === null ? 'null' : shortRequest(request, before);
 		this.records.push(`[${JSON.stringify(battle)},${seat},${requestNumber},${JSON.stringify(lines)},${said}]`);
+	}
+
+	/** What a followed seat answers, in the simulator's words. */
+	choice(battle, seat, requestNumber, words) {
+		this.choices.push(JSON.stringify([battle, seat, requestNumber, words]));
 	}
 
 	error(battle, seat, requestNumber, kind, message) {
@@ -94,11 +103,20 @@ export class Outbox {
 		this.logs.push(JSON.stringify([battle, text]));
 	}
 
-	/** @param {Map<string, number>} counts lines that a seat's tracker could not take, by event */
+	/** @param {Map<string, number>} counts lines that a seat's tracker could not take, by event: text of strangers */
 	unparsed(counts) {
-		if (!counts.size) return;
-		this.parseErrors ??= {};
-		for (const [event, count] of counts) this.parseErrors[event] = (this.parseErrors[event] ?? 0) + count;
+		let named = 0;
+		for (const [event, count] of counts) {
+			const name = named++ < MOST_NAMED ? event.slice(0, LONGEST_NAME) : 'others';
+			this.parseErrors.set(name, (this.parseErrors.get(name) ?? 0) + count);
+		}
+	}
+
+	/** What a bot did in a battle that is over. @param {BotSeat} bot */
+	played(bot) {
+		this.unparsed(bot.tracker.parseErrors);
+		const [decisions, previews, refused] = this.playedCounts ?? [0, 0, 0];
+		this.playedCounts = [decisions + bot.decisions, previews + bot.previews, refused + bot.refused];
 	}
 
 	/** Everything gathered so far as one line and the rows behind it: [text, bytes]; the text is '' if there is nothing. */
@@ -106,18 +124,22 @@ export class Outbox {
 		const parts = [];
 		const encoded = this.rows.count;
 		if (this.records.length) parts.push(`"records":[${this.records.join(',')}]`);
+		if (this.choices.length) parts.push(`"choices":[${this.choices.join(',')}]`);
 		if (this.errors.length) parts.push(`"errors":[${this.errors.join(',')}]`);
 		if (this.logs.length) parts.push(`"logs":[${this.logs.join(',')}]`);
 		if (this.ended.length) parts.push(`"ended":[${this.ended.join(',')}]`);
-		if (this.parseErrors !== null) parts.push(`"parse_errors":${JSON.stringify(this.parseErrors)}`);
+		if (this.parseErrors.size) parts.push(`"parse_errors":${JSON.stringify(Object.fromEntries(this.parseErrors))}`);
+		if (this.playedCounts !== null) parts.push(`"played":${JSON.stringify(this.playedCounts)}`);
 		if (this.pong !== null) parts.push(`"pong":${JSON.stringify(this.pong)}`);
 		if (this.format !== null) parts.push(`"format":${JSON.stringify(this.format)}`);
 		if (encoded) parts.push(`"encoded":${encoded}`);
 		this.records = [];
+		this.choices = [];
 		this.errors = [];
 		this.ended = [];
 		this.logs = [];
-		this.parseErrors = this.pong = this.format = null;
+		this.parseErrors = new Map();
+		this.playedCounts = this.pong = this.format = null;
 		return [parts.length ? `{${parts.join(',')}}\n` : '', this.rows.take()];
 	}
 }

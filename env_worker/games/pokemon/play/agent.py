@@ -15,14 +15,14 @@ from poke_env.data import GenData
 from poke_env.player import BattleOrder, Player
 from poke_env.teambuilder import Teambuilder
 
-from simul.env_worker.games.pokemon.formats.spec import is_doubles
+from simul.env_worker.games.pokemon.host.follower import Follower
 from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge, SessionLost
 from simul.env_worker.games.pokemon.play.challenges import Challenges
 from simul.env_worker.games.pokemon.play.guard import USUAL, Guard, Login
 from simul.env_worker.games.pokemon.play.room_battle import Rejoins, RoomBattle
+from simul.env_worker.games.pokemon.play.room_follower import RoomFollower, RoomLost
 from simul.env_worker.games.pokemon.showdown.client import SILENT, ShowdownClient
-from simul.env_worker.games.pokemon.showdown.room import NOTHING_OPEN
-from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.showdown.room import NOTHING_OPEN, UNREADABLE
 from simul.env_worker.source import ReplayPlayer
 
 
@@ -57,6 +57,7 @@ class AgentPlayer(Player):
 
     Args:
         concurrency: number of battles at once; further challenges wait.
+        follower: has been started; tracks and encodes the battles.
         teams: packed, for formats that draw none; one is drawn for each battle.
         timer: ask for the battle timer, so that an opponent cannot stall a battle for ever.
         replays: folder of the replays; empty: none are kept.
@@ -70,6 +71,7 @@ class AgentPlayer(Player):
         account: AccountConfiguration,
         server: ServerConfiguration,
         bridge: AsyncBridge,
+        follower: Follower,
         *,
         battle_format: str,
         concurrency: int,
@@ -80,7 +82,6 @@ class AgentPlayer(Player):
         greedy: bool = True,
         replays: str = "",
         replay_player: ReplayPlayer = "own",
-        extras: Extras = PLAIN,
         patience_sec: float = 60.0,
         login: Login = USUAL,
     ) -> None:
@@ -90,12 +91,13 @@ class AgentPlayer(Player):
             start_timer_on_battle_start=timer, start_listening=False,
         )  # fmt: skip
         self._bridge = bridge
-        self._policy, self._greedy, self._replays, self._extras = policy, greedy, replays, extras
+        self._policy, self._greedy, self._replays = policy, greedy, replays
         self._replay_player: ReplayPlayer = replay_player
         self._stopping = False
         self.tally: Counter[str] = Counter()  # wins, losses, ties of battles that were played out
         self.early: Counter[str] = Counter()  # wins, losses by forfeit or inactivity
         self.given_up = 0  # battles forfeited because we were told to stop
+        self.unreadable: list[str] = []  # battles forfeited because the server's text could not be followed, and why
         self.defaulted = 0  # choices left to the server after it refused all of ours
         self._known: set[str] = set()  # tags of all battles, finished ones too
         self._finished: deque[str] = deque()
@@ -103,6 +105,7 @@ class AgentPlayer(Player):
         self._tasks: set[asyncio.Task[None]] = set()
         self._challenges = Challenges(self, concurrency)
         self._guard = Guard(login)
+        self._rooms = RoomFollower(follower, self._guard.trouble)
         self.ps_client = ShowdownClient(
             account, server, on_trouble=self._guard.trouble, on_popup=self._challenges.popups.put_nowait, paced=paced,
             on_battle_message=self._handle_battle_message, on_update_challenges=self._update_challenges,
@@ -127,30 +130,39 @@ class AgentPlayer(Player):
         while self.running() and not self._guard.troubled and POKE_LOOP.time() < deadline:
             await asyncio.sleep(0.05)
         await self.ps_client.leave()
+        self._rooms.close()
 
     def running(self) -> list[RoomBattle]:
         """Battles that are not over."""
         return [battle for battle in self._battles.values() if not battle.finished]
 
     async def choose_move(self, battle: AbstractBattle) -> BattleOrder:
-        """The inference server's answer to the open request."""
+        """The inference server's answer to the open request; empty where nothing is to be said."""
         assert isinstance(battle, RoomBattle)
+        try:
+            return SlotOrder(await self._choice(battle))
+        except RoomLost as lost:
+            self._give_up(battle, str(lost))
+            return SlotOrder("")
+
+    async def _choice(self, battle: RoomBattle) -> str:
         words = battle.repeated()
         if words is not None:
-            return SlotOrder(words)
-        decision = battle.decide()
+            return words
+        request_number = battle.last_request["rqid"]
+        decision = await battle.decide()
         while decision is not None:
             try:
-                words = battle.order(await self._bridge.ask(decision))
+                answer = await battle.order(request_number, await self._bridge.ask(decision))
             except SessionLost:
                 assert battle.seat is not None
                 decision = battle.seat.start_over()
                 continue
-            if words or battle.seat is None:
-                return SlotOrder(words)
-            decision = battle.seat.follow_up()
+            if isinstance(answer, str):
+                return answer
+            decision = answer
         self.defaulted += 1
-        return SlotOrder("/choose default")
+        return "/choose default"
 
     async def teampreview(self, battle: AbstractBattle) -> str:
         """Pick one by one, as in training."""
@@ -161,8 +173,8 @@ class AgentPlayer(Player):
         if tag not in self._battles:
             battle = RoomBattle(
                 tag, self.username, GenData.from_format(self.format).gen, env=len(self._known),
-                policy=self._policy, greedy=self._greedy, replays=self._replays, extras=self._extras,
-                doubles=is_doubles(self.format), replay_player=self._replay_player,
+                policy=self._policy, greedy=self._greedy, replays=self._replays, rooms=self._rooms,
+                replay_player=self._replay_player,
             )  # fmt: skip
             self._known.add(tag)
             await self._battle_count_queue.put(None)
@@ -194,7 +206,13 @@ class AgentPlayer(Player):
             return
         again = battle is not None and self.rejoins.begin(battle, kinds)
         lines = [line for line in split_messages if line[1:2] not in (["error"], ["bigerror"])]
-        await super()._handle_battle_message(lines)
+        try:
+            await super()._handle_battle_message(lines)
+        except UNREADABLE as error:
+            battle = self._battles.get(tag)
+            if battle is None:
+                raise
+            self._give_up(battle, repr(error))
         if battle is not None and again and not battle.finished:
             self.rejoins.end(battle)
         for line in split_messages:
@@ -245,7 +263,16 @@ class AgentPlayer(Player):
         else:
             await super()._handle_challenge_request(split_message)
 
+    def _give_up(self, battle: RoomBattle, why: str) -> None:
+        """What the server says of a battle cannot be followed: forfeit it, once."""
+        if not battle.finished and not battle.given_up:
+            self.unreadable.append(f"{battle.battle_tag}: {why}")
+            self._leave(battle)
+
     def _forfeit(self, battle: RoomBattle) -> None:
-        battle.given_up = True
         self.given_up += 1
+        self._leave(battle)
+
+    def _leave(self, battle: RoomBattle) -> None:
+        battle.given_up = True
         self._tasks.add(POKE_LOOP.create_task(self.ps_client.send_message("/forfeit", battle.battle_tag)))

@@ -9,7 +9,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from poke_env import AccountConfiguration
 from poke_env.concurrency import POKE_LOOP
 
 from simul.common.client.client import InferenceClient
-from simul.common.config.games.pokemon import LOCAL
+from simul.common.config.games.pokemon import LOCAL, PokemonConfig
 from simul.common.config.schema import Config
 from simul.common.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
 from simul.common.role.lifecycle import StopFlag
@@ -27,10 +27,12 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.intervals import wilson
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import client_keys
-from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
+from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
-from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.install.node import find_node, node_for
 from simul.env_worker.games.pokemon.play.agent import AgentPlayer
 from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge
 from simul.env_worker.games.pokemon.play.guard import login
@@ -128,7 +130,8 @@ def report(agent: AgentPlayer, *, as_json: bool) -> str:
         result = {
             "battles": games, **tally, "win_rate": rate, "wilson_95": (low, high),
             "early_wins": early["wins"], "early_losses": early["losses"], "win_rate_with_early": rate_of_all,
-            "given_up": agent.given_up, "cut_off": cut_off, "defaults": agent.defaulted,
+            "given_up": agent.given_up, "unreadable": len(agent.unreadable), "cut_off": cut_off,
+            "defaults": agent.defaulted,
             "rejoined": back.rejoined, "started_over": back.started_over, "vanished": back.vanished,
         }  # fmt: skip
         return msgspec.json.encode(result).decode() + "\n"
@@ -142,6 +145,9 @@ def report(agent: AgentPlayer, *, as_json: bool) -> str:
         words += f"; with them the win rate is {rate_of_all:.3f}."
     if agent.given_up:
         words += f"\n{agent.given_up} more were forfeited when play was stopped."
+    if agent.unreadable:
+        words += f"\n{len(agent.unreadable)} more were forfeited: what the server sent could not be followed"
+        words += f" (of the last, {agent.unreadable[-1]})."
     if cut_off:
         words += f"\n{cut_off} more were cut off."
     if back.vanished:
@@ -188,13 +194,14 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
     _say(options, "connecting to the inference server")
     client = _client(config, RunDir(options.run_dir), us.username)
     bridge = AsyncBridge(POKE_LOOP)
+    follower = _follower(config.pokemon, lambda line: _say(options, line))
     _say(options, f"connecting to the Showdown server at {server.websocket_url}")
     agent = AgentPlayer(
-        us, server, bridge, battle_format=config.pokemon.format, concurrency=options.concurrency,
+        us, server, bridge, follower, battle_format=config.pokemon.format, concurrency=options.concurrency,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
         greedy=not options.sample, replays=str(options.replays) if options.replays else "",
         replay_player=options.replay_player,
-        extras=extras_of(config.pokemon), patience_sec=options.patience,
+        patience_sec=options.patience,
         login=login(
             options.patience, own=bool(options.own),
             begun=lambda: _say(options, f"logging in as {us.username}"),
@@ -279,6 +286,14 @@ def _teams(config: Config) -> list[str]:
         return legal_teams(host, config.pokemon.format, read_teams(config.pokemon.teams))
     finally:
         host.close()
+
+
+def _follower(config: PokemonConfig, say: Callable[[str], None]) -> Follower:
+    """What tracks and encodes the battles, started."""
+    tables = encoder_tables(generation(config.format), extras_of(config), is_doubles(config.format))
+    follower = Follower(following_keeper(node_for("host").path, tables), say)
+    follower.start()
+    return follower
 
 
 def _count(number: int, what: str) -> str:

@@ -1,41 +1,25 @@
-"""One battle room: poke-env's `Battle` keeps its log and result; its seat reads lines and requests as in training."""
+"""One battle room: poke-env's `Battle` keeps its log and result; its seat is told lines and requests as in training."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from poke_env.battle.battle import Battle
 from poke_env.ps_client import PSClient
 
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
-from simul.env_worker.games.pokemon.host.backend import BattleBackend
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd
+from simul.env_worker.games.pokemon.play.online_seat import OnlineSeat
+from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
 from simul.env_worker.games.pokemon.replays.battle_replays import write_replay
 from simul.env_worker.games.pokemon.showdown.room import ROOM_ONLY, SEATS, early_end
-from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
-from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from simul.env_worker.games.pokemon.source.seats import ReadingSeat
-from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
 from simul.env_worker.source import ReplayPlayer
 
-
-class OnlineSeat(ReadingSeat):
-    """A seat that can start a new session within a battle, when the inference server has dropped the old one."""
-
-    def start_over(self) -> Decision:
-        """The open request once more, as the first decision of a new session; the policy's recurrent state is lost."""
-        self.episode += 1
-        self.step = -1
-        self.redo = False
-        return self._encoded()
-
-
-class OnlineDoubleSeat(OnlineSeat, DoubleSeat):
-    """The same in doubles: of two slots, the one that decides begins."""
+MOST_TEXT = 16 << 20  # characters of a battle's lines; a battle of a thousand turns has less than one million
 
 
 class RoomBattle(Battle):
@@ -51,7 +35,7 @@ class RoomBattle(Battle):
 
     def __init__(
         self, tag: str, username: str, gen: int, *, env: int, policy: str, greedy: bool, replays: str,
-        extras: Extras = PLAIN, doubles: bool = False, replay_player: ReplayPlayer = "own",
+        rooms: RoomFollower, replay_player: ReplayPlayer = "own",
     ) -> None:  # fmt: skip
         logger = logging.getLogger("simul.battle")
         super().__init__(tag, username, logger, gen, save_replays=replays)
@@ -64,12 +48,11 @@ class RoomBattle(Battle):
         self._replay_player: ReplayPlayer = replay_player
         self._policy = policy
         self._greedy = greedy
-        self._extras = extras
-        self._kind = OnlineDoubleSeat if doubles else OnlineSeat
+        self._rooms = rooms
         self._log: list[str] = []  # the battle's lines
         self._read = 0  # number of its lines that the seat has read
         self._again: list[str] | None = None  # the lines again, during a rejoin
-        self._command = ""
+        self._text = 0  # characters of the lines that are kept
         self._answered: tuple[int, str] | None = None  # rqid, the command
 
     def save_replay(self, file_path: str | Path) -> Path:
@@ -81,7 +64,10 @@ class RoomBattle(Battle):
         return page
 
     def parse_message(self, split_message: list[str]) -> None:
-        """Keep a line for the replay and for the seat."""
+        """Keep a line for the replay and for the seat. Raises ValueError where there is no end of them."""
+        self._text += sum(map(len, split_message))
+        if self._text > MOST_TEXT:
+            raise ValueError(f"more than {MOST_TEXT >> 20} MiB of text")
         if split_message[1] == "player" and len(split_message) > 4:
             super().parse_message(split_message)  # who plays: for the replay
             return
@@ -105,6 +91,7 @@ class RoomBattle(Battle):
     def join_again(self) -> None:
         """Until `joined` the server sends the whole log again."""
         self._again = []
+        self._text = 0
         self._replay_data.clear()
 
     def joined(self) -> Decision | None:
@@ -118,6 +105,7 @@ class RoomBattle(Battle):
         if same or self.seat is None:
             return None
         end = self.seat.aborted()
+        self.seat.close()
         self.seat = self._new_seat(self.seat.episode + 1)
         self._read = 0
         return end
@@ -129,29 +117,33 @@ class RoomBattle(Battle):
             return None
         return "" if heard else self._answered[1]
 
-    def decide(self) -> Decision | None:
-        """The decision of the open request; None where every choice was refused."""
+    async def decide(self) -> Decision | None:
+        """The decision of the open request; None where every choice was refused. Raises RoomLost."""
         seat, request = self.seat, self._last_request
         assert seat is not None
         refusal, self.refusal = self.refusal, ""
         if refusal == "invalid":
-            return seat.refuse()
-        seat.redo = refusal == "unavailable"
-        self._catch_up(request)
-        return seat.decide(request["rqid"], request)
+            return await seat.refused()
+        seat.redo = False
+        if refusal == "unavailable":
+            seat.unavailable()
+        lines = "\n".join(self._log[self._read :])
+        self._read = len(self._log)
+        return await seat.see(request["rqid"], lines, request)
 
-    def order(self, action: int) -> str:
-        """The command for an action, bound to its request; empty where the request has further decisions."""
-        assert self.seat is not None
-        self._command = ""
-        if not self.seat.answer(cast(BattleBackend, self), 0, action):  # a seat uses only `choose` of a host
-            raise ValueError(f"action {action} is not among the legal ones")
-        return self._command
+    async def order(self, request_number: int, action: int) -> str | Decision:
+        """The command for an action, bound to its request and empty where that is over; or a next decision.
 
-    def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
-        """The seat's command, as a message to the server."""
-        self._command = f"/choose {choice}|{request_number}"
-        self._answered = (request_number, self._command)
+        Raises RoomLost, and EnvError for an action that is not legal.
+        """
+        if self.seat is None:
+            return ""
+        answer = await self.seat.order(request_number, action)
+        if not isinstance(answer, str) or not answer:
+            return answer
+        command = f"/choose {answer}|{request_number}"
+        self._answered = (request_number, command)
+        return command
 
     def finish(self) -> Decision | None:
         """The end of our session; frees what is large."""
@@ -169,20 +161,15 @@ class RoomBattle(Battle):
         return decision
 
     def _forget(self) -> None:
+        if self.seat is not None:
+            self.seat.close()
         self.seat = None
         self._replay_data.clear()
         self._log.clear()
 
     def _new_seat(self, episode: int) -> OnlineSeat:
-        return self._kind(
-            self.env, SEATS.index(self._player_role or ""), episode, self.gen, self._policy,
-            start_flags(record=False, greedy=self._greedy), RewardWeights(), self._extras,
-        )  # fmt: skip
-
-    def _catch_up(self, request: dict[str, Any]) -> None:
-        assert self.seat is not None
-        self.seat.read_lines("\n".join(self._log[self._read :]), request)
-        self._read = len(self._log)
+        seat, flags = SEATS.index(self._player_role or ""), start_flags(record=False, greedy=self._greedy)
+        return OnlineSeat(self._rooms, self.env, seat, episode, self._policy, flags)
 
 
 class Rejoins:

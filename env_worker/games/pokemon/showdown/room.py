@@ -23,6 +23,8 @@ EARLY_ENDS = {
     " forfeited": "forfeit",
     " lost by having an inappropriate name": "forfeit",
 }
+UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # what reading a message of another kind raises
+MOST_TEXT = 32 << 20  # characters of a battle's messages to both accounts; one of a thousand turns has about 15 million
 TURN_LIMIT = 1000  # the simulator declares a tie beyond it
 
 
@@ -51,6 +53,7 @@ class Room:
         self._lines: tuple[list[str], list[str]] = ([], [])  # of each account
         self._numbers = [0, 0]  # of each seat's latest request
         self._turn = 0
+        self._text = 0
         self._ended_early = ""  # such an end is no result for training
         self._ended = [False, False]  # by account: its end has arrived
         self._log: list[str] | None = [] if log else None
@@ -60,8 +63,14 @@ class Room:
         return self._seats.index(seat)
 
     def read_message(self, account: int, message: str, tick: HostTick, now: float) -> None:
-        """Read the server's message to an account; records, errors and the end go into `tick`."""
+        """Read the server's message to an account; records, errors and the end go into `tick`.
+
+        Raises UNREADABLE where it is none of a battle's, or one too many.
+        """
         self.heard_at = now
+        self._text += len(message)
+        if self._text > MOST_TEXT:
+            raise ValueError(f"more than {MOST_TEXT >> 20} MiB of text")
         lines = self._lines[account]
         for line in message.split("\n")[1:]:
             kind, _, rest = line[1:].partition("|")

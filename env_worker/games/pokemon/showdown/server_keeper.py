@@ -61,6 +61,10 @@ class ShowdownKeeper:
         """Processes of local servers."""
         return [pid for session in self._sessions for pid in session.pids]
 
+    def files(self) -> list[int]:
+        """What is readable when a server has said something."""
+        return [self._mail.fileno()]
+
     def start(self) -> ShowdownBackend:
         """Connect to all. Raises ConfigError where one does not answer, EnvError where a local one keeps failing."""
         while not all(session.state == READY for session in self._sessions):

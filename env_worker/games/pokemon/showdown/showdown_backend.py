@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from simul.env_worker.games.pokemon.host.backend import PLAIN_START, BattleStart
 from simul.env_worker.games.pokemon.host.host_messages import HostTick
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
-from simul.env_worker.games.pokemon.showdown.room import Room
+from simul.env_worker.games.pokemon.showdown.room import UNREADABLE, Room
 from simul.env_worker.games.pokemon.showdown.server_session import BATTLE, TROUBLE, AccountPair, ServerMessage
 from simul.env_worker.games.pokemon.showdown.wakeup_queue import WakeupQueue
 
@@ -75,7 +75,7 @@ class ShowdownBackend:
             pair.send(room.account_of(seat), room.choice(seat, request_number, choice, self._clock()), room.tag)
 
     def act(self, battle: int, seat: int, request_number: int, action: int) -> None:
-        raise NotImplementedError("a Showdown server encodes nothing: its seats answer by `choose`")
+        raise NotImplementedError("a Showdown server encodes nothing: its seats answer by `choose`, or are followed")
 
     def stop_battle(self, battle: int) -> None:
         """Forfeit a battle, or drop it where it has not begun."""
@@ -102,9 +102,6 @@ class ShowdownBackend:
         self._begin_battles()
         for pair in self.pairs:
             pair.flush()
-
-    def fileno(self) -> int:
-        return self._mail.fileno()
 
     # ------------------------------------------------------------------ its keeper
 
@@ -150,7 +147,12 @@ class ShowdownBackend:
             pair.live += 1
             self._by_tag[pair, tag] = room
             self._rooms[room.battle] = room, pair
-        room.read_message(account, message, tick, self._clock())
+        try:
+            room.read_message(account, message, tick, self._clock())
+        except UNREADABLE as error:
+            self._say(f"battle {room.battle} is aborted: {pair.url} sent what is no battle's message: {error!r}")
+            room.end(tick, "unreadable")
+            pair.send(0, "/forfeit", room.tag)
         if room.over:
             self._leave(room, pair)
 

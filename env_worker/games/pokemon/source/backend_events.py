@@ -9,7 +9,7 @@ from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
-from simul.env_worker.games.pokemon.source.seats import HostedSeat, ReadingSeat, ScriptedSeat
+from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, HostedSeat, ReadingSeat, ScriptedSeat
 
 
 class BackendEvents:
@@ -33,6 +33,8 @@ class BackendEvents:
         if tick.rows or tick.records:
             decisions = self._truncate_long(backend, decisions)
         self._score.parse_errors.update(tick.parse_errors)
+        for played in tick.played:
+            self._score.count_played(played)
         for end in tick.ended:
             self._apply_end(end, decisions)
         if self._battles.replays is not None:
@@ -79,11 +81,14 @@ class BackendEvents:
         if battle is None or error.seat is None or error.kind not in ("unavailable", "invalid", "exhausted"):
             return  # an end follows `crashed`
         seat = battle.seats[error.seat]
+        if isinstance(seat, HostedBotSeat):
+            return  # the bot has been told
         if isinstance(seat, ScriptedSeat):
             if error.kind == "invalid":
-                self._score.scripted_invalid += 1
-                self._score.scripted_defaults += 1
-                backend.choose(battle.number, error.seat, seat.request_number, "default")
+                choice = seat.answer_again()
+                self._score.scripted_defaults += choice.defaulted
+                self._score.replace_scripted("invalid", error.message)
+                backend.choose(battle.number, error.seat, seat.request_number, choice.command)
             return
         if error.kind == "exhausted":
             self.abort(backend, battle, "no_valid_choice", decisions)
@@ -105,6 +110,9 @@ class BackendEvents:
     def _apply_end(self, end: BattleEnd, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(end.battle)
         if battle is None:
+            return
+        if end.reason == "truncated":
+            self._battles.finish(battle, None, self._max_turns)
             return
         if end.reason not in ("win", "tie", "turn_limit"):
             self._battles.abort(battle, f"simulator_{end.reason}", decisions)

@@ -17,13 +17,16 @@ from simul.env_worker.recent_episodes import Episode
 class BattlePool:
     """Battles by number and by env. `limit`: number of battles in all, None = unlimited.
 
+    `max_turns`: where only the host's bots play, it ends a longer battle.
+
     Attributes:
         open: False = no new battle starts (draining or closed).
     """
 
     def __init__(
-        self, matchmaker: Matchmaker, score: Scoreboard, battle_format: str, envs: int, limit: int | None
-    ) -> None:
+        self, matchmaker: Matchmaker, score: Scoreboard, battle_format: str, envs: int, limit: int | None,
+        max_turns: int,
+    ) -> None:  # fmt: skip
         self.battles: dict[int, LiveBattle] = {}
         self.by_env: list[LiveBattle | None] = [None] * envs
         self.open = True
@@ -34,6 +37,7 @@ class BattlePool:
         self._score = score
         self._format = battle_format
         self._limit = limit
+        self._max_turns = max_turns
         self._episodes = [0] * envs
 
     def may_start(self) -> bool:
@@ -75,7 +79,9 @@ class BattlePool:
         self._episodes[env] += 1
         self.battles[number] = battle
         self.by_env[env] = battle
-        start = drawn_start(rng, self.teams)._replace(encode=battle.encoded, tally=self._matchmaker.tally)
+        start = drawn_start(rng, self.teams)._replace(
+            encode=battle.encoded, play=battle.played, max_turns=self._max_turns, tally=self._matchmaker.tally
+        )
         if self.team_pool is not None and not self.teams:
             start = start._replace(team_seeds=self.team_pool.seeds(number, rng), reuse=True)
         if self.replays is not None:

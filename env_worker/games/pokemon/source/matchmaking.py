@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from simul.common.config.matchups import Pairing
@@ -11,13 +11,16 @@ from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
 from simul.common.runtime.metrics import Stages
 from simul.env_worker.games.base.matchmaking import PAST, SELF_PLAY, Matchup, OpponentDraw, Schedule
-from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle
-from simul.env_worker.games.pokemon.opponents.players import SCRIPTED, SeatPlayer, scripted_player
+from simul.env_worker.games.pokemon.host.backend import Play
+from simul.env_worker.games.pokemon.opponents.players import HOST_BOTS, SCRIPTED
+from simul.env_worker.games.pokemon.opponents.scripted import ScriptedPlayer
+from simul.env_worker.games.pokemon.opponents.stock_battle import StockBattle, StockDoubleBattle
 from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from simul.env_worker.games.pokemon.source.seats import HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
+from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
 
+Seat = PolicySeat | ScriptedSeat | HostedBotSeat
 KINDS = (SELF_PLAY, PAST, *SCRIPTED)
 
 
@@ -31,9 +34,7 @@ class LiveBattle:
         mirror: (pairing, number) of the mirrored pair it belongs to; None where it is not mirrored.
     """
 
-    def __init__(
-        self, number: int, env: int, episode: int, opponent: str, seats: tuple[PolicySeat | ScriptedSeat, ...]
-    ) -> None:
+    def __init__(self, number: int, env: int, episode: int, opponent: str, seats: tuple[Seat, ...]) -> None:
         self.number, self.env, self.episode = number, env, episode
         self.opponent = opponent
         self.learner_seat = number % 2
@@ -52,6 +53,12 @@ class LiveBattle:
         return isinstance(first, HostedSeat), isinstance(second, HostedSeat)
 
     @property
+    def played(self) -> tuple[Play | None, Play | None]:
+        """Which bots the host plays."""
+        first, second = [seat.play if isinstance(seat, HostedBotSeat) else None for seat in self.seats]
+        return first, second
+
+    @property
     def turn(self) -> int:
         """The latest turn that any seat knows of."""
         return max(seat.turn for seat in self.seats)
@@ -60,7 +67,7 @@ class LiveBattle:
 class Matchmaker:
     """Draws an opponent for each battle from the configured shares; equal seeds draw equally.
 
-    `encoding`: the time that the seats' observations take here.
+    `encoding`: the time that the seats' observations take here. `host_plays`: True = some seats are the host's bots'.
     """
 
     def __init__(
@@ -89,8 +96,8 @@ class Matchmaker:
         self._doubles = doubles
         self._reading = DoubleSeat if doubles else ReadingSeat
         self.encoding = Stages(("encode",))
-        self._battle_class = SeatDoubleBattle if doubles else SeatBattle
-        self._players = self._seated([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
+        self._battle_class = StockDoubleBattle if doubles else StockBattle
+        self._seat_bots([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
 
     def set_policies(self, names: Sequence[str]) -> None:
         self._draw.set_policies(names)
@@ -112,12 +119,16 @@ class Matchmaker:
         )
         return LiveBattle(number, env, episode, matchup.opponent, seats)
 
-    def _seated(self, kinds: Iterable[str]) -> dict[str, SeatPlayer]:
-        return {kind: scripted_player(kind, self._gen, self._doubles) for kind in kinds}
+    def _seat_bots(self, kinds: Collection[str]) -> None:
+        self.host_plays = not HOST_BOTS.keys().isdisjoint(kinds)
+        self._players = {kind: ScriptedPlayer(kind, self._doubles) for kind in kinds if kind not in HOST_BOTS}
 
-    def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat:
+    def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat | HostedBotSeat:
+        seed = rng.getrandbits(48)
+        if kind in HOST_BOTS:
+            return HostedBotSeat(seat, (HOST_BOTS[kind], seed))
         battle = self._battle_class(f"p{seat + 1}", self._gen)
-        return ScriptedSeat(seat, battle, self._players[kind], rng.getrandbits(48))
+        return ScriptedSeat(seat, battle, self._players[kind], seed)
 
     def _policy_seat(self, env: int, seat: int, episode: int, policy: str, *, learns: bool) -> PolicySeat:
         flags = start_flags(self._record and learns, self._greedy)
@@ -135,7 +146,7 @@ class ScheduledMatchmaker(Matchmaker):
     def __init__(self, pairings: Sequence[Pairing], mirror_seed: str, **options: Any) -> None:
         super().__init__(OpponentsConfig(), **options)
         self._schedule = Schedule(pairings, mirror_seed)
-        self._players = self._seated(self._schedule.bots)
+        self._seat_bots(self._schedule.bots)
 
     def seed_of(self, number: int) -> str:
         return self._schedule.seed_of(number) or super().seed_of(number)

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from simul.env_worker.games.base.scoreboard import GameCounters
+from simul.env_worker.games.pokemon.host.host_messages import Played
 from simul.env_worker.games.pokemon.source.rewards import PARTS
 from simul.env_worker.recent_episodes import Episode
 
@@ -21,7 +22,7 @@ class Scoreboard(GameCounters):
         self.bad_actions = 0
         self.scripted_decisions = 0
         self.scripted_defaults = 0
-        self.scripted_invalid = 0
+        self.scripted_replaced = {"raised": 0, "invalid": 0}
         self.turn_limit_ties = 0
         self.previews = 0
         self.parse_errors: Counter[str] = Counter()
@@ -31,6 +32,21 @@ class Scoreboard(GameCounters):
         """A battle was played out or truncated, as for `count_game`, after so many turns."""
         self.turns += turns
         self.count_game(opponent, outcome, episode)
+
+    def replace_scripted(self, why: str, said: str) -> None:
+        """A scripted player's choice was replaced by a random legal one: `why` is raised or invalid."""
+        self.scripted_replaced[why] += 1
+        if self.scripted_replaced[why] == 1:
+            self.events.append(
+                f"a random legal choice took the place of a scripted player's ({why}: {said}); later ones are counted"
+            )
+
+    def count_played(self, played: Played) -> None:
+        """What bots of the host did; for a refused answer the simulator chose."""
+        self.scripted_decisions += played.decisions
+        self.scripted_defaults += played.refused
+        self.scripted_replaced["invalid"] += played.refused
+        self.previews += played.previews
 
     def metrics(self, alive: int) -> dict[str, Any]:
         """started = finished + aborted + alive; truncated and ties are among the finished."""
@@ -45,7 +61,7 @@ class Scoreboard(GameCounters):
             "scripted": {
                 "decisions": self.scripted_decisions,
                 "defaults": self.scripted_defaults,
-                "invalid": self.scripted_invalid,
+                **self.scripted_replaced,
             },
             "team_previews": self.previews,
             "parse_errors": dict(self.parse_errors),

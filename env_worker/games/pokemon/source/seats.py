@@ -1,10 +1,12 @@
 """The seats of a battle.
 
 `HostedSeat`: a policy's, its decisions encoded by the simulator host. `ReadingSeat`: a policy's that reads the battle
-in this process. `ScriptedSeat`: a scripted player's.
+in this process. `ScriptedSeat`: a scripted player's. `HostedBotSeat`: a bot's, played by the simulator host.
 """
 
 from __future__ import annotations
+
+import random
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +16,12 @@ from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.common.runtime.metrics import Stages
 from simul.env_worker.games.pokemon.battle_view.seat_battle import Request, SeatBattle, SeatView
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
-from simul.env_worker.games.pokemon.host.backend import BattleBackend
+from simul.env_worker.games.pokemon.host.backend import BattleBackend, Play
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRow
 from simul.env_worker.games.pokemon.host.tally import NO_TALLY, RewardFacts, Standing, TallyKeeper
-from simul.env_worker.games.pokemon.opponents.players import SeatPlayer
+from simul.env_worker.games.pokemon.opponents.random_choice import random_choice
+from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
+from simul.env_worker.games.pokemon.opponents.stock_battle import StockReader
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps, RequestSteps, SingleStep
 from simul.env_worker.games.pokemon.source.rewards import RewardMeter, RewardWeights
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
@@ -271,12 +275,27 @@ class ReadingSeat(PolicySeat):
         return self._encoder.standing
 
 
+class HostedBotSeat:
+    """A seat that a bot plays inside the simulator host: nothing is heard of it but how the battle ends.
+
+    Attributes:
+        play: the bot's name there, and the seed of what it draws.
+    """
+
+    scripted = True
+    turn = 0
+
+    def __init__(self, seat: int, play: Play) -> None:
+        self.seat = seat
+        self.play = play
+
+
 class ScriptedSeat:
     """A seat that a scripted player answers, inside this process."""
 
     scripted = True
 
-    def __init__(self, seat: int, battle: SeatView, player: SeatPlayer, seed: int) -> None:
+    def __init__(self, seat: int, battle: StockReader, player: ScriptedPlayer, seed: int) -> None:
         self.seat = seat
         self.battle = battle
         self.request_number = 0
@@ -284,12 +303,22 @@ class ScriptedSeat:
         self._player = player
         self._seed = seed
         self._answers = 0
+        self._request: Request = {}
+        self._replaced = False  # True = the open request has been answered by a random choice
 
-    def answer(self, request_number: int, request: Request) -> tuple[str, bool]:
-        """(the command, True if the player fell back on `default`)."""
-        self.request_number = request_number
-        self.battle.parse_request(request)
-        self.turn = self.battle._turn
+    def answer(self, request_number: int, lines: str, request: Request) -> ScriptedChoice:
+        """The player's choice, after the lines before the request."""
+        self.request_number, self._request = request_number, request
+        self.battle.feed(lines)
         self._answers += 1
         choice = self._player.choose(self.battle, request, self._seed + self._answers)
-        return choice.command, choice.defaulted
+        self.turn = self.battle._turn
+        self._replaced = bool(choice.failure)
+        return choice
+
+    def answer_again(self) -> ScriptedChoice:
+        """In place of a choice that the simulator called invalid: a random legal one; the second time `default`."""
+        if self._replaced:
+            return ScriptedChoice("default", defaulted=True)
+        self._replaced = True
+        return ScriptedChoice(random_choice(self._request, random.Random(self._seed + self._answers)))

@@ -11,12 +11,14 @@ from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action, Decision
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.formats.spec import encoder_of, generation, is_doubles, pokemon_spec
+from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import TeamPool, legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.backend import BackendKeeper
+from simul.env_worker.games.pokemon.host.followed_backend import FollowedKeeper
+from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
 from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
 from simul.env_worker.games.pokemon.host.node_host import HostDied
-from simul.env_worker.games.pokemon.install.node import find_node, node_for
+from simul.env_worker.games.pokemon.install.node import node_for
 from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
 from simul.env_worker.games.pokemon.source.backend_events import BackendEvents
 from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
@@ -64,20 +66,20 @@ class PokemonSource:
         self.envs = envs
         self._format, self._teams = config.format, config.teams
         self._config = config
-        self._encoder = encoder_of(config)
-        gen, hosted = generation(config.format), self._encoder == "host" and config.transport == "ipc"
-        self._tables = encoder_tables(gen, extras_of(config)) if hosted else None
+        gen, hosted, doubles = generation(config.format), config.encoder == "host", is_doubles(config.format)
         self._index = index
         self._score = Scoreboard()
         seating: dict[str, Any] = {
             "seed": f"{seed}/{index}", "weights": reward_weights(config.rewards, discount), "gen": gen,
             "record": record, "greedy": greedy, "learner_policy": learner_policy, "hosted": hosted,
-            "extras": extras_of(config), "doubles": is_doubles(config.format),
+            "extras": extras_of(config), "doubles": doubles,
         }  # fmt: skip
         self._matchmaker = (
             ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)
         )
-        self._battles = BattlePool(self._matchmaker, self._score, config.format, envs, episodes)
+        needed = hosted or self._matchmaker.host_plays
+        self._tables = encoder_tables(gen, extras_of(config), doubles) if needed else None
+        self._battles = BattlePool(self._matchmaker, self._score, config.format, envs, episodes, config.max_turns)
         if episodes is None and config.team_uses > 1:
             self._battles.team_pool = TeamPool(f"{seed}/{index}", config.team_uses)
         if replays is not None:
@@ -86,11 +88,6 @@ class PokemonSource:
         self._backend_events = BackendEvents(self._battles, self._score, self._turns, config.max_turns)
         self._keeper: BackendKeeper | None = None
         self._closed = False
-        if self._encoder != config.encoder and index == 0:  # reported by one worker for all
-            self._score.events.append(
-                f"pokemon.encoder: {config.encoder} does not support doubles; observations of {config.format} are "
-                f"written by the {self._encoder} encoder"
-            )
         self._unsent: list[Decision] = []  # made outside poll()
 
     # ------------------------------------------------------------------ EnvSource
@@ -172,8 +169,8 @@ class PokemonSource:
         return over and (replays is None or replays.complete)
 
     def files(self) -> list[int]:
-        backend = self._keeper.backend if self._keeper is not None else None
-        return [backend.fileno(), *self._turns.files()] if backend is not None else []
+        files = self._keeper.files() if self._keeper is not None else []
+        return [*files, *self._turns.files()] if files else []
 
     def metrics(self) -> dict[str, Any]:
         metrics = self._score.metrics(alive=len(self._battles.battles))
@@ -194,16 +191,29 @@ class PokemonSource:
     def _make_keeper(self) -> BackendKeeper:
         config = self._config
         if config.transport == "websocket":
-            from simul.env_worker.games.pokemon.showdown.server_keeper import ShowdownKeeper
-
-            return ShowdownKeeper(
-                find_node().path, config.servers, config.local_servers,
-                stall_sec=config.host_timeout_sec, say=self._score.events.append,
-            )  # fmt: skip
+            return self._make_showdown_keeper()
         return HostKeeper(
-            node_for(config.encoder).path, accelerate=config.accelerate, index=self._index, tables=self._tables,
+            self._node(), accelerate=config.accelerate, index=self._index, tables=self._tables,
             replies_per_write=config.replies_per_write, silence_limit_sec=config.host_timeout_sec,
         )  # fmt: skip
+
+    def _node(self) -> Path:
+        """One that can encode, where the host gets the tables for it."""
+        return node_for("python" if self._tables is None else "host").path
+
+    def _make_showdown_keeper(self) -> BackendKeeper:
+        from simul.env_worker.games.pokemon.showdown.server_keeper import ShowdownKeeper
+
+        config, say = self._config, self._score.events.append
+        node = self._node()
+        servers = ShowdownKeeper(
+            node, config.servers, config.local_servers, stall_sec=config.host_timeout_sec, say=say
+        )  # fmt: skip
+        if self._tables is None:
+            return servers
+        return FollowedKeeper(
+            servers, Follower(following_keeper(node, self._tables, self._index, config.host_timeout_sec), say)
+        )
 
     def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
         self._backend_events.abort(self._keeper.backend if self._keeper is not None else None, battle, cause, ends)

@@ -13,7 +13,8 @@ import { createInterface } from 'node:readline';
 
 import { EncoderTables } from '../../../../env_worker/games/pokemon/node/encoder/host_tables.mjs';
 import { HostedBattle } from '../../../../env_worker/games/pokemon/node/simulate/hosted_battle.mjs';
-import { randomChoice, seededRandom } from '../../../../env_worker/games/pokemon/node/measure/random_choice.mjs';
+import { randomChoice } from '../../../../env_worker/games/pokemon/node/measure/random_choice.mjs';
+import { seededRandom } from '../../../../env_worker/games/pokemon/node/random.mjs';
 import { SeatView } from '../../../../env_worker/games/pokemon/node/follow/seat_view.mjs';
 import { loadSimulator } from '../../../../env_worker/games/pokemon/node/simulate/simulator.mjs';
 
@@ -247,8 +248,7 @@ function show(battle, seat, index, orders) {
 	const preview = Boolean(request.teamPreview);
 	let row = null;
 	if (view !== null) {
-		if (preview) view.seePreview(lines.split('\n'), request);
-		else view.see(lines.split('\n'), request);
+		view.see(lines.split('\n'), request);
 		row = Buffer.from(view.shown.bytes).toString('base64');
 	}
 	const truth = preview ? null : {

@@ -8,11 +8,11 @@ const MOVES = 4;
 const USER_HP = 6, PINCH = 7, FALLEN = 10, TARGET_HP = 5, HALVED_HP = 11; // kinds of power
 const TARGET_SHARE = 3, TO_USERS_HP = 5, USERS_HP = 6; // fixed damage
 
-const wantsOwnHp = move => move !== null && (move.powerKind === USER_HP || move.powerKind === PINCH ||
+export const wantsOwnHp = move => move !== null && (move.powerKind === USER_HP || move.powerKind === PINCH ||
 	move.fixed === TO_USERS_HP || move.fixed === USERS_HP);
-const wantsFoesHp = move => move !== null && (move.powerKind === TARGET_HP ||
+export const wantsFoesHp = move => move !== null && (move.powerKind === TARGET_HP ||
 	move.powerKind === HALVED_HP || move.fixed === TARGET_SHARE || move.fixed === TO_USERS_HP);
-const wantsFallen = move => move !== null && move.powerKind === FALLEN;
+export const wantsFallen = move => move !== null && move.powerKind === FALLEN;
 
 class CachedPokemon {
 	constructor() {

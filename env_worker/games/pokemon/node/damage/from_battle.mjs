@@ -6,7 +6,7 @@ const SIXTHS = 6;
 const NO_FACT = [0, 0], NO_WEATHER = [NO_FACT, 0], NO_EFFECTS = [];
 
 /** A Pokemon as the formula sees it at one moment: a copy of `from`, so that all of them have one shape. */
-class Fighter {
+export class Fighter {
 	constructor(from) {
 		this.species = from.species;
 		this.level = from.level;
@@ -140,6 +140,10 @@ export class Surroundings {
 		}
 		if (fields.size) for (const name of fields.keys()) this.add(tables.terrains.get(name) ?? NO_FACT);
 		return low !== this.low || high !== this.high || harsh !== this.harsh || gravity !== this.gravity;
+	}
+
+	equals(other) {
+		return this.low === other.low && this.high === other.high && this.harsh === other.harsh && this.gravity === other.gravity;
 	}
 
 	add(fact) {

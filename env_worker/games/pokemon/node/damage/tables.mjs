@@ -75,15 +75,17 @@ export class DamageTables {
 		this.screens = [...new Set(Object.values(raw.screens))].sort();
 		this.screenBits = new Map(Object.entries(raw.screens).map(([name, screen]) =>
 			[name, 1 << this.screens.indexOf(screen)]));
+		this.screenLists = Array.from({ length: 1 << this.screens.length }, (_, bits) =>
+			this.screens.filter((_, place) => bits & 1 << place));
 		this.effects = new Set(raw.effects);
 		this.hpAbilities = new Set(raw.hp_abilities);
 		this.calm = new Set(raw.calm);
 		this.unknownItem = raw.unknown_item;
 	}
 
-	/** @param {number} bits several of `screenBits` */
+	/** The same bits give the same list. @param {number} bits several of `screenBits` */
 	screensOf(bits) {
-		return this.screens.filter((_, place) => bits & 1 << place);
+		return this.screenLists[bits];
 	}
 
 	rules(who, name) {
@@ -98,6 +100,11 @@ export class DamageTables {
 			this.found.set(name, move);
 		}
 		return move;
+	}
+
+	/** An attack without a name, a rule or an effect of its own. */
+	plainMove(type, category, power) {
+		return new DamageMove('', [type, category, power, 0, 0, 0, 0, 0, 0, 0, 0, false, [1, 0], this.facts.meets_screens]);
 	}
 
 	find(name) {

@@ -2,7 +2,7 @@
 
 export const NUM_ACTIONS = 26;
 export const FIRST_MOVE = 6;
-const SUFFIXES = ['', ' mega', ' zmove', ' dynamax', ' terastallize'];
+export const SUFFIXES = ['', ' mega', ' zmove', ' dynamax', ' terastallize'];
 const TRAILING_DIGITS = /[0-9]+$/;
 
 /** What a seat may answer to one request; used again for the next. */
@@ -21,6 +21,11 @@ export class Choices {
 		if (action < FIRST_MOVE) return `switch ${this.switchSlots[action]}`;
 		const move = (action - FIRST_MOVE) % 4;
 		return `move ${this.moveSlots[move]}${SUFFIXES[(action - FIRST_MOVE) >> 2]}`;
+	}
+
+	/** Whether the move in a slot may be used as it is, 0 or 1. */
+	usable(slot) {
+		return this.mask[FIRST_MOVE + slot];
 	}
 
 	/** @param {(ident: string) => number} position team position of an own Pokemon */
@@ -68,7 +73,7 @@ export class Choices {
 }
 
 /** A locked move stays in its own slot; struggle, recharge and fight take slot 0. */
-function knownSlot(id, known, index) {
+export function knownSlot(id, known, index) {
 	for (let slot = 0; slot < known.length && slot < 4; slot++) {
 		const name = known[slot];
 		if (name === id || name.replace(TRAILING_DIGITS, '') === id || (id === 'hiddenpower' && name.includes(id))) return slot;

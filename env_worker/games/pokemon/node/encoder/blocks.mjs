@@ -1,29 +1,45 @@
-// The 12 Pokemon blocks: what each is (body) and how it stands against the opposing active one (pair).
+// The 12 Pokemon blocks: what each is (body) and how it stands against each opposing active one (pair).
 // Written only when something they depend on has changed; the buffer keeps the rest. The same as blocks.py.
 
 import { PokemonFeatures, PokemonBlock, sameFighter } from './pokemon_features.mjs';
 import { foeProfile, ownProfile } from './expected_damage.mjs';
 import { attack } from './expected_damage.mjs';
 import { Factors, movesFirst } from './field_state.mjs';
-import { PAIR, POKEMON } from './layout.mjs';
+import { PAIR } from './layout.mjs';
+import { TEAM_SIZE } from './survey.mjs';
 
-const TEAM_SIZE = 6;
+/** A Pokemon on the field; `mon` null = nobody. */
+class Fighter {
+	constructor() {
+		this.mon = null;
+		this.profile = null;
+		this.factors = new Factors();
+	}
 
-/** What a team faced when its pairs were written last. */
+	/** @param {number} i place in the team, -1 = nobody */
+	set(team, blocks, i, side) {
+		this.mon = i < 0 ? null : team[i];
+		this.profile = i < 0 ? null : blocks[i].profile;
+		if (i >= 0) this.factors.setActive(team[i], blocks[i].speed, side);
+	}
+}
+
+/** What a team faced in one place when its pairs were written last. */
 class Facing {
 	constructor() {
 		this.profile = null;
 		this.factors = new Factors();
 		this.physicalScreen = this.specialScreen = 1;
 		this.trickRoom = false;
+		this.same = false; // as it was at the decision before
 	}
 
 	/** Remember the situation; true if it was the same before. */
-	same(profile, factors, side, trickRoom) {
+	read({ profile, factors }, side, trickRoom) {
 		const physical = side.physicalTaken, special = side.specialTaken;
-		const same = this.profile === profile && this.trickRoom === trickRoom && this.physicalScreen === physical &&
+		this.same = this.profile === profile && this.trickRoom === trickRoom && this.physicalScreen === physical &&
 			this.specialScreen === special && (profile === null || this.factors.equals(factors));
-		if (same) return true;
+		if (this.same) return true;
 		this.profile = profile;
 		this.trickRoom = trickRoom;
 		this.physicalScreen = physical;
@@ -34,24 +50,30 @@ class Facing {
 }
 
 export class TeamBlocks {
-	/** @param {Float16Array} buffer one seat's observation */
-	constructor(buffer, tables) {
+	/**
+	 * @param {Float16Array} buffer one seat's observation
+	 * @param {object} fields of a block: POKEMON or DOUBLES_POKEMON
+	 * @param {number[]} pairs where in a block the numbers against each opponent begin
+	 */
+	constructor(buffer, tables, fields, pairs) {
 		this.buffer = buffer;
 		this.tables = tables;
-		this.features = new PokemonFeatures(buffer, tables);
+		this.width = fields.width;
+		this.pairs = pairs;
+		this.features = new PokemonFeatures(buffer, tables, fields);
 		this.own = Array.from({ length: TEAM_SIZE }, () => new PokemonBlock());
 		this.foe = Array.from({ length: TEAM_SIZE }, () => new PokemonBlock());
 		this.foes = 0; // foe blocks written last time
-		this.ownFactors = new Factors();
-		this.foeFactors = new Factors();
+		this.ownFighters = pairs.map(() => new Fighter());
+		this.foeFighters = pairs.map(() => new Fighter());
+		this.ownFacings = pairs.map(() => new Facing());
+		this.foeFacings = pairs.map(() => new Facing());
 		this.benchFactors = new Factors();
-		this.ownFacing = new Facing();
-		this.foeFacing = new Facing();
 	}
 
-	writeOwnBodies(battle, team, out) {
+	/** Those that `battle.dirty` names, and those that lines have changed. */
+	writeOwnBodies(battle, team) {
 		const { features, tables: { layout } } = this, { dirty } = battle;
-		if (out >= 0) dirty.add(out);
 		for (let i = 0; i < team.length; i++) {
 			const mon = team[i], block = this.own[i];
 			if (block.revealed === mon.revealed && block.version === mon.bodyVersion) continue;
@@ -61,7 +83,7 @@ export class TeamBlocks {
 		}
 		for (const i of dirty) {
 			const mon = team[i], entry = battle.entries[i], block = this.own[i];
-			const at = layout.own_start + i * POKEMON.width;
+			const at = layout.own_start + i * this.width;
 			if (block.profile === null || block.profileVersion !== mon.profileVersion || !sameFighter(block.entry, entry)) {
 				block.profileVersion = mon.profileVersion;
 				block.profile = ownProfile(this.tables, mon, entry);
@@ -76,7 +98,7 @@ export class TeamBlocks {
 
 	/** @param {number} met so many of them have been out; team preview has shown the others */
 	writeFoeBodies(team, met) {
-		const { features, tables: { layout: { foe_start: foeStart } } } = this, { width } = POKEMON;
+		const { features, width, tables: { layout: { foe_start: foeStart } } } = this;
 		for (let i = team.length; i < this.foes; i++) { // fewer than last time: all that were brought have been out
 			this.foe[i] = new PokemonBlock();
 			this.buffer.fill(0, foeStart + i * width, foeStart + (i + 1) * width);
@@ -99,46 +121,60 @@ export class TeamBlocks {
 		}
 	}
 
-	/** Writes the matchup of every Pokemon with the other side's active one. */
-	writePairs(fieldState, own, foes, ownOut, foeOut) {
-		const { trickRoom } = fieldState;
-		if (ownOut >= 0) this.ownFactors.setActive(own[ownOut], this.own[ownOut].speed, fieldState.ownSide);
-		if (foeOut >= 0) this.foeFactors.setActive(foes[foeOut], this.foe[foeOut].speed, fieldState.foeSide);
-		const mine = ownOut >= 0 ? this.own[ownOut].profile : null;
-		const theirs = foeOut >= 0 ? this.foe[foeOut].profile : null;
-		const { own_start: ownStart, foe_start: foeStart } = this.tables.layout;
-		let same = this.ownFacing.same(theirs, this.foeFactors, fieldState.ownSide, trickRoom);
-		this.face(ownStart, this.own, own, ownOut, fieldState.ownSide, this.ownFactors, theirs, this.foeFactors, trickRoom, same);
-		same = this.foeFacing.same(mine, this.ownFactors, fieldState.foeSide, trickRoom);
-		this.face(foeStart, this.foe, foes, foeOut, fieldState.foeSide, this.foeFactors, mine, this.ownFactors, trickRoom, same);
+	/** @param {number[]} ownOut, foeOut who stands in each place of the field, by place in the team, -1 = nobody */
+	stand(fieldState, own, foes, ownOut, foeOut) {
+		this.ownFighters.forEach((fighter, place) => fighter.set(own, this.own, ownOut[place], fieldState.ownSide));
+		this.foeFighters.forEach((fighter, place) => fighter.set(foes, this.foe, foeOut[place], fieldState.foeSide));
 	}
 
-	face(start, blocks, team, out, side, activeFactors, facing, facingFactors, trickRoom, same) {
-		const { buffer, tables: { chart } } = this, { at } = POKEMON;
+	/** Writes the matchup of every Pokemon with the other side's active ones. */
+	writePairs({ ownSide, foeSide, trickRoom }, own, foes) {
+		const { ownFighters, foeFighters, tables: { layout } } = this;
+		this.face(layout.own_start, this.own, own, ownFighters, ownSide, foeFighters, this.ownFacings, trickRoom);
+		this.face(layout.foe_start, this.foe, foes, foeFighters, foeSide, ownFighters, this.foeFacings, trickRoom);
+	}
+
+	face(start, blocks, team, fighters, side, opponents, facings, trickRoom) {
+		let all = true;
+		for (let place = 0; place < opponents.length; place++) {
+			if (!facings[place].read(opponents[place], side, trickRoom)) all = false;
+		}
 		for (let i = 0; i < team.length; i++) {
-			const block = blocks[i];
-			let own = activeFactors;
-			if (i !== out) {
-				if (same && !block.fresh) continue;
-				own = this.benchFactors;
-				own.setBenched(team[i], block.speed, side);
+			const block = blocks[i], fighter = fighterOf(fighters, team[i]);
+			const written = fighter === null && !block.fresh; // or its own factors may have changed
+			if (written && all) continue;
+			const factors = fighter === null ? this.benchFactors : fighter.factors;
+			if (fighter === null) factors.setBenched(team[i], block.speed, side);
+			block.fresh = fighter !== null; // an active one's stages are gone when it leaves
+			for (let place = 0; place < opponents.length; place++) {
+				if (written && facings[place].same) continue;
+				this.writePair(start + i * this.width + this.pairs[place], block.profile, factors, opponents[place], trickRoom);
 			}
-			block.fresh = i === out; // an active one's stages are gone when it leaves
-			const to = start + i * POKEMON.width;
-			if (facing === null) {
-				buffer.fill(0, to + at.deals, to + at.deals + PAIR.width);
-				continue;
-			}
-			const deals = attack(chart, block.profile, facing), takes = attack(chart, facing, block.profile);
-			const dealt = Math.max(deals.physical * own.physicalDealt * facingFactors.physicalTaken,
-				deals.special * own.specialDealt * facingFactors.specialTaken);
-			const taken = Math.max(takes.physical * facingFactors.physicalDealt * own.physicalTaken,
-				takes.special * facingFactors.specialDealt * own.specialTaken);
-			buffer[to + at.deals] = Math.min(dealt, 1);
-			buffer[to + at.deals_effectiveness] = deals.effectiveness / PAIR.scale.deals_effectiveness;
-			buffer[to + at.takes] = Math.min(taken, 1);
-			buffer[to + at.takes_effectiveness] = takes.effectiveness / PAIR.scale.takes_effectiveness;
-			buffer[to + at.moves_first] = movesFirst(own.speed, facingFactors.speed, trickRoom);
 		}
 	}
+
+	writePair(to, profile, factors, opponent, trickRoom) {
+		const { buffer, tables: { chart } } = this, { at, scale } = PAIR;
+		if (opponent.mon === null) {
+			buffer.fill(0, to, to + PAIR.width);
+			return;
+		}
+		const { profile: other, factors: facing } = opponent;
+		const deals = attack(chart, profile, other), takes = attack(chart, other, profile);
+		const dealt = Math.max(deals.physical * factors.physicalDealt * facing.physicalTaken,
+			deals.special * factors.specialDealt * facing.specialTaken);
+		const taken = Math.max(takes.physical * facing.physicalDealt * factors.physicalTaken,
+			takes.special * facing.specialDealt * factors.specialTaken);
+		buffer[to + at.deals] = Math.min(dealt, 1);
+		buffer[to + at.deals_effectiveness] = deals.effectiveness / scale.deals_effectiveness;
+		buffer[to + at.takes] = Math.min(taken, 1);
+		buffer[to + at.takes_effectiveness] = takes.effectiveness / scale.takes_effectiveness;
+		buffer[to + at.moves_first] = movesFirst(factors.speed, facing.speed, trickRoom);
+	}
+}
+
+/** The one of two that this Pokemon is, null = it stands on the bench. */
+function fighterOf(fighters, mon) {
+	for (const fighter of fighters) if (fighter.mon === mon) return fighter;
+	return null;
 }

@@ -85,11 +85,9 @@ class SideState {
 	}
 }
 
-/** Numbers of both sides, the weather and the field; `own`, `foe`: the active Pokemon, null = none. */
+/** Numbers of both sides, the weather and the field. */
 export class FieldState {
 	constructor() {
-		this.own = null;
-		this.foe = null;
 		this.ownSide = new SideState();
 		this.foeSide = new SideState();
 		this.weather = new Float64Array(GLOBAL.size.weather);
@@ -98,9 +96,7 @@ export class FieldState {
 		this.trickRoom = false;
 	}
 
-	read(tables, battle, own, foe) {
-		this.own = own;
-		this.foe = foe;
+	read(tables, battle) {
 		const { turn, weather, fields } = battle, { scale } = GLOBAL;
 		this.ownSide.read(tables, battle.sideConditions, turn);
 		this.foeSide.read(tables, battle.opponentSideConditions, turn);

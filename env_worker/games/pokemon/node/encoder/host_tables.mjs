@@ -1,6 +1,7 @@
 // What the Python side knows before any battle (see host_tables.py), in the shape the encoder looks it up.
 
 import { DamageTables } from '../damage/tables.mjs';
+import { moveId } from '../tracker/dex.mjs';
 import { KnownSets } from './set_knowledge.mjs';
 
 const TRAILING_DIGITS = /[0-9]+$/;
@@ -25,13 +26,31 @@ class MoveInfo {
 	}
 }
 
+/** Accuracy data of one move; fields as in hit_terms.py. */
+class HitTerms {
+	constructor(id, [accuracy, sure, priority, target, price, charges, ohko]) {
+		this.id = id;
+		this.accuracy = accuracy;
+		this.sure = sure;
+		this.priority = priority;
+		this.target = target;
+		this.price = price;
+		this.charges = charges;
+		this.ohko = ohko;
+	}
+}
+
+const NO_TERMS = new HitTerms('', [1, true, 0, 'normal', 1, false, false]);
+
 export class EncoderTables {
 	/** @param {object} raw `encoder_tables(gen)` of host_tables.py, from JSON */
 	constructor(raw) {
 		this.gen = raw.gen;
+		this.doubles = raw.doubles;
 		this.layout = raw.layout;
 		this.tracker = raw.tracker; // for SeatTracker
 		this.damage = new DamageTables(raw.gen, raw.damage);
+		this.hitTerms = new Map(Object.entries(raw.hit_terms).map(([id, terms]) => [id, new HitTerms(id, terms)])); // for bots
 		this.species = new Map(Object.entries(raw.species));
 		this.abilities = new Map(Object.entries(raw.ability));
 		this.items = new Map(Object.entries(raw.item));
@@ -62,6 +81,16 @@ export class EncoderTables {
 			this.moveRows.set(name, row);
 		}
 		return row;
+	}
+
+	/** Of a move as requests spell it; NO_TERMS for what the move data does not know, and for ''. */
+	hitTermsOf(name) {
+		let terms = this.hitTerms.get(name);
+		if (terms === undefined) {
+			terms = this.hitTerms.get(moveId(name)) ?? NO_TERMS;
+			this.hitTerms.set(name, terms);
+		}
+		return terms;
 	}
 
 	/** null for what the move data does not know (recharge, fight). */

@@ -5,7 +5,7 @@ import { moveId } from '../tracker/dex.mjs';
 import { baseSpeed } from './field_state.mjs';
 import { MOVE, POKEMON } from './layout.mjs';
 
-const { at: AT, scale: SCALE, size: SIZE } = POKEMON;
+const { scale: SCALE, size: SIZE } = POKEMON;
 const MOVE_SLOTS = SIZE.moves;
 const STATIC = MOVE.at.power; // where the numbers of a move begin that a MoveInfo holds
 // Of each known move: power, accuracy, priority, physical, special, as places in these.
@@ -27,73 +27,77 @@ export class PokemonBlock {
 }
 
 export class PokemonFeatures {
-	/** @param {Float16Array} buffer one seat's observation */
-	constructor(buffer, tables) {
+	/** @param {Float16Array} buffer one seat's observation; @param {object} fields POKEMON or DOUBLES_POKEMON */
+	constructor(buffer, tables, fields) {
 		this.buffer = buffer;
 		this.tables = tables;
+		this.at = fields.at;
 	}
 
-	/** The ids and the stats of the block at `at`: they change with the profile only. */
-	writeIds(at, mon, profile, item, moveNames, tera) {
-		const { buffer, tables } = this;
-		buffer[at + AT.species] = tables.species.get(mon.species) ?? 0;
-		buffer[at + AT.ability] = tables.abilities.get(profile.ability) ?? 0;
-		buffer[at + AT.item] = tables.itemRow(item);
+	/** The ids and the stats of the block at `start`: they change with the profile only. */
+	writeIds(start, mon, profile, item, moveNames, tera) {
+		const { buffer, tables, at } = this;
+		buffer[start + at.species] = tables.species.get(mon.species) ?? 0;
+		buffer[start + at.ability] = tables.abilities.get(profile.ability) ?? 0;
+		buffer[start + at.item] = tables.itemRow(item);
 		let slot = 0;
 		for (const name of moveNames) {
 			if (slot === MOVE_SLOTS) break;
-			buffer[at + AT.moves + slot++] = tables.moveRow(name);
+			buffer[start + at.moves + slot++] = tables.moveRow(name);
 		}
-		while (slot < MOVE_SLOTS) buffer[at + AT.moves + slot++] = 0;
-		buffer[at + AT.types] = profile.type1;
-		buffer[at + AT.types + 1] = profile.type2;
-		buffer[at + AT.tera_type] = tera;
-		for (let i = 0; i < SIZE.stats; i++) buffer[at + AT.stats + i] = Math.min(profile.stats[i] / SCALE.stats, 1);
+		while (slot < MOVE_SLOTS) buffer[start + at.moves + slot++] = 0;
+		buffer[start + at.types] = profile.type1;
+		buffer[start + at.types + 1] = profile.type2;
+		buffer[start + at.tera_type] = tera;
+		for (let i = 0; i < SIZE.stats; i++) buffer[start + at.stats + i] = Math.min(profile.stats[i] / SCALE.stats, 1);
+		if (at.moves_known === undefined) return;
 		for (let i = 0; i < MOVE_SLOTS; i++) {
-			const stat = profile.moves[i]?.stat, first = at + AT.moves_known + i * KNOWN.length;
+			const stat = profile.moves[i]?.stat, first = start + at.moves_known + i * KNOWN.length;
 			for (let j = 0; j < KNOWN.length; j++) buffer[first + j] = stat ? stat[KNOWN[j]] : 0;
 		}
 	}
 
-	writeState(at, mon, block, revealed) {
-		const { buffer, tables } = this;
+	writeState(start, mon, block, revealed) {
+		const { buffer, tables, at } = this;
 		const { profile } = block;
 		block.speed = baseSpeed(tables.gen, profile, mon);
 		block.fresh = true;
-		buffer[at + AT.present] = 1;
-		buffer[at + AT.hp] = mon.hp ? mon.hp / mon.maxHp : 0;
-		buffer[at + AT.fainted] = mon.status === 'FNT' ? 1 : 0;
-		buffer[at + AT.active] = mon.active ? 1 : 0;
-		buffer[at + AT.revealed] = revealed ? 1 : 0;
-		buffer[at + AT.terastallized] = profile.terastallized ? 1 : 0;
-		for (let i = 0; i < SIZE.status; i++) buffer[at + AT.status + i] = 0;
+		buffer[start + at.present] = 1;
+		buffer[start + at.hp] = mon.hp ? mon.hp / mon.maxHp : 0;
+		buffer[start + at.fainted] = mon.status === 'FNT' ? 1 : 0;
+		buffer[start + at.active] = mon.active ? 1 : 0;
+		buffer[start + at.revealed] = revealed ? 1 : 0;
+		buffer[start + at.terastallized] = profile.terastallized ? 1 : 0;
+		for (let i = 0; i < SIZE.status; i++) buffer[start + at.status + i] = 0;
 		const status = tables.statusSlots.get(mon.status);
-		if (status !== undefined) buffer[at + AT.status + status] = 1;
+		if (status !== undefined) buffer[start + at.status + status] = 1;
 		const asleep = mon.status === 'SLP';
-		buffer[at + AT.sleep_turns] = asleep ? Math.min(mon.asleep / SCALE.sleep_turns, 1) : 0;
-		buffer[at + AT.resting] = asleep && mon.resting ? 1 : 0;
-		buffer[at + AT.toxic_stage] = mon.status === 'TOX' ? Math.min(Math.max(mon.hurt, 0) / SCALE.toxic_stage, 1) : 0;
-		buffer[at + AT.level] = profile.level / SCALE.level;
+		buffer[start + at.sleep_turns] = asleep ? Math.min(mon.asleep / SCALE.sleep_turns, 1) : 0;
+		buffer[start + at.resting] = asleep && mon.resting ? 1 : 0;
+		buffer[start + at.toxic_stage] = mon.status === 'TOX' ? Math.min(Math.max(mon.hurt, 0) / SCALE.toxic_stage, 1) : 0;
+		buffer[start + at.level] = profile.level / SCALE.level;
 	}
 
 	/** By the slots of a request entry; a move without an object is unused. */
-	writeOwnPp(at, mon, names) {
+	writeOwnPp(start, mon, names) {
+		const { at } = this;
 		let slot = 0;
 		for (; slot < names.length && slot < MOVE_SLOTS; slot++) {
 			const move = mon.moves.get(moveId(names[slot]));
-			this.buffer[at + AT.moves_pp + slot] = move === undefined ? 1 : ppLeft(move);
+			this.buffer[start + at.moves_pp + slot] = move === undefined ? 1 : ppLeft(move);
 		}
-		this.buffer.fill(0, at + AT.moves_pp + slot, at + AT.moves_pp + MOVE_SLOTS);
+		this.buffer.fill(0, start + at.moves_pp + slot, start + at.moves_pp + MOVE_SLOTS);
 	}
 
 	/** Of the moves that a foe has shown. */
-	writeFoePp(at, mon) {
+	writeFoePp(start, mon) {
+		const { at } = this;
 		let slot = 0;
 		for (const move of mon.moves.values()) {
 			if (slot === MOVE_SLOTS) break;
-			this.buffer[at + AT.moves_pp + slot++] = ppLeft(move);
+			this.buffer[start + at.moves_pp + slot++] = ppLeft(move);
 		}
-		this.buffer.fill(0, at + AT.moves_pp + slot, at + AT.moves_pp + MOVE_SLOTS);
+		this.buffer.fill(0, start + at.moves_pp + slot, start + at.moves_pp + MOVE_SLOTS);
 	}
 }
 

@@ -1,10 +1,9 @@
 // A seat whose decisions are encoded here: what it has been told, what it may answer, its observation.
 
-import { Choices } from '../encoder/actions.mjs';
-import { SeatEncoder } from '../encoder/encoder.mjs';
+import { DOUBLES } from './doubles.mjs';
 import { Preview } from './preview.mjs';
+import { SINGLES } from './singles.mjs';
 import { SeatTally } from './tally.mjs';
-import { SeatTracker } from '../tracker/battle.mjs';
 
 export class SeatView {
 	/**
@@ -12,14 +11,13 @@ export class SeatView {
 	 * @param {number|null} freeSwitches of the SeatTally, null: nothing is counted
 	 */
 	constructor(tables, seat, freeSwitches = null) {
+		this.kind = tables.doubles ? DOUBLES : SINGLES;
 		this.tally = freeSwitches === null ? null : new SeatTally(`p${seat + 1}`, freeSwitches);
-		this.tracker = new SeatTracker(`p${seat + 1}`, tables.gen, tables.tracker);
-		this.encoder = new SeatEncoder(this.tracker, tables);
+		this.tracker = new this.kind.Tracker(`p${seat + 1}`, tables.gen, tables.tracker);
+		this.encoder = new this.kind.Encoder(this.tracker, tables);
+		this.steps = new this.kind.Steps(this.tracker, this.encoder);
 		this.bytes = new Uint8Array(this.encoder.observation.buffer);
-		this.choices = new Choices();
-		this.position = ident => this.tracker.position(ident);
 		this.tables = tables;
-		this.request = null;
 		this.action = -1;
 		this.pick = 0; // rows say of which pick of a team preview they are
 		this.preview = null; // while it is asked for
@@ -30,20 +28,18 @@ export class SeatView {
 		return this.preview ?? this;
 	}
 
-	/** Takes the seat's lines and the request of a team preview. */
-	seePreview(lines, request) {
-		this.hear(lines, request);
-		this.preview = new Preview(this.tables, this.tracker, request);
+	/** Of the open decision. */
+	get choices() {
+		return this.steps.choices;
 	}
 
-	/** Takes the seat's lines and then its request; the view is up to date afterwards. */
+	/** Takes the seat's lines and then its request; what is `shown` is up to date afterwards. */
 	see(lines, request) {
 		this.hear(lines, request);
+		this.preview = request.teamPreview ? new Preview(this.tables, this.tracker, request, this.kind) : null;
+		if (this.preview !== null) return;
 		this.tracker.sync(request);
-		this.preview = null;
-		this.request = request;
-		this.choices.read(request, this.position);
-		this.encoder.encode(request, this.choices);
+		this.steps.read(request);
 	}
 
 	/** Takes lines behind which the seat's own state is not encoded: team preview, or null: the battle is over. */
@@ -58,19 +54,26 @@ export class SeatView {
 		return [Array.from(this.encoder.survey()), Array.from(this.tally.counts)];
 	}
 
-	/** The simulator command for an action, null if it is not legal, '' if another pick must be made first. */
+	/** The simulator command for an action, null if it is not legal, '' if another decision must be made first. */
 	command(action) {
 		if (this.preview !== null) return this.preview.take(action);
+		if (this.choices.mask[action] !== 1) return null;
 		this.action = action;
-		return this.choices.command(action);
+		return this.steps.take(action);
+	}
+
+	/** The simulator calls the last choice unavailable: another request follows. */
+	unavailable() {
+		this.steps.unavailable();
 	}
 
 	/** The simulator calls the last action invalid: see the same request without it. False if nothing else is legal. */
 	refuse() {
 		if (this.preview !== null) return this.preview.refuse();
+		this.steps.takeBack();
 		this.choices.mask[this.action] = 0;
 		if (!this.choices.mask.includes(1)) return false;
-		this.encoder.encode(this.request, this.choices);
+		this.steps.encode();
 		return true;
 	}
 }

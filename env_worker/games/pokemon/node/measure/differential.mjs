@@ -13,7 +13,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { randomChoice, seededRandom } from './random_choice.mjs';
+import { seededRandom } from '../random.mjs';
+import { randomChoice } from './random_choice.mjs';
 import { loadSimulator } from '../simulate/simulator.mjs';
 
 const FORMATS = [...[1, 2, 3, 4, 5, 6, 7, 8, 9].map(gen => `gen${gen}randombattle`), 'gen9randomdoublesbattle'];

@@ -7,7 +7,8 @@ import { parseArgs } from 'node:util';
 
 import { HostedBattle } from '../simulate/hosted_battle.mjs';
 import { Outbox } from '../outbox.mjs';
-import { randomChoice, seededRandom } from './random_choice.mjs';
+import { seededRandom } from '../random.mjs';
+import { randomChoice } from './random_choice.mjs';
 import { loadSimulator } from '../simulate/simulator.mjs';
 
 /** Hears the requests as objects; what goes out over a pipe in a real host is dropped here. */

@@ -1,5 +1,6 @@
 // One battle: drives Battle directly and turns what it sends into per-seat records.
 
+import { BotSeat } from '../bots/seat.mjs';
 import { appendSeatLines, spectatorLog } from '../follow/seat_lines.mjs';
 import { SeatView } from '../follow/seat_view.mjs';
 
@@ -17,7 +18,7 @@ class Seat {
 export class HostedBattle {
 	/**
 	 * @param {object} command the `start` command, see host.mjs
-	 * @param {object} tables an EncoderTables; needed where `command.encode` asks for encoded decisions
+	 * @param {object} tables an EncoderTables; needed where a seat is encoded or a bot's
 	 * @param {object} draws a TeamDraws; without one the simulator draws each team anew
 	 */
 	constructor(sim, command, outbox, tables = null, draws = null) {
@@ -26,6 +27,8 @@ export class HostedBattle {
 		this.seats = [new Seat(), new Seat()];
 		this.seatLines = [[], []];
 		this.views = [0, 1].map(seat => command.encode?.[seat] ? new SeatView(tables, seat, command.tally) : null);
+		this.bots = [0, 1].map(seat => command.play?.[seat] ? new BotSeat(tables, seat, command.play[seat]) : null);
+		this.maxTurns = command.max_turns ?? Infinity; // where only bots play
 		this.ended = false;
 		this.logged = Boolean(command.log); // a replay was asked for
 		const [name1, name2] = command.names ?? ['p1', 'p2'];
@@ -49,7 +52,8 @@ export class HostedBattle {
 		const side = this.battle.sides[seatIndex];
 		side.emitRequest = (request = side.activeRequest, updated = false) => {
 			if (updated) side.activeRequest.update = true;
-			if (this.views[seatIndex] === null) this.receiveRequest(seatIndex, request);
+			if (this.bots[seatIndex] !== null) this.askBot(seatIndex, request);
+			else if (this.views[seatIndex] === null) this.receiveRequest(seatIndex, request);
 			else this.showRequest(seatIndex, request);
 			side.activeRequest = request;
 		};
@@ -68,18 +72,44 @@ export class HostedBattle {
 			this.outbox.error(this.id, seatIndex, requestNumber, 'illegal', `action ${action} is not among the legal ones`);
 			return;
 		}
-		if (choice === '') { // another pick of a team preview
+		if (choice === '') { // another decision of the same request
 			this.outbox.rows.add(this.id, seatIndex, requestNumber, this.views[seatIndex].shown);
 			return;
 		}
-		seat.open = false;
+		this.commit(seatIndex, choice);
+		this.playBots();
+	}
+
+	/** @param {string} choice in the simulator's words */
+	commit(seatIndex, choice) {
+		this.seats[seatIndex].open = false;
 		this.battle.choose(seatIndex === 0 ? 'p1' : 'p2', choice);
 		this.update();
+	}
+
+	/** Bots answer until another seat must, or the battle is over. Of a battle of bots nobody else watches the length. */
+	playBots() {
+		const alone = !this.bots.includes(null);
+		while (!this.ended) {
+			const seatIndex = this.bots.findIndex((bot, i) => bot !== null && this.seats[i].open);
+			if (seatIndex < 0) return;
+			if (alone && this.battle.turn > this.maxTurns) this.finish('truncated');
+			else this.commit(seatIndex, this.bots[seatIndex].answer);
+		}
+	}
+
+	get turn() {
+		return this.battle?.turn ?? 0;
 	}
 
 	/** Says how the battle went, where it was asked for; called once, when it is over. */
 	giveLog() {
 		if (this.logged) this.outbox.log(this.id, spectatorLog(this.battle.log));
+	}
+
+	/** Says what its bots did; called once, when it is over. */
+	giveBots() {
+		for (const bot of this.bots) if (bot !== null) this.outbox.played(bot);
 	}
 
 	destroy() {
@@ -120,21 +150,37 @@ export class HostedBattle {
 		const seat = this.seats[seatIndex], view = this.views[seatIndex];
 		seat.requestNumber++;
 		seat.open = true;
-		if (request.teamPreview) view.seePreview(this.seatLines[seatIndex], request);
-		else view.see(this.seatLines[seatIndex], request);
+		view.see(this.seatLines[seatIndex], request);
 		this.seatLines[seatIndex].length = 0;
 		this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view.shown);
+	}
+
+	/** The same for a bot, whose answer waits until the simulator has told both seats. */
+	askBot(seatIndex, request) {
+		if (!request || request.wait) return;
+		this.bots[seatIndex].see(this.seatLines[seatIndex], request);
+		this.seatLines[seatIndex].length = 0;
+		this.seats[seatIndex].open = true;
 	}
 
 	/** `[Unavailable choice]` is followed by a new request, `[Invalid choice]` leaves the old one open. */
 	receiveError(seatIndex, message) {
 		const seat = this.seats[seatIndex];
 		const unavailable = message.startsWith('[Unavailable choice]');
+		if (this.bots[seatIndex] !== null) {
+			if (unavailable) return;
+			this.bots[seatIndex].refuse(message);
+			seat.open = true;
+			return;
+		}
 		const kind = unavailable ? 'unavailable' : 'invalid';
 		this.outbox.error(this.id, seatIndex, seat.requestNumber, kind, message);
-		if (unavailable) return;
-		seat.open = true;
 		const view = this.views[seatIndex];
+		if (unavailable) {
+			view?.unavailable();
+			return;
+		}
+		seat.open = true;
 		if (view === null) return;
 		if (view.refuse()) this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view.shown);
 		else this.outbox.error(this.id, seatIndex, seat.requestNumber, 'exhausted', 'every choice was refused');
@@ -147,24 +193,30 @@ export class HostedBattle {
 		return text;
 	}
 
-	finish() {
+	/** @param {string | null} cut why it ends before it is played out */
+	finish(cut = null) {
 		const { battle } = this;
 		this.ended = true;
+		this.closeSeats();
+		this.giveLog();
+		this.giveBots();
+		const winner = battle.sides.findIndex(side => side.name === battle.winner);
+		const reason = cut ?? (winner >= 0 ? 'win' : battle.turn > TURN_LIMIT ? 'turn_limit' : 'tie');
+		const counted = this.views.some(view => view !== null && view.tally !== null);
+		this.outbox.end(this.id, winner >= 0 ? winner : null, Math.min(battle.turn, TURN_LIMIT), reason,
+			...(counted ? [this.views.map(view => view === null ? null : view.final())] : []));
+	}
+
+	closeSeats() {
 		for (const seatIndex of [0, 1]) {
-			const seat = this.seats[seatIndex];
+			const seat = this.seats[seatIndex], view = this.views[seatIndex];
 			seat.open = false;
-			const view = this.views[seatIndex];
+			if (this.bots[seatIndex] !== null) continue;
 			if (view !== null) {
 				if (view.tally !== null) view.hear(this.seatLines[seatIndex], null);
 				this.outbox.unparsed(view.tracker.parseErrors);
 			} else this.outbox.record(this.id, seatIndex, ++seat.requestNumber, this.takeLines(seatIndex), null);
 		}
-		this.giveLog();
-		const winner = battle.sides.findIndex(side => side.name === battle.winner);
-		const reason = winner >= 0 ? 'win' : battle.turn > TURN_LIMIT ? 'turn_limit' : 'tie';
-		const counted = this.views.some(view => view !== null && view.tally !== null);
-		this.outbox.end(this.id, winner >= 0 ? winner : null, Math.min(battle.turn, TURN_LIMIT), reason,
-			...(counted ? [this.views.map(view => view === null ? null : view.final())] : []));
 	}
 }
 

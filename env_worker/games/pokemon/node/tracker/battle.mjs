@@ -8,7 +8,7 @@ import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
 import { endEffect } from './effects.mjs';
 import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
 import { EVENTS } from './events.mjs';
-import { identifiesAs, readDetails, setSpecies } from './formes.mjs';
+import { identifiesAs, readDetails, setSpecies, switchIn } from './formes.mjs';
 import { Mon } from './pokemon.mjs';
 import { Health, Standing } from './standing.mjs';
 
@@ -41,7 +41,7 @@ export class SeatTracker {
 		this.foeMons = [];
 		this.previewed = []; // opponents as team preview shows them
 		this.mover = null; // who moved last
-		this.moved = ''; // how the last move line names it and the move
+		this.moved = []; // how the last move line names it, the move and the target
 		this.hiddenFaints = 0; // foes that fainted in a disguise and have never been seen without one
 		this.onField = new Map(); // "p1a: Name" -> Mon
 		this.synced = []; // of one request, in its order
@@ -101,7 +101,7 @@ export class SeatTracker {
 
 	/** Bring the own team in line with a request. */
 	sync(request) {
-		const side = request.side.pokemon, { synced } = this;
+		const side = request.side.pokemon, { synced } = this, seeming = this.outs(true);
 		const first = this.positions.size === 0;
 		let illusion = false;
 		synced.length = 0;
@@ -113,16 +113,23 @@ export class SeatTracker {
 			if (mon.position < 0) this.place(mon, entry);
 		}
 		if (first) this.orderTeam();
-		if (illusion) this.correctActive(side, first);
+		if (illusion) this.correctActive(side, seeming, first);
 		for (let i = 0; i < side.length; i++) {
 			const entry = side[i], mon = synced[i];
-			if (!entry.active && mon.lastDetails === entry.details && sameEntry(mon.lastEntry, entry)) continue;
+			if (!entry.active && mon.lastDetails === entry.details && sameEntry(mon.lastEntry, entry) && !this.mistaken(mon)) continue;
 			updateFromEntry(mon, entry);
 			this.entries[mon.position] = entry;
 			this.dirty.add(mon.position);
 		}
 		if (first) this.nameCopiedAbilities();
-		if (request.active) readOffered(synced[0], request.active[0].moves);
+		request.active?.forEach((asked, i) => {
+			if (asked) readOffered(synced[i], asked.moves);
+		});
+	}
+
+	/** Whether lines since the last request may have changed an own Pokemon that they did not mean. */
+	mistaken() {
+		return false;
 	}
 
 	/** Who became a copy before the first request: of an own Pokemon that has an ability of its own. */
@@ -146,29 +153,82 @@ export class SeatTracker {
 		this.ownMons = [...this.team.values()];
 	}
 
-	/** Illusion: only the request knows who is really out; a `first` one is the first that names them. */
-	correctActive(side, first) {
+	/** Illusion: only the request knows who is really out, not `seeming`; a `first` one is the first that names them. */
+	correctActive(side, seeming, first) {
+		const before = seeming.map(mon => [mon, new Standing(mon), new Health(mon)]);
 		const wrong = this.synced.filter((mon, i) => mon.active !== side[i].active);
 		const left = wrong.filter(mon => mon.active), came = wrong.filter(mon => !mon.active);
-		const standing = left.length === 1 ? new Standing(left[0]) : null;
-		const health = standing && new Health(left[0]);
 		for (const mon of left) wasIllusion(mon, this.fields);
 		for (const mon of came) mon.setActive(true); // the other side has seen its disguise, not it
-		const out = first ? this.synced.find((_, i) => side[i].active) : came.length === 1 ? came[0] : undefined;
-		if (standing === null || out === undefined || out === left[0]) return;
-		standing.giveAll(out);
-		health.unmask(out);
-		left[0].before?.giveCounters(left[0]);
-		this.release(left[0], out);
+		const out = first ? this.synced.filter((_, i) => side[i].active) : came;
+		const disguises = before.filter(([mon]) => !mon.active);
+		const wearers = out.filter(mon => !seeming.includes(mon));
+		if (disguises.length !== 1 || wearers.length !== 1) return;
+		const [[disguise, standing, health]] = disguises, [wearer] = wearers;
+		standing.giveAll(wearer);
+		health.unmask(wearer);
+		disguise.before?.giveCounters(disguise);
+		this.release(disguise, wearer);
 	}
 
-	/** One leaves the field: whom it trapped is free, or trapped by its heir. */
+	/** One leaves the field: those that it trapped are free, or trapped by its heir. */
 	release(left, heir) {
-		const mon = this.activeOf(left.own ? this.foeMons : this.ownMons);
-		if (mon === null || mon.trapper !== left) return;
-		mon.trapper = heir;
-		if (heir === null) endEffect(mon, 'TRAPPED');
+		for (const mons of [this.ownMons, this.foeMons]) {
+			for (const mon of mons) {
+				if (mon.trapper !== left) continue;
+				mon.trapper = heir;
+				if (heir === null) endEffect(mon, 'TRAPPED');
+			}
+		}
 	}
+
+	/** Who stands where an identifier says ("p1a: Name"), fainted or not, null = nobody. */
+	out(identifier) {
+		return this.activeOf(identifier.startsWith(this.role) ? this.ownMons : this.foeMons);
+	}
+
+	/** Who stands on one side, fainted or not. */
+	outs(own) {
+		const mon = this.activeOf(own ? this.ownMons : this.foeMons);
+		return mon === null ? [] : [mon];
+	}
+
+	/** Who stands on the field at the end of a turn. */
+	fighters() {
+		return [...this.outs(true), ...this.outs(false)];
+	}
+
+	/** Who stands beside the place that an identifier names, null = nobody. */
+	partner() {
+		return null;
+	}
+
+	/** The place that an identifier names is empty. */
+	leave() {}
+
+	/** A Pokemon switches into the place that an identifier names. */
+	enter(mon, identifier, details) {
+		switchIn(mon, details);
+	}
+
+	/** A Pokemon stands in the place that an identifier names. */
+	occupy() {}
+
+	/** Who keeps a Pokemon from leaving that is said to be trapped. */
+	trapperOf(mon) {
+		return this.activeOf(mon.own ? this.foeMons : this.ownMons);
+	}
+
+	/** Whose item Frisk tells, null = it does not matter. */
+	frisked(frisker) {
+		const own = this.activeOf(this.ownMons), foe = this.activeOf(this.foeMons);
+		const mon = frisker === own ? foe : frisker === foe ? own : undefined;
+		if (mon === null) throw new ParseFailure('nobody is out');
+		return mon ?? null;
+	}
+
+	/** Two of a side change places. */
+	swap() {}
 
 	/** Whose Pokemon is on the field, null = none. */
 	activeOf(mons) {
@@ -192,7 +252,7 @@ export class SeatTracker {
 			const foe = this.opponentTeam.get(ident);
 			if (foe !== undefined) return foe;
 			const own = this.team.get(ident);
-			if (own !== undefined) return own.active || !ident.startsWith(this.role) ? own : this.throughIllusion(own);
+			if (own !== undefined) return this.throughIllusion(own, identifier);
 		}
 		const known = this.team.get(ident) ?? this.opponentTeam.get(ident);
 		if (known !== undefined) return known;
@@ -201,7 +261,8 @@ export class SeatTracker {
 	}
 
 	/** An event names an own Pokemon that is not out: the one that is may be the other one in disguise. */
-	throughIllusion(named) {
+	throughIllusion(named, identifier) {
+		if (named.active || !identifier.startsWith(this.role)) return named;
 		const out = this.activeOf(this.ownMons);
 		if (out === null || named.innateAbility === 'illusion') return named;
 		return out.innateAbility === 'illusion' ? out : named;

@@ -10,22 +10,17 @@ import { Mon } from './pokemon.mjs';
 function turn(tracker, event) {
 	need(event, 3);
 	tracker.turn = integer(event[2]);
-	const own = tracker.activeOf(tracker.ownMons), foe = tracker.activeOf(tracker.foeMons);
-	if (own !== null) endTurn(own, tracker.turn);
-	if (foe !== null) endTurn(foe, tracker.turn);
+	for (const mon of tracker.fighters()) endTurn(mon, tracker.turn);
 }
 
 /** The end of a turn has hurt whom it hurts. Gens 1 and 2 poison behind each move instead: counters.mjs. */
 function upkeep(tracker) {
 	if (tracker.dex.gen <= 2) return;
-	poison(tracker.activeOf(tracker.ownMons));
-	poison(tracker.activeOf(tracker.foeMons));
-}
-
-function poison(mon) {
-	if (mon === null || mon.status !== 'TOX') return;
-	mon.hurt++;
-	mon.bodyVersion++;
+	for (const mon of tracker.fighters()) {
+		if (mon.status !== 'TOX') continue;
+		mon.hurt++;
+		mon.bodyVersion++;
+	}
 }
 
 function weather(tracker, event) {
@@ -100,6 +95,7 @@ function clearPoke(tracker) {
 
 function swap(tracker, event) {
 	need(event, 4);
+	tracker.swap(event[2], event[3]);
 }
 
 export const BATTLE_EVENTS = {

@@ -41,8 +41,7 @@ function swapBoost(tracker, event) {
 }
 
 function clearAll(tracker) {
-	tracker.activeOf(tracker.ownMons)?.boosts.clear();
-	tracker.activeOf(tracker.foeMons)?.boosts.clear();
+	for (const mon of tracker.fighters()) mon.boosts.clear();
 }
 
 export const BOOST_EVENTS = {

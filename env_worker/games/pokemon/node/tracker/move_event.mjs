@@ -128,17 +128,18 @@ function readCause(tracker, event) {
 	}
 }
 
-/** Whether the move meets a foe's Pressure; makes a Pokemon of a target that is not known, as poke-env does. */
-function meetsPressure(tracker, user, name, target) {
+/** How many foes' Pressure the move meets; makes a Pokemon of a target that is not known, as poke-env does. */
+function metPressure(tracker, user, name, target) {
 	const kind = tracker.dex.moves.get(moveId(name));
-	if (kind === undefined) return false;
-	const foe = tracker.activeOf(user.startsWith(tracker.role) ? tracker.foeMons : tracker.ownMons);
-	let mon = foe;
-	if (!kind.aimsAtAll && target !== '') {
-		const aimed = tracker.getPokemon(target);
-		if (!kind.atAllFoes) mon = target.slice(0, 2) === user.slice(0, 2) ? null : aimed;
+	if (kind === undefined) return 0;
+	const aimed = !kind.aimsAtAll && target !== '' ? tracker.getPokemon(target) : null;
+	if (!kind.pressed || said.aimless) return 0;
+	if (aimed !== null && !kind.atAllFoes) {
+		return target.slice(0, 2) !== user.slice(0, 2) && presses(tracker, aimed) ? 1 : 0;
 	}
-	return mon !== null && kind.pressed && !said.aimless && presses(tracker, mon);
+	let pressing = 0;
+	for (const foe of tracker.outs(!user.startsWith(tracker.role))) if (presses(tracker, foe)) pressing++;
+	return kind.atAllFoes ? pressing : Math.min(pressing, 1);
 }
 
 /** Whether moves that aim at a Pokemon cost more. */
@@ -194,7 +195,7 @@ export function moveEvent(tracker, event) {
 	need(event, 3);
 	const user = tracker.getPokemon(event[2]);
 	tracker.mover = user;
-	tracker.moved = `${event[2]} ${event[3]}`;
+	tracker.moved = [event[2], event[3], event[4]];
 	const reveal = !user.dancing;
 	user.dancing = false;
 	// Gen 2 does not mark the turns after the first.
@@ -207,7 +208,7 @@ export function moveEvent(tracker, event) {
 	need(event, 4);
 	const pokemon = event[2], name = event[3], target = event.length > 4 ? event[4] : '';
 	if (name.toUpperCase().trim() === 'MINIMIZE') startEffect(tracker.getPokemon(pokemon), 'MINIMIZE');
-	const pressed = meetsPressure(tracker, pokemon, name, target);
+	const pressure = metPressure(tracker, pokemon, name, target);
 	const mon = tracker.getPokemon(pokemon);
 	if (!said.prepares && (!said.called || tracker.dex.gen === 1)) mon.lastMove = lastId(name);
 	if (tracker.dex.gen === 2) goOn(mon, moveId(name), failed);
@@ -216,8 +217,8 @@ export function moveEvent(tracker, event) {
 		if (TRAPPING.has(name)) trap(tracker, mon, failed);
 	}
 	const free = said.prepares || (said.called && tracker.dex.gen > 2);
-	moved(mon, name, failed, use, said.reveal, free ? 0 : pressed && !said.caused ? 2 : 1);
+	moved(mon, name, failed, use, said.reveal, free ? 0 : said.caused ? 1 : 1 + pressure);
 	if (said.own) addMove(mon, name);
-	const payer = pressed ? mon.moves.get(said.payer) : undefined;
-	if (payer !== undefined) spend(mon, payer, 1);
+	const payer = pressure > 0 ? mon.moves.get(said.payer) : undefined;
+	if (payer !== undefined) spend(mon, payer, pressure);
 }

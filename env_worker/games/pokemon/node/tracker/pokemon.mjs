@@ -116,14 +116,17 @@ export class Mon {
 	}
 
 	setTemporaryAbility(ability) {
-		this.temporaryAbility = ability === null ? null : toId(ability);
+		const id = ability === null ? null : toId(ability);
+		if (id === this.temporaryAbility) return;
+		this.temporaryAbility = id;
+		this.profileChanged(); // even where the one it was thought to be born with is the same
 		this.abilityChanged();
 	}
 
 	/** poke-env's `ability = ...`: the first one seen is the Pokemon's own, later ones are temporary. */
 	revealAbility(ability) {
 		if (this.innateAbility === null) this.innateAbility = toId(ability);
-		else this.temporaryAbility = toId(ability);
+		else this.setTemporaryAbility(ability);
 		this.abilityChanged();
 	}
 

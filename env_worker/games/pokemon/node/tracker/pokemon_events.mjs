@@ -6,7 +6,8 @@ import { endEffect, startEffect, startTypeChange } from './effects.mjs';
 import { wasIllusion } from './entries.mjs';
 import { endField, isOwnSide, need, ofPokemon } from './event_parts.mjs';
 import {
-	addMove, addType, changeForme, currentTypes, megaEvolve, primalReversion, switchIn, takeForme, terastallize, transform,
+	addMove, addType, changeForme, currentTypes, megaEvolve, primalReversion, switchIn, takeForme, terastallize,
+	transform,
 } from './formes.mjs';
 import { Move } from './moves.mjs';
 import { Health, Standing } from './standing.mjs';
@@ -15,14 +16,18 @@ const PASSES = new Set(['[from] Baton Pass', '[from] Shed Tail']);
 
 function switched(tracker, event) {
 	need(event, 5);
-	const own = event[2].startsWith(tracker.role), out = tracker.activeOf(own ? tracker.ownMons : tracker.foeMons);
+	const own = event[2].startsWith(tracker.role), out = tracker.out(event[2]);
 	const passes = event.length > 5 && PASSES.has(event[5]) && out !== null && out.status !== 'FNT';
 	const standing = passes ? new Standing(out) : null;
 	const left = out && new Health(out);
-	out?.switchOut(tracker.fields);
+	if (out !== null) {
+		out.switchOut(tracker.fields);
+		tracker.leave(event[2]);
+		endCommand(tracker, event[2], out);
+	}
 	const mon = tracker.getPokemon(event[2], event[3]);
 	const before = mon === out ? left : new Health(mon);
-	switchIn(mon, event[3]);
+	tracker.enter(mon, event[2], event[3]);
 	readCondition(mon, event[4]);
 	mon.before = before;
 	if (!own && before.status === 'FNT') faintedInDisguise(tracker, mon);
@@ -39,13 +44,21 @@ function faintedInDisguise(tracker, mon) {
 
 function fainted(mon, event, tracker) {
 	mon.faint();
+	endCommand(tracker, event[2], mon);
 	tracker.release(mon, null);
+}
+
+/** Dondozo is gone: its partner, if it was in its mouth, stands beside it again. */
+function endCommand(tracker, identifier, mon) {
+	if (mon.species !== 'dondozo') return;
+	const partner = tracker.partner(identifier);
+	if (partner !== null) endEffect(partner, 'COMMANDER');
 }
 
 /** Illusion ends: the one that seemed to be out was another. */
 function replaced(tracker, event) {
 	need(event, 4);
-	const illusion = tracker.activeOf(event[2].slice(0, 2) === tracker.role ? tracker.ownMons : tracker.foeMons);
+	const illusion = tracker.out(event[2]);
 	if (illusion === null) throw new ValueFailure('nobody is out');
 	const mon = tracker.getPokemon(event[2], event[3]);
 	if (mon === illusion) { // an own one, as its request has said
@@ -54,6 +67,7 @@ function replaced(tracker, event) {
 	}
 	const standing = new Standing(illusion), health = new Health(illusion), { before } = illusion;
 	switchIn(mon, event[3]);
+	tracker.occupy(event[2], mon);
 	wasIllusion(illusion, tracker.fields);
 	standing.giveAll(mon);
 	health.unmask(mon);

@@ -109,9 +109,7 @@ function item(tracker, event) {
 function itemWithCause(tracker, [, , pokemon, name, cause, of]) {
 	if (cause === '[from] ability: Frisk') {
 		const mon = tracker.getPokemon(afterLast(of, '[of] '));
-		const own = tracker.activeOf(tracker.ownMons), foe = tracker.activeOf(tracker.foeMons);
-		if (mon === own) held(foe).setItem(toId(name));
-		else if (mon === foe) held(own).setItem(toId(name));
+		tracker.frisked(mon, pokemon)?.setItem(toId(name));
 		mon.revealAbility('frisk');
 		return;
 	}
@@ -125,11 +123,6 @@ function itemWithCause(tracker, [, , pokemon, name, cause, of]) {
 	tracker.getPokemon(pokemon).setItem(toId(name));
 	if (thief) tracker.getPokemon(pokemon).revealAbility(thief);
 	tracker.getPokemon(withoutOf(of)).setItem(null);
-}
-
-function held(mon) {
-	if (mon === null) throw new ParseFailure('nobody is out');
-	return mon;
 }
 
 function skillSwap(tracker, event) {
@@ -215,7 +208,7 @@ function sketch(mon, name) {
 /** Gens 3 and 4 tell of Sketch as of Mimic. */
 function mimicOrSketch(tracker, event) {
 	const mon = tracker.getPokemon(event[2]);
-	if (tracker.moved === `${event[2]} Sketch`) sketch(mon, event[4]);
+	if (tracker.moved[0] === event[2] && tracker.moved[1] === 'Sketch') sketch(mon, event[4]);
 	else mimic(mon, event);
 }
 
@@ -230,14 +223,13 @@ function gravity(mon, effect) {
 function trapped(tracker, target) {
 	const mon = tracker.getPokemon(target);
 	startEffect(mon, 'trapped');
-	mon.trapper = tracker.activeOf(mon.own ? tracker.foeMons : tracker.ownMons);
+	mon.trapper = tracker.trapperOf(mon);
 }
 
 /** Rollout ends where it does not hit. */
 function protect(tracker, mon, effect) {
 	startEffect(mon, effect);
-	const foe = tracker.activeOf(mon.own ? tracker.foeMons : tracker.ownMons);
-	if (foe !== null && foe.goesOn === 'rollout') foe.goesOn = '';
+	for (const foe of tracker.outs(!mon.own)) if (foe.goesOn === 'rollout') foe.goesOn = '';
 }
 
 function activate(tracker, event) {

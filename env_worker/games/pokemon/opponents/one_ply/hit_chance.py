@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import NamedTuple
-
-from poke_env.battle.move import Move
-from poke_env.data import GenData
-
 from simul.env_worker.games.pokemon.damage.types import FACTS, Surroundings
 from simul.env_worker.games.pokemon.opponents.one_ply.combatants import Combatant
+from simul.env_worker.games.pokemon.tables.hit_terms import HitTerms, hit_terms
 
 RAIN, SUN, SNOW = FACTS["rain"], FACTS["sun"], FACTS["snow"]
 ONLY_FRESH = ("fakeout", "firstimpression")
@@ -17,48 +12,7 @@ ON_SLEEPERS = ("dreameater",)
 ASLEEP = ("snore",)
 STORMS = ("thunder", "hurricane", "bleakwindstorm", "wildboltstorm", "sandsearstorm")
 AT_ONCE_IN = {"solarbeam": SUN, "solarblade": SUN, "electroshot": RAIN}
-# Factor on a move's value for the turn it costs, the chance that it fails, or its user.
-PRICES = {
-    **dict.fromkeys(("futuresight", "doomdesire", "lastresort"), 0.4),
-    **dict.fromkeys(("focuspunch", "belch", "synchronoise", "shelltrap"), 0.3),
-    **dict.fromkeys(("suckerpunch", "thunderclap", "upperhand"), 0.8),
-}
-CHARGED, RECHARGED, SELF_DESTROYED = 0.5, 0.7, 0.4
-
-
-class HitTerms(NamedTuple):
-    """Accuracy data of one move. sure: True = stages do not change `accuracy`."""
-
-    move_id: str
-    accuracy: float
-    sure: bool
-    priority: int
-    target: str
-    price: float
-    charges: bool
-    ohko: bool
-
-
-NOTHING = HitTerms("", 1.0, True, 0, "normal", 1.0, False, False)
-
-
-@cache
-def hit_terms(gen: int, name: str) -> HitTerms:
-    """Look a move up by the name that requests use."""
-    move_id = "hiddenpower" if name.startswith("hiddenpower") else Move.retrieve_id(name)
-    entry = GenData.from_gen(gen).moves.get(move_id)
-    if entry is None:
-        return NOTHING
-    flags = entry.get("flags", {})
-    price = PRICES.get(move_id, 1.0)
-    if "recharge" in flags and gen > 1:
-        price *= RECHARGED
-    if entry.get("selfdestruct"):
-        price *= SELF_DESTROYED
-    sure = entry["accuracy"] is True
-    accuracy = 1.0 if sure else entry["accuracy"] / 100
-    ohko = bool(entry.get("ohko"))
-    return HitTerms(move_id, accuracy, sure, entry["priority"], entry["target"], price, "charge" in flags, ohko)
+CHARGED = 0.5
 
 
 def hit_chance(gen: int, name: str, user: Combatant, target: Combatant, around: Surroundings) -> float:

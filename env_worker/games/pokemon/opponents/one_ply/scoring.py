@@ -14,7 +14,8 @@ from simul.env_worker.games.pokemon.opponents.one_ply.damage import (
     HitEstimates,
     estimate_hits,
 )
-from simul.env_worker.games.pokemon.opponents.one_ply.hit_chance import hit_chance, hit_terms
+from simul.env_worker.games.pokemon.opponents.one_ply.hit_chance import hit_chance
+from simul.env_worker.games.pokemon.tables.hit_terms import hit_terms
 
 KNOCKOUT_WORTH = 1.0  # value of a knock-out, on top of the hp it takes
 SPREAD = 0.75  # factor on the damage of a move with several targets

@@ -100,8 +100,9 @@ def test_every_host_it_starts_has_the_configured_settings(monkeypatch):
             started.append(settings)
 
     monkeypatch.setattr(host_keeper, "NodeHost", Host)
-    HostKeeper(None, accelerate=False, index=2, replies_per_write=8).start()
-    assert started == [{"accelerate": False, "index": 2, "replies_per_write": 8}]
+    settings = {"accelerate": False, "index": 2, "replies_per_write": 8, "follow": True}
+    HostKeeper(None, **settings).start()
+    assert started == [settings]
 
 
 def test_a_host_that_keeps_dying_is_given_up(monkeypatch):

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import orjson
+import pytest
 
 from simul.env_worker.games.pokemon.host.host_messages import HostTick
+from simul.env_worker.games.pokemon.showdown import room
 from simul.env_worker.games.pokemon.showdown.server_session import BATTLE, POPUP, ServerMessage
 from simul.env_worker.games.pokemon.showdown.showdown_backend import ShowdownBackend
 from simul.env_worker.games.pokemon.showdown.wakeup_queue import WakeupQueue
@@ -42,7 +44,8 @@ class Stage:
         self.now = 0.0
         self.pair = StandInPair()
         mail: WakeupQueue[ServerMessage] = WakeupQueue()
-        self.host = ShowdownBackend(Path("node"), mail, lambda words: None, stall_sec=20.0, clock=lambda: self.now)
+        self.said: list[str] = []
+        self.host = ShowdownBackend(Path("node"), mail, self.said.append, stall_sec=20.0, clock=lambda: self.now)
         self.host.pairs = [self.pair]  # type: ignore[list-item]
         self.host.start_battle(7, "gen9randombattle")
         self.host.flush()
@@ -82,6 +85,22 @@ def test_of_a_battle_that_is_gone_nothing_more_is_said_or_heard():
     stage.host.choose(7, 0, 3, "move 1")
     assert not stage.hear(0, BATTLE, f">{TAG}\n|win|A")
     assert len(stage.pair.sent) == sent
+
+
+@pytest.mark.parametrize("line", ["|turn|soon", "|request|{", '|request|{"side": {"id": "p9"}}'])
+def test_a_room_that_says_nonsense_is_forfeited_and_named(line):
+    stage = Stage()
+    (end,) = stage.hear(1, BATTLE, f">{TAG}\n{line}").ended
+    assert (end.battle, end.reason) == (7, "unreadable")
+    assert stage.pair.sent[0] == (0, "/forfeit", TAG)
+    assert stage.said[0].startswith("battle 7 is aborted: ws://127.0.0.1:1 sent what is no battle's message: ")
+
+
+def test_an_endless_room_is_forfeited(monkeypatch):
+    monkeypatch.setattr(room, "MOST_TEXT", 1000)
+    stage = Stage()
+    ends = [end for _ in range(9) for end in stage.hear(0, BATTLE, f">{TAG}\n" + "|c|x" * 50).ended]
+    assert [end.reason for end in ends] == ["unreadable"]
 
 
 def test_a_popup_is_no_refusal_of_a_challenge_that_was_not_made():

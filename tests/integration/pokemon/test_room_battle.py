@@ -1,15 +1,37 @@
-"""One room of `simul play`: the numbers of training, refused choices, and sessions that begin anew."""
+"""One room of `simul play` and the process that follows it: the numbers of training, refused choices, new sessions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pytest
 
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, GREEDY, START
 from simul.env_worker.games.pokemon.play.room_battle import Rejoins, RoomBattle
+from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
+from tests.support.playing import started_follower
 from tests.support.pokemon.recorded import RecordedSeat, encoded, recorded_seats
+from tests.support.showdown import on_loop
+from tests.support.waiting import PATIENCE_SEC
+
+FOLLOWERS: dict[int, RoomFollower] = {}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def followers() -> Iterator[None]:
+    yield
+    for rooms in FOLLOWERS.values():
+        on_the_loop(rooms.close)
+    FOLLOWERS.clear()
+
+
+def follower(gen: int) -> RoomFollower:
+    if gen not in FOLLOWERS:
+        FOLLOWERS[gen] = RoomFollower(started_follower(f"gen{gen}randombattle"), pytest.fail)
+    return FOLLOWERS[gen]
+
 
 CHAT = "|c:|1795231630|☆Foe|hi|there\n|inactive|Time left: 300 sec this turn\nplain words"
 
@@ -17,14 +39,22 @@ CHAT = "|c:|1795231630|☆Foe|hi|there\n|inactive|Time left: 300 sec this turn\n
 def rooms(seat: RecordedSeat) -> Iterator[RoomBattle]:
     """A room at each of a recorded seat's requests, told as a server tells: with chat between the lines."""
     room = RoomBattle(
-        "battle-gen9randombattle-1", "Us", seat.gen, env=4, policy="learner", greedy=True, replays=""
+        "battle-gen9randombattle-1", "Us", seat.gen, env=4, policy="learner", greedy=True, replays="",
+        rooms=follower(seat.gen),
     )  # fmt: skip
     for number, (lines, request) in enumerate(seat.records, 1):
         tell(room, [(lines, request)])
         if request is not None:
             side = {**request["side"], "id": seat.role}
-            room.parse_request({**request, "side": side, "rqid": number})
+            on_the_loop(room.parse_request, {**request, "side": side, "rqid": number})
             yield room
+
+
+def on_the_loop(function, *arguments):
+    async def call():
+        return function(*arguments)
+
+    return on_loop(call()).result(PATIENCE_SEC)
 
 
 def tell(room: RoomBattle, records: Sequence[tuple[str, object]]) -> None:
@@ -41,9 +71,17 @@ def first_room() -> RoomBattle:
 
 
 def decide(room: RoomBattle) -> Decision:
-    decision = room.decide()
+    decision = decision_of(room)
     assert decision is not None
     return decision
+
+
+def decision_of(room: RoomBattle) -> Decision | None:
+    return on_loop(room.decide()).result(PATIENCE_SEC)
+
+
+def order(room: RoomBattle, action: int) -> str | Decision:
+    return on_loop(room.order(room.last_request["rqid"], action)).result(PATIENCE_SEC)
 
 
 def test_it_sees_what_is_seen_in_training():
@@ -53,15 +91,14 @@ def test_it_sees_what_is_seen_in_training():
             assert decision.observation.tobytes() == wanted.row.tobytes()
             assert decision.mask.tobytes() == bytes(wanted.choices.mask)
             action = int(np.flatnonzero(decision.mask)[-1])
-            assert room.order(action).startswith(f"/choose {wanted.choices.command(action)}|")
-        assert room.seat.battle.parse_errors == {}
+            assert order(room, action).startswith(f"/choose {wanted.choices.command(action)}|")
 
 
 def test_an_invalid_choice_is_asked_again_without_it():
     room = first_room()
     first = decide(room)
     action = int(np.flatnonzero(first.mask)[0])
-    room.order(action)
+    order(room, action)
     room.refusal = "invalid"
     again = decide(room)
     assert (first.env, first.step, first.attempt, first.flags) == (4, 0, 0, START | GREEDY)
@@ -71,11 +108,11 @@ def test_an_invalid_choice_is_asked_again_without_it():
 
 def test_where_every_choice_is_refused_there_is_no_decision():
     room = first_room()
-    decision = room.decide()
+    decision = decision_of(room)
     while decision is not None:
-        room.order(int(np.flatnonzero(decision.mask)[0]))
+        order(room, int(np.flatnonzero(decision.mask)[0]))
         room.refusal = "invalid"
-        decision = room.decide()
+        decision = decision_of(room)
     assert room.seat.redo
 
 
@@ -83,7 +120,7 @@ def test_an_unavailable_choice_is_asked_again_with_its_new_request():
     room = first_room()
     first = decide(room)
     moves = [action for action in np.flatnonzero(first.mask) if action >= 6]
-    room.order(int(np.flatnonzero(first.mask)[0]))
+    order(room, int(np.flatnonzero(first.mask)[0]))
     room.refusal = "unavailable"
     request = room.last_request
     trapped = {**request["active"][0], "trapped": True}
@@ -91,13 +128,13 @@ def test_an_unavailable_choice_is_asked_again_with_its_new_request():
     again = decide(room)
     assert (again.step, again.attempt) == (0, 1)
     assert list(np.flatnonzero(again.mask)) == moves
-    assert room.order(int(moves[0])).endswith("|99")
+    assert order(room, int(moves[0])).endswith("|99")
 
 
 def test_a_session_that_was_forgotten_begins_anew_with_the_open_request():
     later = rooms(recorded_seats("gen9randombattle")[0])
     room = next(later)
-    room.order(int(np.flatnonzero(decide(room).mask)[0]))
+    order(room, int(np.flatnonzero(decide(room).mask)[0]))
     room = next(later)
     second = decide(room)
     again = room.seat.start_over()
@@ -126,7 +163,7 @@ def test_after_joining_again_the_seat_hears_only_what_is_new():
 def test_an_answer_that_may_be_lost_is_said_again_unless_the_server_has_it():
     room = first_room()
     assert room.repeated() is None
-    words = room.order(int(np.flatnonzero(decide(room).mask)[0]))
+    words = order(room, int(np.flatnonzero(decide(room).mask)[0]))
     assert room.repeated() == words
     room.heard = True
     assert room.repeated() == ""
@@ -149,7 +186,7 @@ def test_another_battle_under_the_same_name_is_read_from_its_beginning():
     rejoins = Rejoins(told.append)
     rejoins.begin(room, {"init"})
     tell(room, seat.records[:3])
-    rejoins.end(room)
+    on_the_loop(rejoins.end, room)
     (end,) = told
     assert (end.kind, end.episode) == (ABORTED, 0)
     assert (rejoins.rejoined, rejoins.started_over) == (1, 1)
@@ -160,6 +197,6 @@ def test_another_battle_under_the_same_name_is_read_from_its_beginning():
 def test_a_battle_that_is_gone_ends_its_session():
     room = first_room()
     decide(room)
-    end = room.vanish()
+    end = on_the_loop(room.vanish)
     assert (end.kind, end.step) == (ABORTED, 1)
     assert room.finished

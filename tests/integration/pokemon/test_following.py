@@ -1,0 +1,131 @@
+"""The following process is killed, or told nonsense, in the middle of several battles of a real Showdown server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+from poke_env.player import RandomPlayer
+
+from simul.common.config.games.pokemon import PokemonConfig, ShowdownAddress
+from simul.common.protocol.messages import DECISION
+from simul.env_worker.games.pokemon.host.follower import Follower
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, HostTick
+from simul.env_worker.games.pokemon.play.play import report
+from tests.support.battles import Table, check_accounts, make_source
+from tests.support.playing import Mishap, playing, started_follower
+from tests.support.pokemon.recorded import recorded_seats
+from tests.support.replayed import compare_with_training
+from tests.support.showdown import on_loop
+from tests.support.waiting import PATIENCE_SEC
+
+
+def killed(follower: Follower) -> None:
+    for pid in follower.pids:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_rooms_of_play_go_on_and_see_what_they_would_have_seen(server, stand):
+    foe = server.player(RandomPlayer, "Random Kill")
+    with playing(server, stand, "Agent Kill") as (agent, bridge, table):
+        follower = agent._rooms._follower
+        challenges = on_loop(foe._send_challenges("Agent Kill", 4, agent.ps_client.logged_in))
+        table.serve(agent.accept(4), Mishap(bridge, lambda: killed(follower), 12, 40, 70))
+        challenges.result(PATIENCE_SEC)
+        assert follower.restarts == 3
+    assert (sum(agent.tally.values()), agent.defaulted, agent.unreadable) == (4, 0, [])
+    for env, tag in enumerate(agent.battles):
+        asked = [d for d in bridge.asked if d.env == env and d.kind == DECISION]
+        assert compare_with_training(server.battle_log(tag), "Agent Kill", asked, bridge.chosen) == len(asked)
+
+
+def test_rooms_that_say_nonsense_are_forfeited_and_named(server, stand):
+    odd = ["|turn|soon", '|request|{"rqid": 99, "side": {"id": "p1", "pokemon": [{"ident": 7}]}}']
+    foe = server.player(RandomPlayer, "Random Odd")
+    with playing(server, stand, "Agent Odd") as (agent, bridge, table):
+
+        def confuse() -> None:
+            tag = list(agent.battles)[len(odd) - 1]
+            on_loop(agent._handle_battle_message([[f">{tag}"], odd.pop().split("|")]))
+
+        challenges = on_loop(foe._send_challenges("Agent Odd", 3, agent.ps_client.logged_in))
+        table.serve(agent.accept(3), Mishap(bridge, confuse, 16, 20))
+        challenges.result(PATIENCE_SEC)
+        words = report(agent, as_json=False).splitlines()[1]
+    assert (sum(agent.tally.values()), agent.given_up, len(agent.unreadable)) == (1, 0, 2)
+    assert words.startswith("2 more were forfeited: what the server sent could not be followed (of the last, battle-")
+
+
+def test_battles_of_a_worker_go_on(server):
+    address = ShowdownAddress("127.0.0.1", server.server.port)
+    config = PokemonConfig(transport="websocket", servers=(address,), host_timeout_sec=100.0)
+    source = make_source(config, envs=6, episodes=12)
+    source.start()
+    try:
+        table = Table(source)
+        for decisions in (60, 200, 300):
+            while table.decisions < decisions:
+                table.turn()
+            killed(source._keeper._follower)
+        table.play()
+        metrics = source.metrics()
+    finally:
+        source.close()
+    check_accounts(metrics)
+    assert (metrics["episodes"]["finished"], metrics["episodes"]["aborted"]) == (12, {})
+    assert (metrics["host_restarts"], metrics["bad_actions"]) == (3, 0)
+
+
+def news(follower: Follower, wanted) -> HostTick:
+    """What it says until `wanted` of it is true."""
+    said = HostTick()
+    deadline = time.monotonic() + PATIENCE_SEC
+    while not wanted(said):
+        assert time.monotonic() < deadline
+        tick = follower.poll()
+        said.rows += tick.rows
+        said.ended += tick.ended
+        said.parse_errors |= tick.parse_errors
+    return said
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"side": {"id": "p1", "pokemon": [{"ident": 7}]}},
+        {"side": {"id": "p1", "pokemon": []}, "active": [{"moves": "none"}], "teamPreview": True},
+        {"side": None},
+    ],
+)
+def test_nonsense_costs_its_own_battle_only(nonsense):
+    lines, request = recorded_seats("gen9randombattle")[0].records[0]
+    follower = started_follower()
+    try:
+        for battle in (1, 2):
+            follower.follow(battle, (True, False))
+        follower.see(1, 0, 1, "|switch|||\n|move\n|-boost|p1a: X|atk|lots\n||||||", nonsense)
+        follower.see(2, 0, 1, lines, request)
+        follower.flush()
+        said = news(follower, lambda said: said.rows)
+        assert [(end.battle, end.reason) for end in said.ended] == [(1, "crashed")]
+        assert (said.rows[0].battle, follower.restarts) == (2, 0)
+    finally:
+        follower.close()
+
+
+def test_events_that_no_one_knows_are_counted_under_so_many_names():
+    lines, request = recorded_seats("gen9randombattle")[0].records[0]
+    follower = started_follower()
+    try:
+        follower.follow(1, (True, False))
+        strange = "\n".join(f"|event{number}|x" for number in range(100))
+        follower.see(1, 0, 1, f"|constructor|x\n|__proto__|x\n{strange}\n{lines}", request)
+        follower.end(BattleEnd(1, 0, 1, "win"))
+        follower.flush()
+        counts = news(follower, lambda said: said.ended).parse_errors
+    finally:
+        follower.close()
+    assert sum(counts.values()) == 102
+    assert (counts["constructor"], counts["__proto__"], counts["others"], len(counts)) == (1, 1, 70, 33)
