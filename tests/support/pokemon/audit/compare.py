@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cache
 
-from simul.env_worker.games.pokemon.formats.spec import is_doubles
 from tests.support.pokemon.audit.battles import AuditedRow
-from tests.support.pokemon.audit.slices import NOT_AUDITED, Claim, Expected, claims, places
+from tests.support.pokemon.audit.claims import Claim, Expected, Span, places
+from tests.support.pokemon.audit.slices import NOT_AUDITED, claims
 
 HALF_PRECISION = 2.0**-11
 EXAMPLES = 5  # kept of each slice
@@ -37,7 +37,7 @@ class Audit:
         """Compare every row."""
         for row in rows:
             self.rows += 1
-            known = places(is_doubles(row.job.format))
+            known = places(row.job.format)
             observation = row.observation.tolist()
             for claim in claims(row):
                 place = known[claim.name]
@@ -61,14 +61,15 @@ class Audit:
 
 def kinds() -> list[str]:
     """All kinds of slices that are audited, of both layouts."""
-    found = {kind_of(name) for in_doubles in (False, True) for name in places(in_doubles)}
+    found = {kind_of(name) for name in (*places("gen9randombattle"), *places("gen9doublescustomgame"))}
     return sorted(kind for kind in found if not any(re.fullmatch(pattern, kind) for pattern in NOT_AUDITED))
 
 
 @cache
 def kind_of(name: str) -> str:
     """A slice's name without `global` and the number of its block; in doubles the active Pokemon are own or foe."""
-    name = re.sub(r"^(partner_)?(own|foe|move)\.\d\.", r"\2.", name).removeprefix("global.")
+    name = re.sub(r"^(partner_)?(own|foe|move|damage|set)\.\d\.", r"\2.", name).removeprefix("global.")
+    name = re.sub(r"^(damage\.foe)\.\d", r"\1", name)
     name = re.sub(r"^(self|partner)\.", "", name)
     return re.sub(
         r"^(self|partner|left_foe|right_foe)_active", lambda m: f"{'foe' if 'foe' in m[1] else 'own'}_active", name
@@ -80,6 +81,8 @@ def _agree(expected: Expected, found: float) -> bool:
         return True
     if isinstance(expected, frozenset):
         return any(_close(one, found) for one in expected)
+    if isinstance(expected, Span):
+        return expected.low <= found <= expected.high
     return _close(expected, found)
 
 

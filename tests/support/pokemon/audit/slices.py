@@ -9,36 +9,34 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from poke_env.battle.move import Move
 from poke_env.battle.pokemon_type import PokemonType
-from poke_env.data import GenData
+from poke_env.data import GenData, to_id_str
 
-from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.battle_view.counters import full_pp, move_key
-from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.tables import doubles_layout as doubles
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import VOLATILES
+from simul.env_worker.games.pokemon.tables.movedex import move_info
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
-from tests.support.pokemon.audit.battles import AuditedRow, Truth
-
-# What a number must be: this; one of these; anything.
-Expected = float | frozenset[float] | None
-Numbers = Sequence[Expected]
-Mon = dict[str, Any]
-Side = dict[str, Any]
-
-
-class Claim(NamedTuple):
-    """What one slice must hold. `excused`: the approximation that allows another value, "" for none."""
-
-    name: str
-    numbers: Numbers
-    excused: str = ""
-
+from tests.support.pokemon.audit.battles import AuditedRow
+from tests.support.pokemon.audit.claims import (
+    Claim,
+    Expected,
+    Mon,
+    Numbers,
+    Side,
+    View,
+    move_row,
+    numbers_of_moves,
+    places,
+    real,
+    view_of,
+)
+from tests.support.pokemon.audit.derived import PAIR, derived_claims
+from tests.support.pokemon.audit.told import Facts
 
 # What is approximate on purpose, as docs/pokemon.md lists it: name -> (slices, meaning).
 APPROXIMATIONS = {
@@ -101,16 +99,8 @@ APPROXIMATIONS = {
         "gens 1 and 2: Leech Seed and switches change the simulator's counter in their own way",
     ),
 }
-# Slices that are no facts of the simulator's state (patterns of their kinds), and what checks them instead.
-NOT_AUDITED = {
-    r"(own|foe)\.((left|right)\.)?(deals|takes|moves_first).*": "estimates: tests of expected_damage.py",
-    r"(own|foe)\.moves_known": "numbers of the moves in `moves`: tests of the layout",
-    r"foe\.stats": "estimated from species and level",
-    r"preview.*": "no turn is played: recorded previews",
-    r"first\..*": "the seat's own choice: tests of doubles",
-    r"move\.(?!(id|pp|usable|present)$).*": "what the move is, and estimates",
-    r"damage\..*": "the damage formula: real hits",
-}
+# Slices of which nothing is claimed (patterns of their kinds), and what checks them instead.
+NOT_AUDITED: dict[str, str] = {}
 
 
 CALLED = {"greninjabond": "greninja", "rockruffdusk": "rockruff"}
@@ -151,6 +141,7 @@ LAST_GEN_OF_HIDDEN_SWAPS = 6  # later requests give the ability that a Pokemon h
 PERISH = {4: 0.25, 3: 0.25, 2: 0.5, 1: 0.75}  # turns left -> number
 STATUSES = ("brn", "frz", "par", "psn", "slp", "tox")
 GIMMICKS = ("", " mega", " zmove", " dynamax", " terastallize")
+GIMMICK_KEYS = ("canMegaEvo", "canZMove", "canDynamax", "canTerastallize")
 
 
 def one_hot(place: int | None, size: int) -> list[float]:
@@ -173,12 +164,6 @@ def told_species(mon: Mon) -> str:
     return CALLED.get(species, species)
 
 
-def move_row(name: str) -> float:
-    """Of a move as the simulator spells it in a list of moves (`return102`)."""
-    rows = vocabulary().move
-    return rows.get(name) or rows.get(name.rstrip("0123456789"), 0)
-
-
 def type_rows(names: Sequence[str]) -> list[float]:
     """The first two."""
     rows = [float(PokemonType.from_name(name).value) for name in names[:2]]
@@ -189,48 +174,36 @@ def tera_row(name: str) -> float:
     return float(PokemonType.from_name(name).value) if name else 0.0
 
 
-class View(NamedTuple):
-    """One row, with the sides as its seat calls them."""
-
-    gen: int
-    doubles: bool
-    row: AuditedRow
-    truth: Truth
-    own: Side
-    foe: Side
-
-    def observed(self, name: str) -> list[float]:
-        """What a slice holds: for claims about what is shown."""
-        place = places(self.doubles)[name]
-        return self.row.observation[place.start : place.start + place.size].tolist()
-
-
-@cache
-def places(in_doubles: bool) -> dict[str, Slice]:
-    """The layout's slices by name."""
-    return {part.name: part for part in (doubles.slices() if in_doubles else layout.slices())}
-
-
-def view_of(row: AuditedRow) -> View:
-    sides = row.truth["sides"]
-    battle_format = row.job.format
-    return View(
-        generation(battle_format), is_doubles(battle_format), row, row.truth, sides[row.seat], sides[1 - row.seat]
-    )
-
-
 def claims(row: AuditedRow) -> Iterator[Claim]:
     """All that one observation must hold."""
     view = view_of(row)
     yield from field_claims(view)
-    yield from request_claims(view)
-    yield from move_claims(view)
+    yield from preview_claims(view)
+    if not view.at_preview:
+        yield from request_claims(view)
+        yield from move_claims(view)
     yield from side_claims(view, "own")
     yield from side_claims(view, "foe")
     yield from active_claims(view)
     for place, mon in enumerate(view.own["pokemon"][:6]):
         yield from own_claims(view, f"own.{place}", mon)
     yield from foe_team_claims(view)
+    yield from derived_claims(view)
+
+
+def preview_claims(view: View) -> Iterator[Claim]:
+    """What is asked at a team preview; in a turn all of it is 0."""
+    picks = [*view.row.picks, *[None] * 6] if view.at_preview else []
+    wanted = view.row.request.get("maxChosenTeamSize") or (2 if view.doubles else 1)
+    yield Claim("global.preview", [float(view.at_preview)])
+    yield Claim("global.preview_picks", [min(wanted, len(view.own["pokemon"])) / 6 if view.at_preview else 0.0])
+    order = [(picks.index(place) + 1) / 6 if place in picks else 0.0 for place in range(6)]
+    yield Claim("global.preview_order", order)
+    if view.at_preview:
+        first = 1 if view.doubles else 0  # passing
+        free = [float(place in range(len(view.own["pokemon"])) and place not in picks) for place in range(6)]
+        size = places(view.row.job.format)["mask"].size
+        yield Claim("mask", [0.0] * first + free + [0.0] * (size - first - 6))
 
 
 def field_claims(view: View) -> Iterator[Claim]:
@@ -285,12 +258,6 @@ def shown_hp(side: Side, place: int) -> float:
     text = real(side, place)["shared_hp"]
     found = re.match(r"(\d+)/(\d+)", text)
     return int(found[1]) / int(found[2]) if found else 0.0
-
-
-def real(side: Side, place: int) -> Mon:
-    """Who stands where a foe seems to stand: itself, or the Pokemon that looks like it."""
-    impostors = [mon for mon in side["pokemon"] if mon["active"] and mon["illusion"] == place]
-    return impostors[0] if impostors else side["pokemon"][place]
 
 
 def active_claims(view: View) -> Iterator[Claim]:
@@ -373,6 +340,8 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
         yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)], excuse)
     yield Claim(f"{name}.item", [rows.item.get(mon["item"] or NO_ITEM, 0)])
     yield Claim(f"{name}.moves", padded([move_row(move) for move in moves]))
+    if not view.doubles:
+        yield Claim(f"{name}.moves_known", numbers_of_moves([move_info(view.gen, move) for move in moves]))
     yield Claim(f"{name}.tera_type", [tera_row(mon["tera_type"]) if view.gen == 9 else 0.0])
     yield Claim(f"{name}.present", [1.0])
     yield Claim(f"{name}.hp", [hp_fraction(mon)])
@@ -419,25 +388,92 @@ def padded(numbers: Sequence[Expected]) -> list[Expected]:
 
 
 def foe_team_claims(view: View) -> Iterator[Claim]:
-    """Foes that have been out, in order of appearance."""
+    """Foes that have been out, in order of appearance; behind them those that team preview has shown."""
     side = view.foe
-    for block, place in enumerate(side["appeared"][:6]):
+    met = side["appeared"][:6]
+    for block, place in enumerate(met):
         mon, standing = side["pokemon"][place], real(side, place)
         excuse = "illusion" if mon["disguised"] or standing["disguised"] else ""
         for claim in foe_claims(view, f"foe.{block}", mon, standing):
             yield claim._replace(excused=excuse or claim.excused)
+    previewed = view.at_preview or (view.row.told.previewed and len(met) < len(side["pokemon"]))
+    unmet = [mon for place, mon in enumerate(side["pokemon"]) if place not in met] if previewed else []
+    doubt = "illusion" if any(side["pokemon"][place]["disguised"] for place in met) else ""
+    for block in range(len(met), 6):
+        yield from unmet_claims(view, f"foe.{block}", unmet, doubt)
+
+
+def unmet_claims(view: View, name: str, unmet: list[Mon], doubt: str) -> Iterator[Claim]:
+    """A block behind those of the foes that have been out: one that team preview has shown, or nothing."""
+    shown = view.observed(f"{name}.present") == [1.0]
+    sure: dict[str, Numbers] = {"present": [frozenset((0.0, 1.0)) if unmet else 0.0]}
+    if shown and unmet:
+        sure |= {
+            "species": [frozenset(species_row(form) for mon in unmet for form in (mon["species"], mon["base_form"]))],
+            "ability": [frozenset((0.0, *[only_ability(view.gen, mon) for mon in unmet]))],
+            "types": [None, None],
+            "hp": [1.0],
+            "level": [frozenset(mon["level"] / 100 for mon in unmet)],
+            "stats": [None] * 6,
+            "item": [frozenset((0.0, vocabulary().item[NO_ITEM]))],
+        }
+    for field in doubles.BODY if view.doubles else layout.POKEMON:
+        if field.name not in (*PAIR, "moves_known"):
+            yield Claim(f"{name}.{field.name}", sure.get(field.name, [0.0] * field.size), doubt)
+
+
+def only_ability(gen: int, mon: Mon) -> float:
+    """Of a species that has one only: its row, else 0."""
+    abilities = set(GenData.from_gen(gen).pokedex[mon["species"]]["abilities"].values())
+    return vocabulary().ability.get(to_id_str(abilities.pop()), 0) if len(abilities) == 1 else 0.0
+
+
+def told_ability(view: View, facts: Facts, mon: Mon) -> Numbers:
+    """Its ability where a line has named it or its species has no other one, else 0."""
+    true, only = vocabulary().ability.get(mon["ability"], 0), only_ability(view.gen, mon)
+    changed = mon["ability"] != mon["base_ability"] or mon["transformed"] or mon["swapped"]
+    if mon["ability"] == facts.ability and not changed:
+        return [float(true)]
+    return [frozenset((0.0, *([true] if mon["ability"] in facts.words or changed or only else []), only))]
+
+
+def told_item(facts: Facts, mon: Mon) -> Numbers:
+    """The item where a line has given it; 0 where none has named it."""
+    true = float(vocabulary().item.get(mon["item"] or NO_ITEM, 0))
+    hint = mon["item"] in facts.words
+    return [true if facts.item is not None else frozenset((0.0, true)) if hint else 0.0]
+
+
+def told_moves(facts: Facts, mon: Mon) -> Numbers:
+    """The moves that it has used by itself, in their order; open where something else may have told of one."""
+    has = foe_pp(mon)
+    used = [move_row(name) for name in facts.moves]
+    same = [name for name, _, _ in mon["slots"]] == [name for name, _, _ in mon["base_slots"]]
+    if mon["transformed"]:
+        return [frozenset((0.0, *has))] * 4
+    if same and not facts.called and len(used) <= 4 and all(row in has for row in used):
+        return padded([float(row) for row in used])
+    return [frozenset((0.0, *[row for row in has if row in used or row in map(move_row, facts.words)]))] * 4
+
+
+def estimated_stats(gen: int, species: str, level: int) -> list[float]:
+    """hp, atk, def, spa, spd, spe of an even set: 31 IVs and 85 EVs each; until gen 2 the most there can be."""
+    base = GenData.from_gen(gen).pokedex[species]["baseStats"]
+    bonus = 93 if gen <= 2 else 52
+    points = {name: (2 * base[name] + bonus) * level // 100 + 5 for name in ("hp", *BOOSTS[:5])}
+    points["hp"] = 1 if base["hp"] == 1 else points["hp"] + level + 5
+    return [min(value / 500, 1.0) for value in points.values()]
 
 
 def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim]:
-    """A foe: what is shown of it is true. `standing`: who it really is."""
-    rows = vocabulary()
+    """A foe: what is shown of it is true, and it was told. `standing`: who it really is."""
+    facts = view.row.told.of(mon["name"])
     yield Claim(f"{name}.species", [species_row(told_species(mon))])
     if view.gen >= 3:  # there are none before
-        yield Claim(f"{name}.ability", [frozenset((0.0, rows.ability.get(standing["ability"], 0)))])
-    yield Claim(f"{name}.item", [frozenset((0.0, rows.item.get(standing["item"] or NO_ITEM, 0)))])
-    pp = foe_pp(standing)
-    yield Claim(f"{name}.moves", [frozenset((0.0, *pp))] * 4)
-    shown = view.observed(f"{name}.moves")
+        yield Claim(f"{name}.ability", told_ability(view, facts, standing))
+    yield Claim(f"{name}.item", told_item(facts, standing))
+    yield Claim(f"{name}.moves", told_moves(facts, standing))
+    shown, pp = view.observed(f"{name}.moves"), foe_pp(standing)
     left = [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown]
     powered = "max moves" if view.foe["powers"] else ""
     pressed = "hidden pressure" if view.gen == GEN_OF_HIDDEN_PRESSURE and view.own["borrows_pressure"] else ""
@@ -456,6 +492,8 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
         yield Claim(f"{name}.types", type_rows(standing["types"]))
         yield Claim(f"{name}.tera_type", [tera_row(standing["terastallized"])])
         yield Claim(f"{name}.terastallized", [float(bool(standing["terastallized"]))])
+    if not standing["transformed"] and "powertrick" not in standing["volatiles"]:
+        yield Claim(f"{name}.stats", estimated_stats(view.gen, standing["species"], standing["level"]))
     yield Claim(f"{name}.revealed", [1.0])
     yield Claim(f"{name}.level", [mon["level"] / 100])
 
@@ -493,6 +531,9 @@ def request_claims(view: View) -> Iterator[Claim]:
         unknown = unknown or (" -" in word and lonely)  # the simulator lets it aim at a partner that has fainted
         mask.append(None if unknown else float(word in legal))
     yield Claim("mask", mask)
+    if view.doubles:
+        yield from partner_claims(view)
+        yield from first_claims(view)
     who = "self." if view.doubles else ""
     forced = not any(word.startswith("move") for word in legal)
     yield Claim(f"global.{who}force_switch", [float(forced)])
@@ -502,11 +543,41 @@ def request_claims(view: View) -> Iterator[Claim]:
     yield Claim("global.reviving", [float(any(mon["fainted"] for mon in switches))])
     yield Claim(f"global.{who}maybe_trapped", [float(hidden_switch)])
     benched = any(not mon["fainted"] and not mon["active"] for mon in view.own["pokemon"])
-    if benched and not forced and not hidden_switch:
+    if benched and not forced and not hidden_switch and not view.truth["first"].startswith("switch"):
         yield Claim(f"global.{who}trapped", [float(not switches)])
     if not hidden_moves:
-        gimmicks = [float(any(word.endswith(suffix) for word in legal)) for suffix in GIMMICKS[1:]]
+        said = {*legal, view.truth["first"]}  # one that the left slot uses is not taken from the right one
+        gimmicks = [float(any(word.endswith(suffix) for word in said)) for suffix in GIMMICKS[1:]]
         yield Claim(f"global.{who}can_gimmick", gimmicks)
+
+
+def partner_claims(view: View) -> Iterator[Claim]:
+    """What the simulator has asked of the other slot."""
+    request, slot = view.row.request, 1 - view.row.slot
+    active = request.get("active") or []
+    asked = active[slot] if slot < len(active) and active[slot] else {}
+    forced = request.get("forceSwitch") or []
+    yield Claim("global.partner.force_switch", [float(slot < len(forced) and forced[slot])])
+    yield Claim("global.partner.trapped", [float("trapped" in asked)])
+    yield Claim("global.partner.maybe_trapped", [float("maybeTrapped" in asked)])
+    yield Claim("global.partner.can_gimmick", [float(key in asked) for key in GIMMICK_KEYS])
+
+
+def first_claims(view: View) -> Iterator[Claim]:
+    """What the left slot has chosen, while the right one decides."""
+    kind, *rest = (*view.truth["first"].split(" "), "") if view.truth["first"] else ("pass", "")
+    move = kind == "move"
+    yield Claim("global.first.made", [float(view.row.slot == 1)])
+    member = view.own["line_up"][int(rest[0]) - 1] if kind == "switch" else None
+    yield Claim("global.first.switch", one_hot(member, 6))
+    targets = [int(word) for word in rest[1:] if re.fullmatch(r"-?\d", word)]
+    yield Claim("global.first.target", one_hot((targets or [0])[0] + 2 if move else None, 5))
+    yield Claim(
+        "global.first.gimmick", one_hot(GIMMICKS.index(f" {rest[-2]}") - 1 if move and rest[-2].isalpha() else None, 4)
+    )
+    partner = view.own["pokemon"][view.own["slots"][0]]
+    name = partner["slots"][int(rest[0]) - 1][0] if move and not view.truth["first_lock"] else view.truth["first_lock"]
+    yield Claim("global.first.move", [move_row(name) if move else 0.0])
 
 
 def single_words(view: View) -> list[str]:
@@ -547,11 +618,34 @@ def move_claims(view: View) -> Iterator[Claim]:
     """The moves that the deciding Pokemon offers; of a locked one nothing is claimed."""
     legal, mon = view.truth["legal"], acting(view)
     asked = (view.row.request.get("active") or [{}, {}])[view.row.slot] or {}
-    if view.truth["lock"] or not any(word.startswith("move") for word in legal) or asked.get("maybeDisabled"):
+    if not any(word.startswith("move") for word in legal):
+        for k in range(4):
+            yield from no_move_claims(view, f"move.{k}")
+        return
+    if view.truth["lock"] or asked.get("maybeDisabled"):
         return
     for k, (name, (_, left, most)) in enumerate(zip(mon["moves"][:4], mon["slots"])):
-        yield Claim(f"move.{k}.present", [1.0])
-        yield Claim(f"move.{k}.id", [move_row(name)])
-        yield Claim(f"move.{k}.pp", [min(left / most, 1.0)])
+        yield from known_move_claims(view, f"move.{k}", name, left / most)
         plain = [word for word in legal if re.fullmatch(rf"move {k + 1}( -?\d)?", word)]
         yield Claim(f"move.{k}.usable", [float(bool(plain))])
+    for k in range(len(mon["moves"]), 4):
+        yield from no_move_claims(view, f"move.{k}")
+
+
+def known_move_claims(view: View, block: str, name: str, left: float) -> Iterator[Claim]:
+    """What a move is, by the move table."""
+    info = move_info(view.gen, name)
+    assert info is not None, name
+    yield Claim(f"{block}.present", [1.0])
+    yield Claim(f"{block}.id", [move_row(name)])
+    yield Claim(f"{block}.pp", [min(left, 1.0)])
+    yield Claim(f"{block}.type", [float(info.type)])
+    numbers = iter(info.static)
+    for field in layout.STATIC_MOVE:
+        yield Claim(f"{block}.{field.name}", [next(numbers) for _ in range(field.size)])
+
+
+def no_move_claims(view: View, block: str) -> Iterator[Claim]:
+    for field in doubles.MOVE if view.doubles else layout.MOVE:
+        if not field.name.endswith(("effectiveness", "damage", "knocks_out", "stab")):
+            yield Claim(f"{block}.{field.name}", [0.0] * field.size)
