@@ -10,7 +10,7 @@ from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.tables import doubles_layout as doubles
 from simul.env_worker.games.pokemon.tables import layout
-from simul.env_worker.games.pokemon.tables.movedex import MoveInfo
+from simul.env_worker.games.pokemon.tables.movedex import MoveInfo, move_info
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.audit.battles import AuditedRow, Truth, extras_of
 
@@ -74,9 +74,10 @@ class View(NamedTuple):
         mon: Mon = self.foe["pokemon"][place]
         return None if mon["disguised"] else real(self.foe, place)
 
-    def may_have_a_third_type(self, whose: str, block: int) -> bool:
+    def has_more(self, whose: str, block: int) -> bool:
+        """Whether the Pokemon of a block has what the row does not show: a third type, a screen of its own (gen 1)."""
         mon = self.foe_in_block(block) if whose == "foe" else self.own["pokemon"][block]
-        return mon is not None and len(mon["types"]) > 2
+        return mon is not None and (len(mon["types"]) > 2 or bool({"reflect", "lightscreen"} & set(mon["volatiles"])))
 
 
 @cache
@@ -104,3 +105,8 @@ def numbers_of_moves(moves: Sequence[MoveInfo | None]) -> list[float]:
     """`moves_known`: the first five static numbers of each of four moves."""
     known = [number for info in moves for number in (info.static[:5] if info else [0.0] * 5)]
     return [*known, *[0.0] * (20 - len(known))]
+
+
+def infos_of(gen: int, names: Sequence[str]) -> list[MoveInfo | None]:
+    """Of moves as the simulator spells them."""
+    return [move_info(gen, name) for name in names]

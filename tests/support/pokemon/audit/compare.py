@@ -47,7 +47,7 @@ class Audit:
     def _check(self, row: AuditedRow, claim: Claim, found: list[float]) -> None:
         kind = kind_of(claim.name)
         assert len(found) == len(claim.numbers), claim.name
-        same = all(map(_agree, claim.numbers, found))
+        same = all(map(agrees, claim.numbers, found))
         if claim.excused:
             self.excused[claim.excused] += not same
             return
@@ -76,7 +76,7 @@ def kind_of(name: str) -> str:
     )
 
 
-def _agree(expected: Expected, found: float) -> bool:
+def agrees(expected: Expected, found: float) -> bool:
     if expected is None:
         return True
     if isinstance(expected, frozenset):

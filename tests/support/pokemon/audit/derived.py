@@ -148,7 +148,7 @@ def fighter(view: View, whose: str, place: int) -> Fighter | None:
     if status[2]:
         speed *= 0.5 if view.gen >= 7 else 0.25
     plain = all(stats) and ability not in HEEDED_ABILITIES.split() and item not in HEEDED_ITEMS.split()
-    plain = plain and not read("terastallized")[0] and not view.may_have_a_third_type(whose, place)
+    plain = plain and not read("terastallized")[0] and not view.has_more(whose, place)
     moves = moves_by_row(view.gen)
     return Fighter(
         tuple(int(row) for row in read("types") if row), round(100 * read("level")[0]), stats,
@@ -353,6 +353,8 @@ def set_claims(view: View, place: int, foe: Fighter | None) -> Iterator[Claim]:
             frozenset(float(row) for row, chance in chances.items() if abs(chance - wanted) < 1e-9) if wanted else 0.0
             for wanted in best_chances
         ]
+        if kind == "abilities" and "mega" in mon["species"]:  # the one it was born with is not in the row
+            continue
         yield Claim(f"{name}.{kind}", rows)
         yield Claim(f"{name}.{kind}_chance", [min(chance, 1.0) for chance in best_chances])
 

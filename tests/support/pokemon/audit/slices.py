@@ -29,6 +29,7 @@ from tests.support.pokemon.audit.claims import (
     Numbers,
     Side,
     View,
+    infos_of,
     move_row,
     numbers_of_moves,
     places,
@@ -341,7 +342,7 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     yield Claim(f"{name}.item", [rows.item.get(mon["item"] or NO_ITEM, 0)])
     yield Claim(f"{name}.moves", padded([move_row(move) for move in moves]))
     if not view.doubles:
-        yield Claim(f"{name}.moves_known", numbers_of_moves([move_info(view.gen, move) for move in moves]))
+        yield Claim(f"{name}.moves_known", numbers_of_moves(infos_of(view.gen, moves)))
     yield Claim(f"{name}.tera_type", [tera_row(mon["tera_type"]) if view.gen == 9 else 0.0])
     yield Claim(f"{name}.present", [1.0])
     yield Claim(f"{name}.hp", [hp_fraction(mon)])
@@ -529,7 +530,9 @@ def request_claims(view: View) -> Iterator[Claim]:
         unknown = (kind == "switch" and hidden_switch) or (kind == "move" and hidden_moves)
         unknown = unknown or (kind == "pass" and view.row.slot == 1)  # the left slot's pass is accepted, too
         unknown = unknown or (" -" in word and lonely)  # the simulator lets it aim at a partner that has fainted
-        mask.append(None if unknown else float(word in legal))
+        unknown = unknown and not (kind == "switch" and hidden_switch)
+        offered = word in legal or (kind == "switch" and hidden_switch and may_come_in(view, word))
+        mask.append(None if unknown else float(offered))
     yield Claim("mask", mask)
     if view.doubles:
         yield from partner_claims(view)
@@ -542,13 +545,25 @@ def request_claims(view: View) -> Iterator[Claim]:
     ]
     yield Claim("global.reviving", [float(any(mon["fainted"] for mon in switches))])
     yield Claim(f"global.{who}maybe_trapped", [float(hidden_switch)])
+    if hidden_switch:
+        yield Claim(f"global.{who}trapped", [0.0])
     benched = any(not mon["fainted"] and not mon["active"] for mon in view.own["pokemon"])
     if benched and not forced and not hidden_switch and not view.truth["first"].startswith("switch"):
         yield Claim(f"global.{who}trapped", [float(not switches)])
     if not hidden_moves:
-        said = {*legal, view.truth["first"]}  # one that the left slot uses is not taken from the right one
-        gimmicks = [float(any(word.endswith(suffix) for word in said)) for suffix in GIMMICKS[1:]]
+        first = view.truth["first"]  # the simulator takes what it uses from the right slot's choices
+        gimmicks: list[Expected] = [
+            None if first.endswith(suffix) else float(any(word.endswith(suffix) for word in legal))
+            for suffix in GIMMICKS[1:]
+        ]
         yield Claim(f"global.{who}can_gimmick", gimmicks)
+
+
+def may_come_in(view: View, word: str) -> bool:
+    """Whether a switch is one of those that a seat would have that does not know that it is trapped."""
+    place = view.own["line_up"][int(word[-1]) - 1]
+    mon = view.own["pokemon"][place]
+    return not mon["fainted"] and not mon["active"] and word != view.truth["first"]
 
 
 def partner_claims(view: View) -> Iterator[Claim]:

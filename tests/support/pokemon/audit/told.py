@@ -67,7 +67,8 @@ class Told:
         for name in named:
             self._facts[name].words |= said
         subject, cause = self._name(parts[0]), tags.get("from", "")
-        if kind == "-item" and "of" in tags and (robbed := self._name(tags["of"])) != subject:
+        stolen = kind == "-item" and "of" in tags and cause != "ability: Frisk"
+        if stolen and (robbed := self._name(tags["of"])) != subject:
             self._facts[robbed].item = ""
         if not subject:
             return
@@ -76,6 +77,9 @@ class Told:
             facts.ability = what
         elif kind in ("-item", "-enditem"):
             facts.item = what if kind == "-item" else ""
+        elif kind == "-transform":
+            facts.words.add("transform")
+            facts.called.add("transform")
         elif kind == "move":
             if not cause and what not in facts.moves:
                 facts.moves.append(what)
