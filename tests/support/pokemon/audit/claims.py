@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from poke_env.data import GenData
+
 from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.tables import doubles_layout as doubles
@@ -75,9 +77,12 @@ class View(NamedTuple):
         return None if mon["disguised"] else real(self.foe, place)
 
     def has_more(self, whose: str, block: int) -> bool:
-        """Whether the Pokemon of a block has what the row does not show: a third type, a screen of its own (gen 1)."""
+        """Whether types or screens of a block's Pokemon are not all in the row: a third or changed one, gen 1's."""
         mon = self.foe_in_block(block) if whose == "foe" else self.own["pokemon"][block]
-        return mon is not None and (len(mon["types"]) > 2 or bool({"reflect", "lightscreen"} & set(mon["volatiles"])))
+        if mon is None:
+            return False
+        born = GenData.from_gen(self.gen).pokedex[mon["base_species"]]["types"]
+        return mon["types"] != born or bool({"reflect", "lightscreen"} & set(mon["volatiles"]))
 
 
 @cache

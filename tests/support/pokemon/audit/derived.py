@@ -343,7 +343,7 @@ def set_claims(view: View, place: int, foe: Fighter | None) -> Iterator[Claim]:
         return
     mon = view.foe_in_block(place)
     suppressed = mon is not None and not foe.ability and view.row.told.of(mon["name"]).ability is not None
-    if mon is None or suppressed or mon["transformed"] or mon["ability"] != mon["base_ability"] or mon["swapped"]:
+    if mon is None or suppressed or mon["slots"] != mon["base_slots"] or mon["ability"] != mon["base_ability"] or mon["swapped"]:
         return
     moves, abilities, teras = possibilities(view.gen, mon, foe, view.observed(f"foe.{place}.moves"))
     for kind, chances in (("moves", moves), ("abilities", abilities), ("tera_types", teras)):

@@ -2,9 +2,10 @@
 
     python -m tests.support.pokemon.audit.perturb [--battles 3] [--turns 40] [--first 0]
 
-A pair is a slice of a layout (singles of one generation, or doubles) and a kind of perturbation. It stands for an encoder that
-is wrong in that way in every decision: it is caught if the audit reports at least one row, for `off by one` at least
-one for each number of the slice. Pairs that no row can show (a value that never changes, no other block) are left out.
+A pair is a slice of a layout (singles of one generation, or doubles) and a kind of perturbation. It stands for an
+encoder that is wrong in that way in every decision. It is caught if the audit reports at least one row, for `off by
+one` at least one for each number of the slice. Pairs that no row can show (a value that never changes, no other
+block) are left out.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from tests.support.pokemon.audit.battles import (
 )
 from tests.support.pokemon.audit.claims import Mon, View, infos_of, move_row, numbers_of_moves, places, view_of
 from tests.support.pokemon.audit.compare import agrees, kind_of
+from tests.support.pokemon.audit.derived import best, fighter, place_of
 from tests.support.pokemon.audit.slices import claims, padded, species_row, tera_row, type_rows
 
 OFF_BY_ONE, STALE, WRONG, HIDDEN = KINDS = ("off by one", "stale by a turn", "wrong Pokemon", "hidden fact shown")
@@ -180,6 +182,8 @@ def hidden(view: View, name: str) -> list[float] | None:
         return [sum(mon["hp"] / mon["max_hp"] for mon in view.foe["pokemon"]) / 6]
     if name in ("mask", "global.trapped", "global.self.trapped"):
         return hidden_trap(view, name)
+    if name.endswith(("deals", "takes")):
+        return hidden_matchup(view, name)
     found = re.match(r"(foe|set)\.(\d)\.(.*)", name)
     mon = hidden_foe(view, int(found[2])) if found else None
     if found is None or mon is None:
@@ -198,6 +202,22 @@ def hidden_trap(view: View, name: str) -> list[float] | None:
     first = 1 if view.doubles else 0
     values = view.observed(name)
     return [*values[:first], *[0.0] * 6, *values[first + 6 :]]
+
+
+def hidden_matchup(view: View, name: str) -> list[float] | None:
+    """What the estimate comes to with the foe's stats and moves."""
+    whose, place, *side, part = name.split(".")
+    slot = ["", "left", "right"].index("".join(side)) // 2
+    one, opposite = fighter(view, whose, int(place)), "foe" if whose == "own" else "own"
+    out = next((at for at in range(6) if place_of(view, opposite, at) == slot), None)
+    other = fighter(view, opposite, out) if out is not None else None
+    mon = view.foe_in_block(int(place) if whose == "foe" else out) if out is not None else None
+    if one is None or other is None or mon is None or mon["fainted"] or not (one.plain and other.plain):
+        return None
+    own, foe = (one, other) if whose == "own" else (other, one)
+    foe = foe._replace(stats=(mon["max_hp"], *mon["stats"]), moves=tuple(infos_of(view.gen, mon["moves"])), guess=False)
+    own_deals = (part == "deals") == (whose == "own")
+    return [best(view.gen, own, foe)[0] if own_deals else best(view.gen, foe, own)[0]]
 
 
 def hidden_foe(view: View, block: int) -> Mon | None:

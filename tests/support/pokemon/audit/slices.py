@@ -138,6 +138,7 @@ PROTECTING = {name for gen in (8, 9) for name in GenData.from_gen(gen).moves if 
 PROTECTING.add("maxguard")
 assert len(VOLATILE_IDS) == len(VOLATILES)
 GEN_OF_HIDDEN_PRESSURE = 3
+LAST_GEN_WITHOUT_ABILITIES = 2
 LAST_GEN_OF_HIDDEN_SWAPS = 6  # later requests give the ability that a Pokemon has
 PERISH = {4: 0.25, 3: 0.25, 2: 0.5, 1: 0.75}  # turns left -> number
 STATUSES = ("brn", "frz", "par", "psn", "slp", "tox")
@@ -183,11 +184,16 @@ def claims(row: AuditedRow) -> Iterator[Claim]:
     if not view.at_preview:
         yield from request_claims(view)
         yield from move_claims(view)
+        if view.doubles:
+            yield from partner_move_claims(view)
     yield from side_claims(view, "own")
     yield from side_claims(view, "foe")
     yield from active_claims(view)
     for place, mon in enumerate(view.own["pokemon"][:6]):
         yield from own_claims(view, f"own.{place}", mon)
+    for place in range(len(view.own["pokemon"]), 6):
+        for field in doubles.POKEMON if view.doubles else layout.POKEMON:
+            yield Claim(f"own.{place}.{field.name}", [0.0] * field.size)
     yield from foe_team_claims(view)
     yield from derived_claims(view)
 
@@ -326,7 +332,7 @@ def condition_claims(view: View, name: str, mon: Mon, excuse: str = "") -> Itera
     yield Claim(f"{name}.sleep_turns", [min(mon["slept"] / 7, 1.0)], counted)
     yield Claim(f"{name}.resting", [float(mon["resting"])], excuse)
     stage = mon["status_state"].get("stage", mon["volatiles"].get("residualdmg", {}).get("counter", 0))
-    excuse = excuse or ("old toxic" if view.gen <= 2 else "")
+    excuse = excuse or ("old toxic" if view.gen <= 2 and status == "tox" else "")
     yield Claim(f"{name}.toxic_stage", [min(stage / 15, 1.0) if status == "tox" else 0.0], excuse)
 
 
@@ -334,11 +340,9 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     """An own Pokemon: everything is known."""
     rows, moves = vocabulary(), mon["moves"][:4]
     yield Claim(f"{name}.species", [species_row(told_species(mon))])
-    if view.gen >= 3:  # there are none before
-        changed = mon["base_ability"] not in (mon["ability"], "trace") or mon["transformed"] or mon["swapped"]
-        swapped = view.gen <= LAST_GEN_OF_HIDDEN_SWAPS and changed
-        excuse = "hidden ability" if swapped else ""
-        yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)], excuse)
+    changed = mon["base_ability"] not in (mon["ability"], "trace") or mon["transformed"] or mon["swapped"]
+    swapped = view.gen <= LAST_GEN_OF_HIDDEN_SWAPS and changed
+    yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)], "hidden ability" if swapped else "")
     yield Claim(f"{name}.item", [rows.item.get(mon["item"] or NO_ITEM, 0)])
     yield Claim(f"{name}.moves", padded([move_row(move) for move in moves]))
     if not view.doubles:
@@ -430,12 +434,16 @@ def only_ability(gen: int, mon: Mon) -> float:
 
 
 def told_ability(view: View, facts: Facts, mon: Mon) -> Numbers:
-    """Its ability where a line has named it or its species has no other one, else 0."""
-    true, only = vocabulary().ability.get(mon["ability"], 0), only_ability(view.gen, mon)
+    """Its ability where a line has given it or its species has no other one, else 0; one that is changed is open."""
+    true, only = float(vocabulary().ability.get(mon["ability"], 0)), only_ability(view.gen, mon)
     changed = mon["ability"] != mon["base_ability"] or mon["transformed"] or mon["swapped"]
-    if mon["ability"] == facts.ability and not changed:
-        return [float(true)]
-    return [frozenset((0.0, *([true] if mon["ability"] in facts.words or changed or only else []), only))]
+    if view.gen <= LAST_GEN_WITHOUT_ABILITIES:
+        return [frozenset((0.0, only, true)) if true else 0.0]  # no battle but a test's gives them one
+    standing = [one for side in (view.own, view.foe) for one in side["pokemon"] if one["active"]]
+    silent = "gastroacid" in mon["volatiles"] or any(one["ability"] == "neutralizinggas" for one in standing)
+    if mon["ability"] == facts.ability and not changed and not silent:
+        return [true]
+    return [frozenset((0.0, only, true if mon["ability"] in facts.words or changed or only else 0.0))]
 
 
 def told_item(facts: Facts, mon: Mon) -> Numbers:
@@ -470,8 +478,7 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
     """A foe: what is shown of it is true, and it was told. `standing`: who it really is."""
     facts = view.row.told.of(mon["name"])
     yield Claim(f"{name}.species", [species_row(told_species(mon))])
-    if view.gen >= 3:  # there are none before
-        yield Claim(f"{name}.ability", told_ability(view, facts, standing))
+    yield Claim(f"{name}.ability", told_ability(view, facts, standing))
     yield Claim(f"{name}.item", told_item(facts, standing))
     yield Claim(f"{name}.moves", told_moves(facts, standing))
     shown, pp = view.observed(f"{name}.moves"), foe_pp(standing)
@@ -645,6 +652,23 @@ def move_claims(view: View) -> Iterator[Claim]:
         yield Claim(f"move.{k}.usable", [float(bool(plain))])
     for k in range(len(mon["moves"]), 4):
         yield from no_move_claims(view, f"move.{k}")
+
+
+def partner_move_claims(view: View) -> Iterator[Claim]:
+    """The moves of the other slot, as the simulator has asked for them; of a locked one nothing is claimed."""
+    slot, active = 1 - view.row.slot, view.row.request.get("active") or [None, None]
+    asked, place = active[slot], view.own["slots"][slot]
+    mon = view.own["pokemon"][place] if place >= 0 else None
+    if mon is None or mon["fainted"] or view.row.request.get("active") is None:
+        for k in range(4):
+            yield from no_move_claims(view, f"partner_move.{k}")
+    elif asked and len(asked["moves"]) == len(mon["moves"]) and ("maxMoves" in asked) == ("canDynamax" in asked):
+        for k, (name, entry) in enumerate(zip(mon["moves"][:4], asked["moves"])):
+            yield from known_move_claims(view, f"partner_move.{k}", name, mon["slots"][k][1] / mon["slots"][k][2])
+            if "commanding" not in mon["volatiles"]:
+                yield Claim(f"partner_move.{k}.usable", [float(not entry.get("disabled"))])
+        for k in range(len(mon["moves"]), 4):
+            yield from no_move_claims(view, f"partner_move.{k}")
 
 
 def known_move_claims(view: View, block: str, name: str, left: float) -> Iterator[Claim]:
