@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from tests.support.pokemon.audit.battles import AuditedRow
-from tests.support.pokemon.audit.claims import Claim, Expected, Span, places
-from tests.support.pokemon.audit.slices import NOT_AUDITED, claims
+from tests.support.pokemon.audit.derived import derived_claims
+from tests.support.pokemon.audit.foes import foe_team_claims
+from tests.support.pokemon.audit.request_claims import move_claims, partner_move_claims, preview_claims, request_claims
+from tests.support.pokemon.audit.slices import active_claims, field_claims, own_team_claims, side_claims
+from tests.support.pokemon.audit.view import Claim, Expected, Span, places, view_of
 
 HALF_PRECISION = 2.0**-11
 EXAMPLES = 5  # kept of each slice
@@ -60,9 +63,27 @@ class Audit:
 
 
 def kinds() -> list[str]:
-    """All kinds of slices that are audited, of both layouts."""
+    """All kinds of slices, of both layouts."""
     found = {kind_of(name) for name in (*places("gen9randombattle"), *places("gen9doublescustomgame"))}
-    return sorted(kind for kind in found if not any(re.fullmatch(pattern, kind) for pattern in NOT_AUDITED))
+    return sorted(found)
+
+
+def claims(row: AuditedRow) -> Iterator[Claim]:
+    """All that one observation must hold."""
+    view = view_of(row)
+    yield from field_claims(view)
+    yield from preview_claims(view)
+    if not view.at_preview:
+        yield from request_claims(view)
+        yield from move_claims(view)
+        if view.doubles:
+            yield from partner_move_claims(view)
+    yield from side_claims(view, "own")
+    yield from side_claims(view, "foe")
+    yield from active_claims(view)
+    yield from own_team_claims(view)
+    yield from foe_team_claims(view)
+    yield from derived_claims(view)
 
 
 @cache

@@ -19,7 +19,7 @@ from simul.env_worker.games.pokemon.encoding.set_knowledge import known_sets
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.movedex import PHYSICAL, STATUS, MoveInfo, move_info, type_chart
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
-from tests.support.pokemon.audit.claims import Claim, Expected, Mon, Numbers, Span, View, numbers_of_moves
+from tests.support.pokemon.audit.view import Claim, Expected, Mon, Numbers, Span, View, numbers_of_moves
 
 # What the estimate heeds.
 HEEDED_ABILITIES = (
@@ -342,8 +342,9 @@ def set_claims(view: View, place: int, foe: Fighter | None) -> Iterator[Claim]:
             yield Claim(f"{name}.{part.name}", [0.0] * part.size)
         return
     mon = view.foe_in_block(place)
-    suppressed = mon is not None and not foe.ability and view.row.told.of(mon["name"]).ability is not None
-    if mon is None or suppressed or mon["slots"] != mon["base_slots"] or mon["ability"] != mon["base_ability"] or mon["swapped"]:
+    if mon is None or mon["slots"] != mon["base_slots"] or mon["ability"] != mon["base_ability"] or mon["swapped"]:
+        return
+    if not foe.ability and view.row.told.of(mon["name"]).ability is not None:  # it is suppressed
         return
     moves, abilities, teras = possibilities(view.gen, mon, foe, view.observed(f"foe.{place}.moves"))
     for kind, chances in (("moves", moves), ("abilities", abilities), ("tera_types", teras)):

@@ -13,31 +13,24 @@ from typing import Any
 
 from poke_env.battle.move import Move
 from poke_env.battle.pokemon_type import PokemonType
-from poke_env.data import GenData, to_id_str
+from poke_env.data import GenData
 
 from simul.env_worker.games.pokemon.battle_view.counters import full_pp, move_key
 from simul.env_worker.games.pokemon.tables import doubles_layout as doubles
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import VOLATILES
-from simul.env_worker.games.pokemon.tables.movedex import move_info
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
-from tests.support.pokemon.audit.battles import AuditedRow
-from tests.support.pokemon.audit.claims import (
+from tests.support.pokemon.audit.view import (
     Claim,
     Expected,
     Mon,
-    Numbers,
     Side,
     View,
     infos_of,
     move_row,
     numbers_of_moves,
-    places,
     real,
-    view_of,
 )
-from tests.support.pokemon.audit.derived import PAIR, derived_claims
-from tests.support.pokemon.audit.told import Facts
 
 # What is approximate on purpose, as docs/pokemon.md lists it: name -> (slices, meaning).
 APPROXIMATIONS = {
@@ -100,9 +93,6 @@ APPROXIMATIONS = {
         "gens 1 and 2: Leech Seed and switches change the simulator's counter in their own way",
     ),
 }
-# Slices of which nothing is claimed (patterns of their kinds), and what checks them instead.
-NOT_AUDITED: dict[str, str] = {}
-
 
 CALLED = {"greninjabond": "greninja", "rockruffdusk": "rockruff"}
 WEATHERS = {
@@ -138,12 +128,9 @@ PROTECTING = {name for gen in (8, 9) for name in GenData.from_gen(gen).moves if 
 PROTECTING.add("maxguard")
 assert len(VOLATILE_IDS) == len(VOLATILES)
 GEN_OF_HIDDEN_PRESSURE = 3
-LAST_GEN_WITHOUT_ABILITIES = 2
 LAST_GEN_OF_HIDDEN_SWAPS = 6  # later requests give the ability that a Pokemon has
 PERISH = {4: 0.25, 3: 0.25, 2: 0.5, 1: 0.75}  # turns left -> number
 STATUSES = ("brn", "frz", "par", "psn", "slp", "tox")
-GIMMICKS = ("", " mega", " zmove", " dynamax", " terastallize")
-GIMMICK_KEYS = ("canMegaEvo", "canZMove", "canDynamax", "canTerastallize")
 
 
 def one_hot(place: int | None, size: int) -> list[float]:
@@ -174,43 +161,6 @@ def type_rows(names: Sequence[str]) -> list[float]:
 
 def tera_row(name: str) -> float:
     return float(PokemonType.from_name(name).value) if name else 0.0
-
-
-def claims(row: AuditedRow) -> Iterator[Claim]:
-    """All that one observation must hold."""
-    view = view_of(row)
-    yield from field_claims(view)
-    yield from preview_claims(view)
-    if not view.at_preview:
-        yield from request_claims(view)
-        yield from move_claims(view)
-        if view.doubles:
-            yield from partner_move_claims(view)
-    yield from side_claims(view, "own")
-    yield from side_claims(view, "foe")
-    yield from active_claims(view)
-    for place, mon in enumerate(view.own["pokemon"][:6]):
-        yield from own_claims(view, f"own.{place}", mon)
-    for place in range(len(view.own["pokemon"]), 6):
-        for field in doubles.POKEMON if view.doubles else layout.POKEMON:
-            yield Claim(f"own.{place}.{field.name}", [0.0] * field.size)
-    yield from foe_team_claims(view)
-    yield from derived_claims(view)
-
-
-def preview_claims(view: View) -> Iterator[Claim]:
-    """What is asked at a team preview; in a turn all of it is 0."""
-    picks = [*view.row.picks, *[None] * 6] if view.at_preview else []
-    wanted = view.row.request.get("maxChosenTeamSize") or (2 if view.doubles else 1)
-    yield Claim("global.preview", [float(view.at_preview)])
-    yield Claim("global.preview_picks", [min(wanted, len(view.own["pokemon"])) / 6 if view.at_preview else 0.0])
-    order = [(picks.index(place) + 1) / 6 if place in picks else 0.0 for place in range(6)]
-    yield Claim("global.preview_order", order)
-    if view.at_preview:
-        first = 1 if view.doubles else 0  # passing
-        free = [float(place in range(len(view.own["pokemon"])) and place not in picks) for place in range(6)]
-        size = places(view.row.job.format)["mask"].size
-        yield Claim("mask", [0.0] * first + free + [0.0] * (size - first - 6))
 
 
 def field_claims(view: View) -> Iterator[Claim]:
@@ -330,10 +280,19 @@ def condition_claims(view: View, name: str, mon: Mon, excuse: str = "") -> Itera
     talks = view.gen == 3 and {"sleeptalk", "snore"} & set(mon["moves"])
     counted = excuse or ("early bird" if mon["ability"] == "earlybird" else "sleep talk" if talks else "")
     yield Claim(f"{name}.sleep_turns", [min(mon["slept"] / 7, 1.0)], counted)
-    yield Claim(f"{name}.resting", [float(mon["resting"])], excuse)
+    yield Claim(f"{name}.resting", [float(mon["resting"] and status == "slp")], excuse)
     stage = mon["status_state"].get("stage", mon["volatiles"].get("residualdmg", {}).get("counter", 0))
     excuse = excuse or ("old toxic" if view.gen <= 2 and status == "tox" else "")
     yield Claim(f"{name}.toxic_stage", [min(stage / 15, 1.0) if status == "tox" else 0.0], excuse)
+
+
+def own_team_claims(view: View) -> Iterator[Claim]:
+    """Own Pokemon, and the blocks behind a smaller team."""
+    for place, mon in enumerate(view.own["pokemon"][:6]):
+        yield from own_claims(view, f"own.{place}", mon)
+    for place in range(len(view.own["pokemon"]), 6):
+        for field in doubles.POKEMON if view.doubles else layout.POKEMON:
+            yield Claim(f"own.{place}.{field.name}", [0.0] * field.size)
 
 
 def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
@@ -351,11 +310,11 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     yield Claim(f"{name}.present", [1.0])
     yield Claim(f"{name}.hp", [hp_fraction(mon)])
     yield Claim(f"{name}.fainted", [float(mon["fainted"])])
+    yield from condition_claims(view, name, mon)
     if not mon["fainted"]:
         yield Claim(f"{name}.active", [float(mon["active"])])
         if view.doubles:
             yield slot_claim(name, mon)
-        yield from condition_claims(view, name, mon)
         yield Claim(f"{name}.types", type_rows(mon["types"]))
         mixed = "mixed stats" if mon["mixed"] else ""
         yield Claim(f"{name}.stats", [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])], mixed)
@@ -392,126 +351,6 @@ def padded(numbers: Sequence[Expected]) -> list[Expected]:
     return [*numbers, *[0.0] * (4 - len(numbers))]
 
 
-def foe_team_claims(view: View) -> Iterator[Claim]:
-    """Foes that have been out, in order of appearance; behind them those that team preview has shown."""
-    side = view.foe
-    met = side["appeared"][:6]
-    for block, place in enumerate(met):
-        mon, standing = side["pokemon"][place], real(side, place)
-        excuse = "illusion" if mon["disguised"] or standing["disguised"] else ""
-        for claim in foe_claims(view, f"foe.{block}", mon, standing):
-            yield claim._replace(excused=excuse or claim.excused)
-    previewed = view.at_preview or (view.row.told.previewed and len(met) < len(side["pokemon"]))
-    unmet = [mon for place, mon in enumerate(side["pokemon"]) if place not in met] if previewed else []
-    doubt = "illusion" if any(side["pokemon"][place]["disguised"] for place in met) else ""
-    for block in range(len(met), 6):
-        yield from unmet_claims(view, f"foe.{block}", unmet, doubt)
-
-
-def unmet_claims(view: View, name: str, unmet: list[Mon], doubt: str) -> Iterator[Claim]:
-    """A block behind those of the foes that have been out: one that team preview has shown, or nothing."""
-    shown = view.observed(f"{name}.present") == [1.0]
-    sure: dict[str, Numbers] = {"present": [frozenset((0.0, 1.0)) if unmet else 0.0]}
-    if shown and unmet:
-        sure |= {
-            "species": [frozenset(species_row(form) for mon in unmet for form in (mon["species"], mon["base_form"]))],
-            "ability": [frozenset((0.0, *[only_ability(view.gen, mon) for mon in unmet]))],
-            "types": [None, None],
-            "hp": [1.0],
-            "level": [frozenset(mon["level"] / 100 for mon in unmet)],
-            "stats": [None] * 6,
-            "item": [frozenset((0.0, vocabulary().item[NO_ITEM]))],
-        }
-    for field in doubles.BODY if view.doubles else layout.POKEMON:
-        if field.name not in (*PAIR, "moves_known"):
-            yield Claim(f"{name}.{field.name}", sure.get(field.name, [0.0] * field.size), doubt)
-
-
-def only_ability(gen: int, mon: Mon) -> float:
-    """Of a species that has one only: its row, else 0."""
-    abilities = set(GenData.from_gen(gen).pokedex[mon["species"]]["abilities"].values())
-    return vocabulary().ability.get(to_id_str(abilities.pop()), 0) if len(abilities) == 1 else 0.0
-
-
-def told_ability(view: View, facts: Facts, mon: Mon) -> Numbers:
-    """Its ability where a line has given it or its species has no other one, else 0; one that is changed is open."""
-    true, only = float(vocabulary().ability.get(mon["ability"], 0)), only_ability(view.gen, mon)
-    changed = mon["ability"] != mon["base_ability"] or mon["transformed"] or mon["swapped"]
-    if view.gen <= LAST_GEN_WITHOUT_ABILITIES:
-        return [frozenset((0.0, only, true)) if true else 0.0]  # no battle but a test's gives them one
-    standing = [one for side in (view.own, view.foe) for one in side["pokemon"] if one["active"]]
-    silent = "gastroacid" in mon["volatiles"] or any(one["ability"] == "neutralizinggas" for one in standing)
-    if mon["ability"] == facts.ability and not changed and not silent:
-        return [true]
-    return [frozenset((0.0, only, true if mon["ability"] in facts.words or changed or only else 0.0))]
-
-
-def told_item(facts: Facts, mon: Mon) -> Numbers:
-    """The item where a line has given it; 0 where none has named it."""
-    true = float(vocabulary().item.get(mon["item"] or NO_ITEM, 0))
-    hint = mon["item"] in facts.words
-    return [true if facts.item is not None else frozenset((0.0, true)) if hint else 0.0]
-
-
-def told_moves(facts: Facts, mon: Mon) -> Numbers:
-    """The moves that it has used by itself, in their order; open where something else may have told of one."""
-    has = foe_pp(mon)
-    used = [move_row(name) for name in facts.moves]
-    same = [name for name, _, _ in mon["slots"]] == [name for name, _, _ in mon["base_slots"]]
-    if mon["transformed"]:
-        return [frozenset((0.0, *has))] * 4
-    if same and not facts.called and len(used) <= 4 and all(row in has for row in used):
-        return padded([float(row) for row in used])
-    return [frozenset((0.0, *[row for row in has if row in used or row in map(move_row, facts.words)]))] * 4
-
-
-def estimated_stats(gen: int, species: str, level: int) -> list[float]:
-    """hp, atk, def, spa, spd, spe of an even set: 31 IVs and 85 EVs each; until gen 2 the most there can be."""
-    base = GenData.from_gen(gen).pokedex[species]["baseStats"]
-    bonus = 93 if gen <= 2 else 52
-    points = {name: (2 * base[name] + bonus) * level // 100 + 5 for name in ("hp", *BOOSTS[:5])}
-    points["hp"] = 1 if base["hp"] == 1 else points["hp"] + level + 5
-    return [min(value / 500, 1.0) for value in points.values()]
-
-
-def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim]:
-    """A foe: what is shown of it is true, and it was told. `standing`: who it really is."""
-    facts = view.row.told.of(mon["name"])
-    yield Claim(f"{name}.species", [species_row(told_species(mon))])
-    yield Claim(f"{name}.ability", told_ability(view, facts, standing))
-    yield Claim(f"{name}.item", told_item(facts, standing))
-    yield Claim(f"{name}.moves", told_moves(facts, standing))
-    shown, pp = view.observed(f"{name}.moves"), foe_pp(standing)
-    left = [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown]
-    powered = "max moves" if view.foe["powers"] else ""
-    pressed = "hidden pressure" if view.gen == GEN_OF_HIDDEN_PRESSURE and view.own["borrows_pressure"] else ""
-    hidden = pp_excuse(view.gen, standing) or aim_excuse(view, standing, view.own)
-    guarded = "safeguard" if view.gen == 2 and may_end_unseen(view.foe, standing) else ""
-    yield Claim(f"{name}.moves_pp", left, powered or guarded or pressed or hidden)
-    yield Claim(f"{name}.present", [1.0])
-    recovery = foe_excuse(mon, standing)
-    yield Claim(f"{name}.hp", [shown_hp(view.foe, view.foe["pokemon"].index(mon))], recovery)
-    yield Claim(f"{name}.fainted", [float(standing["fainted"])])
-    if not standing["fainted"]:
-        yield Claim(f"{name}.active", [float(standing["active"])])
-        if view.doubles:
-            yield slot_claim(name, standing)
-        yield from condition_claims(view, name, standing, recovery)
-        yield Claim(f"{name}.types", type_rows(standing["types"]))
-        yield Claim(f"{name}.tera_type", [tera_row(standing["terastallized"])])
-        yield Claim(f"{name}.terastallized", [float(bool(standing["terastallized"]))])
-    if not standing["transformed"] and "powertrick" not in standing["volatiles"]:
-        yield Claim(f"{name}.stats", estimated_stats(view.gen, standing["species"], standing["level"]))
-    yield Claim(f"{name}.revealed", [1.0])
-    yield Claim(f"{name}.level", [mon["level"] / 100])
-
-
-def may_end_unseen(side: Side, mon: Mon) -> bool:
-    """Gen 2: whether it may thrash under a Safeguard of its side."""
-    team = {name for one in side["pokemon"] for name in one["base_moves"]}
-    return "safeguard" in team and bool({"thrash", "outrage", "petaldance"} & set(mon["base_moves"]))
-
-
 def foe_pp(mon: Mon) -> dict[float, set[float]]:
     """Fractions of pp left by the row of a move; the type of a hidden power is not shown."""
     found: dict[float, set[float]] = {}
@@ -520,171 +359,3 @@ def foe_pp(mon: Mon) -> dict[float, set[float]]:
     for name, (_, left, most) in zip(mon["moves"], mon["slots"]):
         found.setdefault(move_row(name), set()).add(left / most)
     return found
-
-
-def request_claims(view: View) -> Iterator[Claim]:
-    """The mask, and what the request says, by what the simulator accepts; what it hides from the seat is left open."""
-    legal = set(view.truth["legal"])
-    asked = (view.row.request.get("active") or [{}, {}])[view.row.slot] or {}
-    hidden_switch = bool(asked.get("maybeTrapped"))
-    hidden_moves = bool(asked.get("maybeDisabled") or asked.get("maybeLocked"))
-    words = double_words(view) if view.doubles else single_words(view)
-    standing = [place for place in view.own["slots"] if place >= 0 and not view.own["pokemon"][place]["fainted"]]
-    lonely = view.doubles and len(standing) < 2
-    mask: list[Expected] = []
-    for word in words:
-        kind = word.split(" ")[0]
-        unknown = (kind == "switch" and hidden_switch) or (kind == "move" and hidden_moves)
-        unknown = unknown or (kind == "pass" and view.row.slot == 1)  # the left slot's pass is accepted, too
-        unknown = unknown or (" -" in word and lonely)  # the simulator lets it aim at a partner that has fainted
-        unknown = unknown and not (kind == "switch" and hidden_switch)
-        offered = word in legal or (kind == "switch" and hidden_switch and may_come_in(view, word))
-        mask.append(None if unknown else float(offered))
-    yield Claim("mask", mask)
-    if view.doubles:
-        yield from partner_claims(view)
-        yield from first_claims(view)
-    who = "self." if view.doubles else ""
-    forced = not any(word.startswith("move") for word in legal)
-    yield Claim(f"global.{who}force_switch", [float(forced)])
-    switches = [
-        view.own["pokemon"][view.own["line_up"][int(word[-1]) - 1]] for word in legal if word.startswith("switch")
-    ]
-    yield Claim("global.reviving", [float(any(mon["fainted"] for mon in switches))])
-    yield Claim(f"global.{who}maybe_trapped", [float(hidden_switch)])
-    if hidden_switch:
-        yield Claim(f"global.{who}trapped", [0.0])
-    benched = any(not mon["fainted"] and not mon["active"] for mon in view.own["pokemon"])
-    if benched and not forced and not hidden_switch and not view.truth["first"].startswith("switch"):
-        yield Claim(f"global.{who}trapped", [float(not switches)])
-    if not hidden_moves:
-        first = view.truth["first"]  # the simulator takes what it uses from the right slot's choices
-        gimmicks: list[Expected] = [
-            None if first.endswith(suffix) else float(any(word.endswith(suffix) for word in legal))
-            for suffix in GIMMICKS[1:]
-        ]
-        yield Claim(f"global.{who}can_gimmick", gimmicks)
-
-
-def may_come_in(view: View, word: str) -> bool:
-    """Whether a switch is one of those that a seat would have that does not know that it is trapped."""
-    place = view.own["line_up"][int(word[-1]) - 1]
-    mon = view.own["pokemon"][place]
-    return not mon["fainted"] and not mon["active"] and word != view.truth["first"]
-
-
-def partner_claims(view: View) -> Iterator[Claim]:
-    """What the simulator has asked of the other slot."""
-    request, slot = view.row.request, 1 - view.row.slot
-    active = request.get("active") or []
-    asked = active[slot] if slot < len(active) and active[slot] else {}
-    forced = request.get("forceSwitch") or []
-    yield Claim("global.partner.force_switch", [float(slot < len(forced) and forced[slot])])
-    yield Claim("global.partner.trapped", [float("trapped" in asked)])
-    yield Claim("global.partner.maybe_trapped", [float("maybeTrapped" in asked)])
-    yield Claim("global.partner.can_gimmick", [float(key in asked) for key in GIMMICK_KEYS])
-
-
-def first_claims(view: View) -> Iterator[Claim]:
-    """What the left slot has chosen, while the right one decides."""
-    kind, *rest = (*view.truth["first"].split(" "), "") if view.truth["first"] else ("pass", "")
-    move = kind == "move"
-    yield Claim("global.first.made", [float(view.row.slot == 1)])
-    member = view.own["line_up"][int(rest[0]) - 1] if kind == "switch" else None
-    yield Claim("global.first.switch", one_hot(member, 6))
-    targets = [int(word) for word in rest[1:] if re.fullmatch(r"-?\d", word)]
-    yield Claim("global.first.target", one_hot((targets or [0])[0] + 2 if move else None, 5))
-    yield Claim(
-        "global.first.gimmick", one_hot(GIMMICKS.index(f" {rest[-2]}") - 1 if move and rest[-2].isalpha() else None, 4)
-    )
-    partner = view.own["pokemon"][view.own["slots"][0]]
-    name = partner["slots"][int(rest[0]) - 1][0] if move and not view.truth["first_lock"] else view.truth["first_lock"]
-    yield Claim("global.first.move", [move_row(name) if move else 0.0])
-
-
-def single_words(view: View) -> list[str]:
-    """The words of each action, "" where it has none; see encoding/actions.py."""
-    words = [switch_word(view, member) for member in range(6)]
-    return words + [move_word(view, move, gimmick) for gimmick in GIMMICKS for move in range(4)]
-
-
-def double_words(view: View) -> list[str]:
-    """The same in doubles, see doubles/actions.py."""
-    words = ["pass", *[switch_word(view, member) for member in range(6)]]
-    for gimmick in GIMMICKS:
-        for move in range(4):
-            words += [move_word(view, move, f" {aim}{gimmick}" if aim else gimmick) for aim in (-2, -1, 0, 1, 2)]
-    return words
-
-
-def switch_word(view: View, member: int) -> str:
-    line_up = view.own["line_up"]
-    return f"switch {line_up.index(member) + 1}" if member in line_up else ""
-
-
-def move_word(view: View, move: int, rest: str) -> str:
-    """A locked move stays in its slot, any other only choice is in the first; it goes out as number 1."""
-    lock, names = view.truth["lock"], [name for name, _, _ in acting(view)["slots"]]
-    if not lock:
-        return f"move {move + 1}{rest}"
-    return f"move 1{rest}" if move == (names.index(lock) if lock in names else 0) else ""
-
-
-def acting(view: View) -> Mon:
-    """The own Pokemon that decides."""
-    mon: Mon = view.own["pokemon"][view.own["slots"][view.row.slot]]
-    return mon
-
-
-def move_claims(view: View) -> Iterator[Claim]:
-    """The moves that the deciding Pokemon offers; of a locked one nothing is claimed."""
-    legal, mon = view.truth["legal"], acting(view)
-    asked = (view.row.request.get("active") or [{}, {}])[view.row.slot] or {}
-    if not any(word.startswith("move") for word in legal):
-        for k in range(4):
-            yield from no_move_claims(view, f"move.{k}")
-        return
-    if view.truth["lock"] or asked.get("maybeDisabled"):
-        return
-    for k, (name, (_, left, most)) in enumerate(zip(mon["moves"][:4], mon["slots"])):
-        yield from known_move_claims(view, f"move.{k}", name, left / most)
-        plain = [word for word in legal if re.fullmatch(rf"move {k + 1}( -?\d)?", word)]
-        yield Claim(f"move.{k}.usable", [float(bool(plain))])
-    for k in range(len(mon["moves"]), 4):
-        yield from no_move_claims(view, f"move.{k}")
-
-
-def partner_move_claims(view: View) -> Iterator[Claim]:
-    """The moves of the other slot, as the simulator has asked for them; of a locked one nothing is claimed."""
-    slot, active = 1 - view.row.slot, view.row.request.get("active") or [None, None]
-    asked, place = active[slot], view.own["slots"][slot]
-    mon = view.own["pokemon"][place] if place >= 0 else None
-    if mon is None or mon["fainted"] or view.row.request.get("active") is None:
-        for k in range(4):
-            yield from no_move_claims(view, f"partner_move.{k}")
-    elif asked and len(asked["moves"]) == len(mon["moves"]) and ("maxMoves" in asked) == ("canDynamax" in asked):
-        for k, (name, entry) in enumerate(zip(mon["moves"][:4], asked["moves"])):
-            yield from known_move_claims(view, f"partner_move.{k}", name, mon["slots"][k][1] / mon["slots"][k][2])
-            if "commanding" not in mon["volatiles"]:
-                yield Claim(f"partner_move.{k}.usable", [float(not entry.get("disabled"))])
-        for k in range(len(mon["moves"]), 4):
-            yield from no_move_claims(view, f"partner_move.{k}")
-
-
-def known_move_claims(view: View, block: str, name: str, left: float) -> Iterator[Claim]:
-    """What a move is, by the move table."""
-    info = move_info(view.gen, name)
-    assert info is not None, name
-    yield Claim(f"{block}.present", [1.0])
-    yield Claim(f"{block}.id", [move_row(name)])
-    yield Claim(f"{block}.pp", [min(left, 1.0)])
-    yield Claim(f"{block}.type", [float(info.type)])
-    numbers = iter(info.static)
-    for field in layout.STATIC_MOVE:
-        yield Claim(f"{block}.{field.name}", [next(numbers) for _ in range(field.size)])
-
-
-def no_move_claims(view: View, block: str) -> Iterator[Claim]:
-    for field in doubles.MOVE if view.doubles else layout.MOVE:
-        if not field.name.endswith(("effectiveness", "damage", "knocks_out", "stab")):
-            yield Claim(f"{block}.{field.name}", [0.0] * field.size)
