@@ -44,6 +44,8 @@ AVERAGE_ROLL = 0.925
 VARIANCE_OF_A_ROLL = 0.00248 / 0.01  # of the mean's square, in the row's unit
 ASSUMED_POWER = 75.0  # of a move that a foe has not shown
 MOST_DAMAGE = 2.0
+LAST_GEN_OF_BYTES, LARGEST_BYTE = 2, 255  # of stats in the damage formula
+FIRE, WATER = 7, 18
 STAGES = {n: max(2, 2 + n) / max(2, 2 - n) for n in range(-6, 7)}
 PAIR = ("deals", "deals_effectiveness", "takes", "takes_effectiveness", "moves_first")
 
@@ -278,9 +280,6 @@ def effects(view: View, user: Fighter, foe: Fighter, info: MoveInfo) -> list[Exp
     return [stab - 1, factor / 4, min(damage, 1.0), None if near else float(damage >= foe.hp > 0), tera]
 
 
-FIRE, WATER = 7, 18
-
-
 def damage_claims(view: View, own: list[Fighter | None], foes: list[Fighter | None]) -> Iterator[Claim]:
     """Who attacks, and for plain moves between plain Pokemon what comes of it."""
     who = [] if view.at_preview else attackers(view, own)
@@ -319,6 +318,8 @@ def rolls(gen: int, user: Fighter, foe: Fighter, info: MoveInfo) -> list[Expecte
         return [0.0, 0.0]
     even = not any((*user.boosts, *foe.boosts)) and not user.burned and foe.screens == (1.0, 1.0)
     plain = all(one.plain and is_plain(one.ability, one.item) for one in (user, foe))
+    if gen <= LAST_GEN_OF_BYTES and max(*user.stats[1:], *foe.stats[1:]) > LARGEST_BYTE:  # quartered, with roundings
+        return [None, None]
     if not even or not plain or names_of("move")[info.row] not in PLAIN_MOVES.split():
         return [None, None]
     mean = before_stages(gen, user, foe, info, stab_of(user, info.type), info.type)

@@ -53,7 +53,8 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
     facts = view.row.told.of(mon["name"])
     yield Claim(f"{name}.species", [species_row(told_species(mon))])
     yield Claim(f"{name}.ability", told_ability(view, facts, standing))
-    yield Claim(f"{name}.item", told_item(facts, standing))
+    barb = "silent barb" if "stickybarb" in (standing["item"], *facts.words) else ""
+    yield Claim(f"{name}.item", told_item(facts, standing), barb)
     yield Claim(f"{name}.moves", told_moves(facts, standing))
     shown, pp = view.observed(f"{name}.moves"), foe_pp(standing)
     left = [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown]
@@ -86,8 +87,8 @@ def told_ability(view: View, facts: Facts, mon: Mon) -> Numbers:
     changed = mon["ability"] != mon["base_ability"] or mon["transformed"] or mon["swapped"]
     if view.gen <= LAST_GEN_WITHOUT_ABILITIES:
         return [frozenset((0.0, only, true)) if true else 0.0]  # no battle but a test's gives them one
-    standing = [one for side in (view.own, view.foe) for one in side["pokemon"] if one["active"]]
-    silent = "gastroacid" in mon["volatiles"] or any(one["ability"] == "neutralizinggas" for one in standing)
+    teams = view.own["pokemon"] + view.foe["pokemon"]
+    silent = "gastroacid" in mon["volatiles"] or any(one["ability"] == "neutralizinggas" for one in teams)
     if mon["ability"] == facts.ability and not changed and not silent:
         return [true]
     return [frozenset((0.0, only, true if mon["ability"] in facts.words or changed or only else 0.0))]

@@ -1,6 +1,6 @@
 """Perturbs every slice of the audit's observations in turn and says which perturbations the audit reports.
 
-    python -m tests.support.pokemon.audit.perturb [--battles 3] [--turns 40] [--first 0]
+    python -m tests.support.pokemon.audit.perturb [--battles 2] [--turns 30] [--first 0]
 
 A pair is a slice of a layout (singles of one generation, or doubles) and a kind of perturbation. It stands for an
 encoder that is wrong in that way in every decision. It is caught if the audit reports at least one row, for `off by
@@ -272,7 +272,7 @@ def facts_of_sets(view: View, mon: Mon, block: int) -> dict[str, list[float]]:
     }
 
 
-def battles(count: int, turns: int, first: int) -> list[BattleJob]:
+def battles(count: int, turns: int, first: int = 0) -> list[BattleJob]:
     """Random and custom ones of every generation, doubles, and formats where some are picked at team preview."""
     jobs: list[BattleJob] = []
     for gen in range(1, 10):
@@ -310,8 +310,8 @@ def share(results: Results, pairs: list[Pair]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Perturb observations and see what the audit reports.")
-    parser.add_argument("--battles", type=int, default=3, help="of each format")
-    parser.add_argument("--turns", type=int, default=40)
+    parser.add_argument("--battles", type=int, default=2, help="of each format")
+    parser.add_argument("--turns", type=int, default=30)
     parser.add_argument("--first", type=int, default=0, help="number of the first battle")
     options = parser.parse_args()
     jobs = battles(options.battles, options.turns, options.first)

@@ -83,6 +83,7 @@ APPROXIMATIONS = {
         "`foe.moves_pp`",
         "gen 2: under Safeguard no line tells the end of Thrash, Outrage and Petal Dance",
     ),
+    "silent barb": ("`foe.item`", "no line tells that Sticky Barb changes hands"),
     "early bird": ("`sleep_turns`", "the ability Early Bird counts each lost turn twice"),
     "sleep talk": (
         "`sleep_turns`",
