@@ -67,8 +67,8 @@ class Told:
         for name in named:
             self._facts[name].words |= said
         subject, cause = self._name(parts[0]), tags.get("from", "")
-        stolen = kind == "-item" and "of" in tags and cause != "ability: Frisk"
-        if stolen and (robbed := self._name(tags["of"])) != subject:
+        robbed = self._name(tags.get("of", ""))
+        if kind == "-item" and robbed and robbed != subject and cause != "ability: Frisk":
             self._facts[robbed].item = ""
         if not subject:
             return
