@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from simul.common import errors
+    from simul import errors
     from simul.common.client.client import InferenceClient as Client
     from simul.common.client.columns import ColumnClient
     from simul.common.nets.io import load_policy
@@ -43,7 +43,7 @@ _PLACES = {
     "Run": "simul.launch.api:Run",
     "Server": "simul.launch.api:Server",
     "TurnGame": "simul.env_worker.games.base.turn_game:TurnGame",
-    "errors": "simul.common.errors:",
+    "errors": "simul.errors:",
     "evaluate": "simul.launch.api:evaluate",
     "load_policy": "simul.common.nets.io:load_policy",
     "serve": "simul.launch.api:serve",

@@ -31,7 +31,7 @@ class ControlClient:
         self._run_dir = run_dir
         self._server = server
         self._timeout_sec = timeout_sec
-        self._token = _token(run_dir)
+        self._token = run_dir.token()
         self._codec: Codec[ControlAnswer] = Codec(FROM_CONTROL)
 
     def __enter__(self) -> ControlClient:
@@ -81,12 +81,3 @@ class ControlClient:
             "ERR_TIMEOUT",
             f"inference server {self._server} of {self._run_dir.root} did not answer in {self._timeout_sec:g} s",
         )
-
-
-def _token(run_dir: RunDir) -> str:
-    try:
-        return run_dir.token()
-    except OSError as error:
-        raise ConfigError(
-            f"The run's token {run_dir.root / 'token'} cannot be read: {error.strerror}. Only the run's owner may ask."
-        ) from None

@@ -1,1 +1,1 @@
-"""The configuration: schema, strict loading, validation; and the run directory that roles find their files in."""
+"""The configuration: schema, strict loading, validation; the facts that a checkpoint carries of it."""

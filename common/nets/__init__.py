@@ -1,1 +1,1 @@
-"""Networks, their weights and checkpoints. The only package of `common` that imports torch."""
+"""Networks and their weights. The only package of `common` that imports torch."""

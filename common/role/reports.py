@@ -63,5 +63,5 @@ def _token(run_dir: RunDir) -> str:
     """The run's token; empty where it cannot be read, which the role itself reports."""
     try:
         return run_dir.token()
-    except (OSError, ValueError, ConfigError):
+    except ConfigError:
         return ""

@@ -311,7 +311,7 @@ class RunDir:
     def restore_start_files(self, files: Mapping[str, bytes]) -> None:
         """Write back what `read_start_files` returned."""
         for name, content in files.items():
-            self.write(name, content, mode=0o600 if name in ("token", SIGNATURE) else 0o666)
+            self.write(name, content, mode=0o600 if name == SIGNATURE else 0o666)
 
     def write_spec(self, spec: GameSpec) -> None:
         """Write the game spec as spec.json."""

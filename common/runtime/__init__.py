@@ -1,1 +1,1 @@
-"""What every process needs: lifecycle, logs, metrics, random numbers, facts about the machine."""
+"""Tools that know nothing of Simul's roles: logs, files, names, metrics, random numbers, compiled loops."""

@@ -21,6 +21,7 @@ from simul.launch.monitoring.view.panel import (
     format_causes,
     format_facts,
     format_number,
+    format_replaced,
     format_search,
     format_seats,
     format_win_rates,
@@ -84,6 +85,7 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
         "unrolls": unroll_figures(snapshot, accounts),
         "replay": learner.get("replay", {}),
         "search": format_search(snapshot),
+        "replaced": format_replaced(workers),
         "learner_signalled": learner.get("signalled", False),
         "rows_errored": counts(server, "rows_errored"),
         "accounting": accounts,
@@ -135,6 +137,8 @@ def summary_text(summary: Mapping[str, Any]) -> str:
     lines += _results_text({"recent": summary["recent_results"], "returns": summary["returns"] or {}})
     if summary["search"]:
         lines.append(f"search: {summary['search']}")
+    if summary["replaced"]:
+        lines.append(f"replaced by random legal choices: {summary['replaced']}")
     lines += imbalances(summary)
     return "\n".join(lines)
 

@@ -16,7 +16,7 @@ from simul.env_worker.games.pokemon.source.source import PokemonSource
 from simul.env_worker.games.pokemon.tables.layout import OBSERVATION_SIZE
 from tests.support.pokemon.recorded import recorded_seats
 
-SEAT = next(seat for seat in recorded_seats("gen9*") if seat.seat == 0)
+SEAT = next(seat for seat in recorded_seats("gen9randombattle") if seat.seat == 0)
 LINES, REQUEST = next(record for record in SEAT.records if record[1] and "active" in record[1])
 MASK = legal_choices(REQUEST, [entry["ident"] for entry in REQUEST["side"]["pokemon"]].index).mask
 

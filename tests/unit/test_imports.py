@@ -22,5 +22,8 @@ def test_no_circle_of_modules_typing_only_imports_included():
 def test_names_of_before_say_where_they_are_now(capsys):
     with pytest.raises(ImportError, match=r"simul\.launch\.api"):
         importlib.import_module("simul.common.launch.api")
+    with pytest.raises(ImportError, match=r"simul\.errors now"):
+        importlib.import_module("simul.common.protocol.errors")
+    assert importlib.import_module("simul.errors").ConfigError is importlib.import_module("simul").errors.ConfigError
     assert importlib.import_module("simul.common.cli").main() == 2
     assert "make setup" in capsys.readouterr().err

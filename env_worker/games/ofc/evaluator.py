@@ -137,12 +137,6 @@ def category(value: int) -> int:
 
 
 @compiled()
-def lead_rank(value: int) -> int:
-    """2 ... 14: the first rank of a value, the pair's of a pair; 0 of an empty row."""
-    return (value >> 16) & 15
-
-
-@compiled()
 def royalty(row: int, value: int) -> int:
     """Royalty of a complete row, TOP, MIDDLE or BOTTOM, with this value."""
     kind, rank = value >> CATEGORY, (value >> 16) & 15

@@ -38,7 +38,12 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     title.no_wrap, title.overflow = True, "ellipsis"
     # Rows that take the place of events; the last event stays, and processes make room.
     results = sum(len(wrap(text, TEXT_WIDTH)) for _, text in format_results(snapshot.workers))
-    own = (format_store(snapshot.learner), format_search(snapshot), snapshot.callback_figures)
+    own = (
+        format_store(snapshot.learner),
+        format_search(snapshot),
+        snapshot.callback_figures,
+        format_replaced(snapshot.workers),
+    )
     more = sum(map(bool, (*own, snapshot.servers, snapshot.ranks)))
     more += max(results - USUAL_RESULTS, 0)
     shown = max(MOST_EVENTS - more, 1)
@@ -76,6 +81,7 @@ def _figures(snapshot: Snapshot) -> Table:
         *([("search", search)] if (search := format_search(snapshot)) else []),
         *([("servers", format_servers(snapshot))] if snapshot.servers else []),
         *([("ranks", format_ranks(snapshot))] if snapshot.ranks else []),
+        *([("replaced", replaced)] if (replaced := format_replaced(snapshot.workers)) else []),
         ("workers", format_worker_split(snapshot.figures)),
         *([("store", store)] if (store := format_store(snapshot.learner)) else []),
         ("dropped", format_causes(dropped_by_cause(snapshot)) or "nothing"),
@@ -148,6 +154,13 @@ def format_search(snapshot: Snapshot) -> str:
     )
 
 
+def format_replaced(workers: Mapping[str, Any]) -> str:
+    """`raised 1, invalid 2 of 1,234 choices of scripted players`: random ones took their place; "" for none."""
+    scripted = counts(workers, "scripted")
+    causes = format_causes({cause: scripted.get(cause, 0.0) for cause in ("raised", "invalid")})
+    return f"{causes} of {scripted['decisions']:,.0f} choices of scripted players" if causes else ""
+
+
 def format_worker_split(figures: Mapping[str, float]) -> str:
     """`62% waiting, 20% envs, 17% messages, 1% other; 23.4 us a step`: where the workers' time goes."""
     shares = [(figures.get(f"worker/{stage}_share"), word) for stage, word in WORKER_WORDS.items()]
@@ -199,6 +212,7 @@ def run_line(snapshot: Snapshot) -> str:
         *([f"servers {format_servers(snapshot)}"] if snapshot.servers else []),
         *([f"ranks {format_ranks(snapshot)}"] if snapshot.ranks else []),
         *([f"store {store}"] if (store := format_store(snapshot.learner)) else []),
+        *([f"replaced {replaced}"] if (replaced := format_replaced(snapshot.workers)) else []),
         f"workers {format_worker_split(snapshot.figures)}",
         f"MiB {sum(p.rss_mb + p.children_rss_mb for p in snapshot.processes):.0f}",
         *(f"{_name(p)} {p.state}" for p in snapshot.processes if p.state not in ("ready", "stopped")),

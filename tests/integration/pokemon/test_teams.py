@@ -12,6 +12,7 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
 from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.formats.teams import check_battles
+from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
 from simul.env_worker.games.pokemon.tables.layout import PREVIEW_START
 from tests.support.battles import check_accounts, make_source, played
 
@@ -58,3 +59,28 @@ def test_scripted_opponents_answer_the_preview(kind):
     assert sum(metrics["results"][kind].values()) == 3
     assert metrics["team_previews"] == 6
     assert metrics["scripted"]["invalid"] == 0
+
+
+def raising(player, battle, request, seed):
+    raise IndexError("of poke-env")
+
+
+def illegal(player, battle, request, seed):
+    return ScriptedChoice("move 9")
+
+
+@pytest.mark.parametrize(("why", "choose"), [("raised", raising), ("invalid", illegal)])
+@pytest.mark.parametrize(
+    "config",
+    [BSS(), PokemonConfig(format="gen9randomdoublesbattle"),
+     PokemonConfig(format="gen9vgc2025regi", teams=str(FOLDER / "gen9bssregi.txt"))],
+    ids=lambda config: config.format,
+)  # fmt: skip
+def test_choices_that_a_scripted_player_cannot_make_are_replaced_by_random_legal_ones(config, why, choose, monkeypatch):
+    monkeypatch.setattr(ScriptedPlayer, "_chosen", choose)
+    opponents = OpponentsConfig(self_play=0.0, simple_heuristics=1.0)
+    _, metrics = played(make_source(config, opponents, envs=3, episodes=3, record=False))
+    decisions = metrics["scripted"]["decisions"]
+    assert decisions > 15
+    assert metrics["scripted"] == {"decisions": decisions, "defaults": 0, "raised": 0, "invalid": 0, why: decisions}
+    assert sum(f"({why}: " in event for event in metrics["events"]) == 1

@@ -1,12 +1,12 @@
-"""Battles recorded from the real simulator, one seat a line: what that seat was told, in order.
+"""Battles recorded from the real simulator: what each seat was told, in order.
 
-Each file holds the seats of one format: {"battle": n, "seat": 0|1, "records": [[lines, request|null], ...]}.
-They were picked so that together every feature of the layout takes more than one value. `with_teams/` has
-battles of formats that begin with a team preview, `situations/` short ones, each of one rare situation.
+Those of the golden vectors, and `situations/`: short ones, each of one rare situation, one seat a line:
+{"battle": n, "seat": 0|1, "records": [[lines, request|null], ...]}.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import gzip
 from collections.abc import Iterator
 from functools import cache
@@ -22,6 +22,7 @@ from simul.env_worker.games.pokemon.encoding.actions import Choices, legal_choic
 from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
+from tests.support.pokemon.vectors import NAMES, read_vectors
 
 FOLDER = ROOT / "tests" / "golden" / "pokemon"
 
@@ -42,13 +43,16 @@ class RecordedSeat(NamedTuple):
 
 
 @cache
-def recorded_seats(battle_format: str = "gen?randombattle") -> tuple[RecordedSeat, ...]:
-    """Every recorded seat whose format matches the pattern."""
-    seats = []
-    for path in sorted(FOLDER.glob(f"{battle_format}.jsonl.gz")):
+def recorded_seats(pattern: str = "gen?randombattle") -> tuple[RecordedSeat, ...]:
+    """Every seat of the golden vectors whose names match, or of `situations/`."""
+    seats = [
+        RecordedSeat(vectors.head.format, seat.battle, seat.seat, [(one.lines, one.request) for one in seat.records])
+        for vectors in map(read_vectors, fnmatch.filter(NAMES, pattern))
+        for seat in vectors.seats
+    ]
+    for path in sorted(FOLDER.glob(f"{pattern}.jsonl.gz")):
         for line in gzip.decompress(path.read_bytes()).splitlines():
-            data = orjson.loads(line)
-            seats.append(RecordedSeat(path.name.split(".")[0], data["battle"], data["seat"], data["records"]))
+            seats.append(RecordedSeat(path.name.split(".")[0], **orjson.loads(line)))
     assert seats
     return tuple(seats)
 

@@ -11,7 +11,7 @@ from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
 
-SEATS = recorded_seats("doubles/*")
+SEATS = (*recorded_seats("gen9randomdoublesbattle"), *recorded_seats("gen9vgc2025regi"))
 
 
 class Listening:
@@ -38,9 +38,9 @@ def double_seat(recorded: RecordedSeat) -> DoubleSeat:
     return DoubleSeat(0, recorded.seat, 0, recorded.gen, "learner", 0, RewardWeights(1.0))
 
 
-def decisions(recorded: RecordedSeat, seed: int = 0) -> Iterator[Asked]:
+def decisions(recorded: RecordedSeat) -> Iterator[Asked]:
     """Every decision of a seat, answered."""
-    rng = random.Random(f"{recorded.format}/{recorded.battle}/{recorded.seat}/{seed}")
+    rng = random.Random(f"{recorded.format}/{recorded.battle}/{recorded.seat}")
     seat, host = double_seat(recorded), Listening()
     for number, (lines, request) in enumerate(recorded.records):
         seat.battle.feed(lines)

@@ -1,16 +1,21 @@
-"""poke-env's scripted players on an offline battle: only their choices, without connection or account."""
+"""poke-env's scripted players on an offline battle: only their choices, without connection or account.
+
+Where poke-env raises, a random legal choice takes the place of the player's.
+"""
 
 from __future__ import annotations
 
 import random
 from typing import Any, NamedTuple
 
-from poke_env.battle.abstract_battle import AbstractBattle
 from poke_env.battle.double_battle import DoubleBattle
 from poke_env.battle.move import Move
 from poke_env.battle.pokemon import Pokemon
 from poke_env.player import MaxBasePowerPlayer, RandomPlayer, SimpleHeuristicsPlayer
 from poke_env.player.battle_order import DefaultBattleOrder, DoubleBattleOrder, PassBattleOrder, SingleBattleOrder
+
+from simul.env_worker.games.pokemon.opponents.random_choice import Request, random_choice
+from simul.env_worker.games.pokemon.opponents.stock_battle import StockReader
 
 PLAYERS = {
     "random": RandomPlayer,
@@ -20,10 +25,15 @@ PLAYERS = {
 
 
 class ScriptedChoice(NamedTuple):
-    """`command`: the choice in the simulator's protocol; `defaulted`: poke-env returned its default order."""
+    """`command`: the choice in the simulator's protocol.
+
+    defaulted: poke-env returned its default order, in doubles for one slot or both.
+    failure: what the player raised, "" for nothing; the command is then a random legal one.
+    """
 
     command: str
-    defaulted: bool
+    defaulted: bool = False
+    failure: str = ""
 
 
 class ScriptedPlayer:
@@ -36,33 +46,44 @@ class ScriptedPlayer:
         self._player: Any = object.__new__(player_class)
         self._player._format = "doubles" if doubles else "singles"
 
-    def choose(self, battle: AbstractBattle, request: dict[str, Any], seed: int) -> ScriptedChoice:
-        """The player's choice for `request`, which `battle` has parsed. Equal seeds give equal choices."""
+    def choose(self, battle: StockReader, request: Request, seed: int) -> ScriptedChoice:
+        """The answer to `request`, whose lines `battle` has read. Equal seeds give equal choices."""
+        try:
+            battle.parse_request(request)
+            return self._chosen(battle, request, seed)
+        except Exception as error:  # noqa: BLE001 - poke-env may raise anything
+            failure = f"{self.kind} raised {type(error).__name__}: {error}"
+            return ScriptedChoice(random_choice(request, random.Random(seed)), failure=failure)
+
+    def _chosen(self, battle: StockReader, request: Request, seed: int) -> ScriptedChoice:
         random.seed(seed)  # poke-env draws from the module's generator
         if request.get("teamPreview"):
-            return ScriptedChoice(self._player.teampreview(battle).removeprefix("/"), False)
+            return ScriptedChoice(self._player.teampreview(battle).removeprefix("/"))
         order = self._player.choose_move(battle)
         orders = [order.first_order, order.second_order] if isinstance(order, DoubleBattleOrder) else [order]
-        if any(isinstance(part, DefaultBattleOrder) for part in orders):
-            return ScriptedChoice("default", True)
+        if isinstance(orders[0], DefaultBattleOrder):  # it stands for both slots
+            return ScriptedChoice("default", defaulted=True)
         commands = [command_of(part, battle, request, slot) for slot, part in enumerate(orders)]
-        return ScriptedChoice(", ".join(commands), False)
+        return ScriptedChoice(", ".join(commands), defaulted="default" in commands)
 
 
-def command_of(order: SingleBattleOrder, battle: AbstractBattle, request: dict[str, Any], slot: int) -> str:
+def command_of(order: SingleBattleOrder, battle: StockReader, request: Request, slot: int) -> str:
     """An order by slot of the request instead of by name. `slot`: of the acting Pokémon, 0 in singles."""
     target = order.order
     if isinstance(order, PassBattleOrder):
         return "pass"
+    if isinstance(order, DefaultBattleOrder):
+        return "default"
     if isinstance(target, Pokemon):
         ident = next(ident for ident, mon in battle.team.items() if mon is target)
         slots = [entry["ident"] for entry in request["side"]["pokemon"]]
         return f"switch {slots.index(ident) + 1}"
     assert isinstance(target, Move)
-    enabled = [slot for slot, entry in enumerate(request["active"][slot]["moves"], 1) if not entry.get("disabled")]
+    enabled = [offer for offer in enumerate(request["active"][slot]["moves"], 1) if not offer[1].get("disabled")]
     available = battle.available_moves[slot] if isinstance(battle, DoubleBattle) else battle.available_moves
     index = next(index for index, move in enumerate(available) if move is target)
-    aim = f" {order.move_target}" if order.move_target else ""
+    number, entry = enabled[index]
+    aim = f" {order.move_target}" if order.move_target and "target" in entry else ""  # a locked move has its target
     suffix = (
         " mega"
         if order.mega
@@ -74,4 +95,4 @@ def command_of(order: SingleBattleOrder, battle: AbstractBattle, request: dict[s
         if order.terastallize
         else ""
     )
-    return f"move {enabled[index]}{aim}{suffix}"
+    return f"move {number}{aim}{suffix}"

@@ -81,9 +81,10 @@ class BackendEvents:
         seat = battle.seats[error.seat]
         if isinstance(seat, ScriptedSeat):
             if error.kind == "invalid":
-                self._score.scripted_invalid += 1
-                self._score.scripted_defaults += 1
-                backend.choose(battle.number, error.seat, seat.request_number, "default")
+                choice = seat.answer_again()
+                self._score.scripted_defaults += choice.defaulted
+                self._score.replace_scripted("invalid", error.message)
+                backend.choose(battle.number, error.seat, seat.request_number, choice.command)
             return
         if error.kind == "exhausted":
             self.abort(backend, battle, "no_valid_choice", decisions)

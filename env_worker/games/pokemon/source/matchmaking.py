@@ -11,8 +11,7 @@ from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
 from simul.common.runtime.metrics import Stages
 from simul.env_worker.games.base.matchmaking import PAST, SELF_PLAY, Matchup, OpponentDraw, Schedule
-from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle
-from simul.env_worker.games.pokemon.opponents.players import SCRIPTED, SeatPlayer, scripted_player
+from simul.env_worker.games.pokemon.opponents.players import SCRIPTED, SeatPlayer, scripted_battle, scripted_player
 from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
@@ -89,7 +88,6 @@ class Matchmaker:
         self._doubles = doubles
         self._reading = DoubleSeat if doubles else ReadingSeat
         self.encoding = Stages(("encode",))
-        self._battle_class = SeatDoubleBattle if doubles else SeatBattle
         self._players = self._seated([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
 
     def set_policies(self, names: Sequence[str]) -> None:
@@ -116,7 +114,7 @@ class Matchmaker:
         return {kind: scripted_player(kind, self._gen, self._doubles) for kind in kinds}
 
     def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat:
-        battle = self._battle_class(f"p{seat + 1}", self._gen)
+        battle = scripted_battle(kind, f"p{seat + 1}", self._gen, self._doubles)
         return ScriptedSeat(seat, battle, self._players[kind], rng.getrandbits(48))
 
     def _policy_seat(self, env: int, seat: int, episode: int, policy: str, *, learns: bool) -> PolicySeat:

@@ -21,7 +21,7 @@ class Scoreboard(GameCounters):
         self.bad_actions = 0
         self.scripted_decisions = 0
         self.scripted_defaults = 0
-        self.scripted_invalid = 0
+        self.scripted_replaced = {"raised": 0, "invalid": 0}
         self.turn_limit_ties = 0
         self.previews = 0
         self.parse_errors: Counter[str] = Counter()
@@ -31,6 +31,14 @@ class Scoreboard(GameCounters):
         """A battle was played out or truncated, as for `count_game`, after so many turns."""
         self.turns += turns
         self.count_game(opponent, outcome, episode)
+
+    def replace_scripted(self, why: str, said: str) -> None:
+        """A scripted player's choice was replaced by a random legal one: `why` is raised or invalid."""
+        self.scripted_replaced[why] += 1
+        if self.scripted_replaced[why] == 1:
+            self.events.append(
+                f"a random legal choice took the place of a scripted player's ({why}: {said}); later ones are counted"
+            )
 
     def metrics(self, alive: int) -> dict[str, Any]:
         """started = finished + aborted + alive; truncated and ties are among the finished."""
@@ -45,7 +53,7 @@ class Scoreboard(GameCounters):
             "scripted": {
                 "decisions": self.scripted_decisions,
                 "defaults": self.scripted_defaults,
-                "invalid": self.scripted_invalid,
+                **self.scripted_replaced,
             },
             "team_previews": self.previews,
             "parse_errors": dict(self.parse_errors),

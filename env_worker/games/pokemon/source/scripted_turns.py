@@ -69,8 +69,9 @@ class ScriptedTurns:
         seat = battle.seats[record.seat]
         assert isinstance(seat, ScriptedSeat)
         assert record.request is not None
-        seat.battle.feed(record.lines)
-        command, defaulted = seat.answer(record.request_number, record.request)
+        choice = seat.answer(record.request_number, record.lines, record.request)
         self._score.scripted_decisions += 1
-        self._score.scripted_defaults += defaulted
-        backend.choose(battle.number, record.seat, record.request_number, command)
+        self._score.scripted_defaults += choice.defaulted
+        if choice.failure:
+            self._score.replace_scripted("raised", choice.failure)
+        backend.choose(battle.number, record.seat, record.request_number, choice.command)

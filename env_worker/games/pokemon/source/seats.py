@@ -6,6 +6,8 @@ in this process. `ScriptedSeat`: a scripted player's.
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,9 @@ from simul.env_worker.games.pokemon.host.backend import BattleBackend
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRow
 from simul.env_worker.games.pokemon.host.tally import NO_TALLY, RewardFacts, Standing, TallyKeeper
 from simul.env_worker.games.pokemon.opponents.players import SeatPlayer
+from simul.env_worker.games.pokemon.opponents.random_choice import random_choice
+from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice
+from simul.env_worker.games.pokemon.opponents.stock_battle import StockReader
 from simul.env_worker.games.pokemon.source.request_steps import PreviewSteps, RequestSteps, SingleStep
 from simul.env_worker.games.pokemon.source.rewards import RewardMeter, RewardWeights
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
@@ -276,7 +281,7 @@ class ScriptedSeat:
 
     scripted = True
 
-    def __init__(self, seat: int, battle: SeatView, player: SeatPlayer, seed: int) -> None:
+    def __init__(self, seat: int, battle: SeatView | StockReader, player: SeatPlayer, seed: int) -> None:
         self.seat = seat
         self.battle = battle
         self.request_number = 0
@@ -284,12 +289,22 @@ class ScriptedSeat:
         self._player = player
         self._seed = seed
         self._answers = 0
+        self._request: Request = {}
+        self._replaced = False  # True = the open request has been answered by a random choice
 
-    def answer(self, request_number: int, request: Request) -> tuple[str, bool]:
-        """(the command, True if the player fell back on `default`)."""
-        self.request_number = request_number
-        self.battle.parse_request(request)
-        self.turn = self.battle._turn
+    def answer(self, request_number: int, lines: str, request: Request) -> ScriptedChoice:
+        """The player's choice, after the lines before the request."""
+        self.request_number, self._request = request_number, request
+        self.battle.feed(lines)
         self._answers += 1
         choice = self._player.choose(self.battle, request, self._seed + self._answers)
-        return choice.command, choice.defaulted
+        self.turn = self.battle._turn
+        self._replaced = bool(choice.failure)
+        return choice
+
+    def answer_again(self) -> ScriptedChoice:
+        """In place of a choice that the simulator called invalid: a random legal one; the second time `default`."""
+        if self._replaced:
+            return ScriptedChoice("default", defaulted=True)
+        self._replaced = True
+        return ScriptedChoice(random_choice(self._request, random.Random(self._seed + self._answers)))

@@ -31,7 +31,8 @@ class OnePlyPlayer:
         self._gen, self._doubles = gen, doubles
 
     def choose(self, battle: SeatView, request: Request, seed: int) -> ScriptedChoice:
-        """The answer to `request`, which `battle` has parsed. Equal seeds answer equally."""
+        """The answer to `request`, whose lines `battle` has read. Equal seeds answer equally."""
+        battle.parse_request(request)
         rng = random.Random(seed)
         if request.get("teamPreview"):
             return ScriptedChoice(self._preview(battle, request), False)

@@ -111,6 +111,11 @@ def drawn(**changes) -> list[str]:
         ),
         ({"callback_figures": {f"mine/number_{n}": n / 7 for n in range(100)}, "servers": BOTH},
          ["callback mine/number_0 0, "], [], []),
+        (
+            {"workers": {"scripted": {"decisions": 1234, "raised": 1, "invalid": 2}}},
+            ["replaced invalid 2, raised 1 of 1,234 choices"], ["| replaced invalid 2, raised 1 of 1,234 choices of"],
+            ["replaced by random legal choices: invalid 2, raised 1 of 1,234 choices of scripted players"],
+        ),
         (NOTHING, ["decisions/s -"], ["decisions/s -"], ["0 decisions in"]),
         ({"game": "pokemon"}, ["battles/s"], ["battles/s 45.67"], ["battles: 7,805 started"]),
         ({"game": "gymnasium"}, ["episodes/s"], ["episodes/s 45.67"], ["episodes: 7,805 started"]),

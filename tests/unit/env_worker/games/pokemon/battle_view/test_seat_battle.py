@@ -12,8 +12,8 @@ from tests.support.states import (
     slots_of,
 )
 
-SINGLES = [seat for kind in ("", "with_teams/", "situations/") for seat in recorded_seats(f"{kind}*")]
-SEATS = [*SINGLES, *recorded_seats("doubles/*")]
+NAMES = ("gen?randombattle", "gen9bssregi", "situations/*", "gen9randomdoublesbattle", "gen[789]doublescustomgame.four")
+SEATS = [seat for name in NAMES for seat in recorded_seats(name)]
 PUBLIC = "|bigerror|You will auto-tie if the battle doesn't end in 50 turns.\n|showteam|p2|Rex|Ditto||limber|pound"
 
 

@@ -22,7 +22,7 @@ def read(row: np.ndarray, name: str) -> list[float]:
 
 @pytest.mark.parametrize(
     "seat",
-    [*recorded_seats(), *recorded_seats("with_teams/*")],
+    [*recorded_seats(), *recorded_seats("gen9bssregi")],
     ids=lambda seat: f"{seat.format}-{seat.battle}-{seat.role}",
 )
 def test_what_was_kept_equals_what_is_written_anew(seat):
@@ -32,7 +32,7 @@ def test_what_was_kept_equals_what_is_written_anew(seat):
 
 def test_who_was_dragged_in_and_out_again_is_written_anew():
     """Nothing in its request entry says so, but its poison begins anew."""
-    lines, request = deepcopy(next(record for record in recorded_seats("gen9*")[0].records if record[1]))
+    lines, request = deepcopy(next(record for record in recorded_seats("gen9randombattle")[0].records if record[1]))
     lead, bench = request["side"]["pokemon"][:2]
     bench["condition"] += " tox"
     battle = SeatBattle(lead["ident"][:2], 9)
@@ -57,7 +57,7 @@ def drag(entry: dict) -> str:
 
 def test_an_observation_is_the_callers_own():
     rows, copies = [], []
-    for one in encoded(recorded_seats("gen9*")[0]):
+    for one in encoded(recorded_seats("gen9randombattle")[0]):
         rows.append(one.row)
         copies.append(one.row.copy())
     assert rows[0].dtype == np.float16
@@ -66,7 +66,7 @@ def test_an_observation_is_the_callers_own():
 
 
 def test_an_unseen_side_is_blank():
-    seat = recorded_seats("gen9*")[0]
+    seat = recorded_seats("gen9randombattle")[0]
     battle = SeatBattle(seat.role, 9)
     request = next(request for _, request in seat.records if request)
     battle.sync(request)  # no line at all: nobody is known

@@ -75,6 +75,6 @@ def test_counts_of_recorded_battles_match_the_lines_themselves():
         assert tally.own_fainted == text.count(f"|faint|{seat.role}")
         assert tally.foe_fainted == text.count("|faint|") - tally.own_fainted
         assert tally.fails <= text.count("|-fail|") + text.count("|-immune|")
-        forced = sum(_must_switch(request) for _, request in seat.records if request is not None)
+        forced = sum(_must_switch(request) for _, request in seat.records[:-1] if request is not None)  # answered ones
         out = text.count(f"|switch|{seat.role}") - 1  # the lead
         assert tally.switches == out - forced, (seat.format, seat.battle)

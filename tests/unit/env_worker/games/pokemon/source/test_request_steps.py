@@ -13,7 +13,7 @@ from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.recorded import RecordedSeat, encoded, preview_of, recorded_seats, replay
 from tests.unit.env_worker.games.pokemon.encoding.test_encoder import read
 
-SEATS = recorded_seats("with_teams/gen9bssregi")
+SEATS = recorded_seats("gen9bssregi")
 MINE, OTHER = SEATS[0], SEATS[1]
 
 

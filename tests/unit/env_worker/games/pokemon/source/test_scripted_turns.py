@@ -14,7 +14,7 @@ from tests.support.pokemon.recorded import recorded_seats
 
 FIRST = {  # by seat: its first turn
     seat.seat: next((lines, request) for lines, request in seat.records if request and "active" in request)
-    for seat in recorded_seats("gen9*")
+    for seat in recorded_seats("gen9randombattle")
 }
 
 

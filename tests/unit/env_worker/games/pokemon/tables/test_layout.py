@@ -1,4 +1,4 @@
-"""The layout covers the observation, and every feature fires on recorded battles."""
+"""The layout covers the observation, and every feature fires in the golden vectors."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.layouts import check_cover, check_ranges
-from tests.support.pokemon.recorded import encoded, preview_of, recorded_seats
+from tests.support.pokemon.vectors import SINGLES, read_vectors
 
 FULL = Extras(sets=True)
 FULL_SIZE = layout.observation_size(FULL)
@@ -19,16 +19,9 @@ FULL_SIZE = layout.observation_size(FULL)
 
 @pytest.fixture(scope="module")
 def observations() -> np.ndarray:
-    """float16 [N, D] of every recorded decision."""
-    rows = []
-    for number, seat in enumerate(recorded_seats("with_teams/*")):
-        preview = preview_of(seat)
-        for action in ((4, 0, 2), (1, 3, 5), (5, 2, 3))[number % 3]:
-            rows.append(np.concatenate((preview.encode()[0], [0.0] * (FULL_SIZE - layout.OBSERVATION_SIZE))))
-            preview.pick(action)
-    for seat in (*recorded_seats(), *recorded_seats("with_teams/*"), *recorded_seats("situations/*.charging")):
-        rows += [one.row for one in encoded(seat, FULL)]
-    return np.stack(rows)
+    """float16 [N, D] of the golden vectors; sets are 0 where they are not known."""
+    rows = [read_vectors(name).observations(layout.ATTACKERS, "random" in name) for name in SINGLES]
+    return np.concatenate([np.pad(some, ((0, 0), (0, FULL_SIZE - some.shape[1]))) for some in rows])
 
 
 @pytest.mark.parametrize("extras", [Extras(0), PLAIN, Extras(6), Extras(0, sets=True), Extras(6, sets=True)])
@@ -90,8 +83,8 @@ def test_at_least_1100_columns_vary(observations):
 
 
 def test_the_damage_of_a_whole_team_varies():
-    rows = [one.row for seat in recorded_seats("gen9*")[::2] for one in encoded(seat, Extras(6))]
-    counts = varying(np.stack(rows), layout.slices(Extras(6)))
+    rows = [read_vectors(name).observations(layout.TEAM_SIZE, False) for name in SINGLES if name.startswith("gen9")]
+    counts = varying(np.concatenate(rows), layout.slices(Extras(6)))
     assert sum(counts.values()) >= 1100
     assert sum(count for block, count in counts.items() if block.startswith("damage.")) > 0.95 * 576, counts
 
