@@ -18,7 +18,6 @@ function see(view, number, seat, records) {
 		if (refused) view.unavailable();
 		const told = lines.split('\n');
 		if (request === null) view.hear(told, null);
-		else if (request.teamPreview) view.seePreview(told, request);
 		else view.see(told, request);
 		for (const action of actions) {
 			outbox.rows.add(number, seat, place, view.shown);
