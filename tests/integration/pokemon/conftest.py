@@ -8,6 +8,7 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
+from tests.support.pokemon.hands import answering_hands
 from tests.support.pokemon.views import running_views
 from tests.support.showdown import showdown
 from tests.support.stand import Stand
@@ -24,6 +25,12 @@ def host():
 @pytest.fixture(scope="module")
 def views():
     with running_views() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def hands():
+    with answering_hands() as running:
         yield running
 
 

@@ -15,7 +15,8 @@ import { createInterface } from 'node:readline';
 
 import { EncoderTables } from '../../../../env_worker/games/pokemon/node/encoder/host_tables.mjs';
 import { HostedBattle } from '../../../../env_worker/games/pokemon/node/simulate/hosted_battle.mjs';
-import { randomChoice, seededRandom } from '../../../../env_worker/games/pokemon/node/measure/random_choice.mjs';
+import { randomChoice } from '../../../../env_worker/games/pokemon/node/measure/random_choice.mjs';
+import { seededRandom } from '../../../../env_worker/games/pokemon/node/random.mjs';
 import { SeatView } from '../../../../env_worker/games/pokemon/node/follow/seat_view.mjs';
 import { loadSimulator } from '../../../../env_worker/games/pokemon/node/simulate/simulator.mjs';
 
