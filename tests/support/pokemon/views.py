@@ -10,7 +10,7 @@ import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -208,12 +208,11 @@ def _see(opened: int, record: Told) -> dict[str, Any]:
 
 
 def _seen_seat(answers: list[dict[str, Any]]) -> SeenSeat:
-    crash = next((n for n, answer in enumerate(answers) if "crashed" in answer), len(answers))
-    taken = answers[:crash]
+    taken = list(takewhile(lambda answer: "crashed" not in answer, answers))
     decisions = [one for answer in taken for one in _decisions(answer)]
     words = [answer["words"] for answer in taken if answer["decisions"]]
-    final = _final(answers[-1]) if crash == len(answers) else None
-    return SeenSeat(decisions, words, answers[min(crash, len(answers) - 1)]["errors"], final, crash < len(answers))
+    last = taken[-1] if taken else {"errors": {}}
+    return SeenSeat(decisions, words, last["errors"], _final(last), len(taken) < len(answers))
 
 
 def _decisions(answer: dict[str, Any]) -> list[Seen]:
