@@ -1,7 +1,4 @@
-"""What poke-env gets wrong, each in a battle played for it: the observation against the simulator's own state.
-
-Both encoders write every observation, and they must be equal (tests/support/pokemon/audit/battles.py).
-"""
+"""What poke-env gets wrong, each in a battle played for it: the observation against the simulator's own state."""
 
 from __future__ import annotations
 
@@ -304,7 +301,7 @@ def test_the_observation_is_the_simulators_state(played: dict[str, list[AuditedR
 
 @pytest.mark.parametrize("scene", [scene for scene in SCENES if "a copy" in scene.name], ids=lambda scene: scene.name)
 def test_a_copy_has_the_stats_that_it_copies(played: dict[str, list[AuditedRow]], scene: Scene) -> None:
-    """The audit leaves stats of foes out: others are estimates."""
+    """The audit leaves those of foes that are copies out: others are estimates."""
     copies = 0
     for row in played[scene.name]:
         mon = row.truth["sides"][1 - row.seat]["pokemon"][0]

@@ -13,15 +13,17 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle, SeatDoubleBattle
+from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatDoubleBattle
+from simul.env_worker.games.pokemon.doubles.actions import FIRST_SWITCH
 from simul.env_worker.games.pokemon.doubles.encoder import DoubleEncoder
-from simul.env_worker.games.pokemon.encoding.actions import legal_choices
-from simul.env_worker.games.pokemon.encoding.encoder import SeatEncoder
 from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.encoding.set_knowledge import KNOWN_FORMATS
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.install.node import find_node
-from simul.env_worker.games.pokemon.source.double_seat import DoubleSteps
+from simul.env_worker.games.pokemon.source.double_seat import DoublePreviewSteps, DoubleSteps
+from simul.env_worker.games.pokemon.tables.layout import Extras
 from tests.support.pokemon.audit.teams import custom_team
+from tests.support.pokemon.audit.told import Told
 
 RECORDER = Path(__file__).with_name("record.mjs")
 Truth = dict[str, Any]
@@ -39,19 +41,33 @@ class BattleJob(NamedTuple):
 
 
 class AuditedRow(NamedTuple):
-    """One observation (float16 [D]) and the simulator's state of that moment, see record.mjs."""
+    """One observation (float16 [D]) and the simulator's state of that moment, see record.mjs.
+
+    Attributes:
+        slot: the one that decides, 1 only in doubles.
+        truth: at a team preview it has no `legal`.
+        picks: what was chosen for the same request before.
+        told: what the seat has been told of its foes.
+    """
 
     job: BattleJob
     seat: int
-    slot: int  # the one that decides: 1 only in doubles
+    slot: int
     observation: NDArray[np.float16]
     request: dict[str, Any]
     truth: Truth
+    picks: tuple[Any, ...]
+    told: Told
 
     @property
     def place(self) -> str:
         """Where to look for this row."""
         return f"{self.job.format} {self.job.number}, seat {self.seat}, turn {self.truth['turn']}"
+
+
+def extras_of(battle_format: str) -> Extras:
+    """What rows of singles hold: damage, and sets where they are known."""
+    return Extras(sets=bool(KNOWN_FORMATS.fullmatch(battle_format)))
 
 
 def random_battles(battle_format: str, count: int, first: int = 0) -> list[BattleJob]:
@@ -69,7 +85,7 @@ def custom_battles(battle_format: str, count: int, first: int = 0) -> list[Battl
 
 
 def audited_rows(jobs: Iterable[BattleJob]) -> Iterator[AuditedRow]:
-    """Plays the battles; every decision of both seats but team previews."""
+    """Plays the battles; every decision of both seats."""
     jobs = list(jobs)
     process = subprocess.Popen([find_node().path, str(RECORDER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
@@ -84,12 +100,13 @@ def audited_rows(jobs: Iterable[BattleJob]) -> Iterator[AuditedRow]:
 
 
 def _send(pipe: Any, jobs: list[BattleJob]) -> None:
-    sent = 0
+    sent: dict[str, Any] | None = None
     with pipe:
         for job in jobs:
-            if generation(job.format) != sent:
-                sent = generation(job.format)
-                pipe.write(orjson.dumps({"tables": encoder_tables(sent)}) + b"\n")
+            tables = encoder_tables(generation(job.format), extras_of(job.format))
+            if tables is not sent:
+                sent = tables
+                pipe.write(orjson.dumps({"tables": tables}) + b"\n")
             pipe.write(orjson.dumps(_command(job)) + b"\n")
 
 
@@ -110,47 +127,52 @@ def _battle(job: BattleJob, lines: Iterable[bytes]) -> Iterator[AuditedRow]:
     raise AssertionError(f"the recorder ended within {job}, see its stderr")
 
 
-def _fed(battle: SeatBattle | SeatDoubleBattle, record: dict[str, Any]) -> bool:
-    """Let the battle read the record; False where nothing is asked."""
-    battle.feed(record["lines"])
-    if record["truth"] is None:
-        return False
-    battle.sync(record["request"])
-    return True
-
-
 class _SinglesReader:
-    """One seat of singles: read and encoded here, and equal to what the host encoded."""
+    """One seat whose rows the host has encoded."""
 
     def __init__(self, job: BattleJob, seat: int) -> None:
-        gen = generation(job.format)
         self._job, self._seat = job, seat
-        self._battle = SeatBattle(f"p{seat + 1}", gen)
-        self._encoder = SeatEncoder(self._battle, gen)
+        self._told = Told(f"p{2 - seat}")
 
     def rows(self, record: dict[str, Any]) -> Iterator[AuditedRow]:
-        if not _fed(self._battle, record):
-            return
-        request, truth = record["request"], record["truth"]
-        observation = self._encoder.encode(request, legal_choices(request, self._battle.position))
-        row = AuditedRow(self._job, self._seat, 0, observation, request, truth)
-        assert observation.tobytes() == base64.b64decode(record["row"]), f"the encoders disagree: {row.place}"
-        yield row
+        self._told.hear(record["lines"])
+        truths, picks = record["truths"], record["picks"]
+        for n, (slot, observation) in enumerate(self._observations(record)):
+            truth = truths[min(n, len(truths) - 1)]
+            told, before = self._told.copy(), tuple(picks[:n])
+            yield AuditedRow(self._job, self._seat, slot, observation, record["request"], truth, before, told)
+
+    def _observations(self, record: dict[str, Any]) -> Iterator[tuple[int, NDArray[np.float16]]]:
+        """Each with the slot that decides."""
+        for row in record["rows"]:
+            yield 0, np.frombuffer(base64.b64decode(row), np.float16)
 
 
-class _DoublesReader:
-    """One seat of doubles; only the first slot that is asked is observed."""
+class _DoublesReader(_SinglesReader):
+    """One seat of doubles: read and encoded here."""
 
     def __init__(self, job: BattleJob, seat: int) -> None:
+        super().__init__(job, seat)
         gen = generation(job.format)
-        self._job, self._seat = job, seat
+        self._gen = gen
         self._battle = SeatDoubleBattle(f"p{seat + 1}", gen)
         self._encoder = DoubleEncoder(self._battle, gen)
 
-    def rows(self, record: dict[str, Any]) -> Iterator[AuditedRow]:
-        if not _fed(self._battle, record):
+    def _observations(self, record: dict[str, Any]) -> Iterator[tuple[int, NDArray[np.float16]]]:
+        self._battle.feed(record["lines"])
+        request, picks = record["request"], record["picks"]
+        if request.get("teamPreview"):
+            preview = DoublePreviewSteps(self._battle, self._gen, request)
+            for pick in picks:
+                if not preview.complete:
+                    yield 0, preview.encode()[0]
+                    preview.pick(FIRST_SWITCH + pick)
             return
-        request, truth = record["request"], record["truth"]
+        self._battle.sync(request)
         steps = DoubleSteps(request, self._battle.position, self._encoder)
-        observation, _ = steps.encode()
-        yield AuditedRow(self._job, self._seat, steps.slot, observation, request, truth)
+        yield steps.slot, steps.encode()[0]
+        if len(record["truths"]) == 2:
+            legal = [action for action, allowed in enumerate(steps.choices.mask) if allowed]
+            steps.pick(next(action for action in legal if steps.choices.command(action) == picks[0]))
+            if not steps.complete:
+                yield steps.slot, steps.encode()[0]

@@ -1,10 +1,12 @@
 // Plays seeded battles on the pinned simulator and prints what each seat was sent beside the simulator's own state.
 //   node record.mjs < JOBS
-// In, JSON lines: {"tables": encoder_tables(gen)} for the battles of singles that follow, and battles:
+// In, JSON lines: {"tables": encoder_tables(gen, extras)} for the battles of singles that follow, and battles:
 //   {"format", "seed": [a, b, c, d], "team_seeds": [seed, seed], "teams": [packed|null, packed|null], "turns": most,
 //    "choices": {"p1": [text, ...], "p2": [...]} | null}; without choices both seats choose at random.
-// Out, JSON lines, one a request: {"seat", "lines", "request", "truth": null at a team preview,
-//   "row": the host encoder's observation as base64 (float16), null in doubles}; then {"end": turns}.
+// Out, JSON lines, one a request: {"seat", "lines", "request", "truths", "rows", "picks"}; then {"end": turns}.
+//   A request is a list of decisions: the picks of a team preview, or those of the slots that are asked.
+//   "truths": the state at each; "rows": the host encoder's observation at each as base64 (float16), null in doubles;
+//   "picks": what is chosen at each, a Pokemon's place in the team at a preview, otherwise a word of the simulator's.
 //
 // The state is read from the simulator's objects, never from the protocol. What these do not keep (when an effect
 // began, who has come out in which order) is noted as the simulator makes it.
@@ -109,7 +111,7 @@ const states = effects => Object.fromEntries(Object.entries(effects).map(([id, s
 function pokemonTruth(mon, order) {
 	const entry = mon.getSwitchRequestData();
 	return {
-		species: mon.species.id, base_species: mon.baseSpecies.id, level: mon.level,
+		name: mon.name, species: mon.species.id, base_species: mon.baseSpecies.id, base_form: sim.toID(mon.baseSpecies.baseSpecies), level: mon.level,
 		ability: mon.ability, base_ability: mon.baseAbility, item: mon.item,
 		moves: entry.moves, base_moves: mon.baseMoves, slots: mon.moveSlots.map(({ id, pp, maxpp }) => [id, pp, maxpp]),
 		base_slots: mon.baseMoveSlots.map(({ id, pp, maxpp }) => [id, pp, maxpp]),
@@ -163,9 +165,9 @@ function accepts(side, choice) {
 const askedSlot = side => Math.max(side.active.findIndex(mon => side.requestState === 'switch' ? mon?.switchFlag :
 	mon && !mon.fainted && !mon.volatiles.commanding), 0);
 
-/** The one thing that it can do where the simulator leaves no choice of moves, '' otherwise. */
-function lockOf(side) {
-	const mon = side.active[askedSlot(side)];
+/** The one thing that a slot can do where the simulator leaves no choice of moves, '' otherwise. */
+function lockOf(side, slot) {
+	const mon = side.active[slot];
 	if (side.requestState !== 'move') return '';
 	const { moves } = mon.getMoveRequestData();
 	return moves.length === 1 && (mon.getLockedMove() || !mon.getMoves().length || moves[0].id !== mon.moveSlots[0].id ||
@@ -173,9 +175,9 @@ function lockOf(side) {
 }
 
 /** All that the slot could say. What a locked or dynamaxed Pokemon says of a gimmick is not heard. */
-function words(side) {
-	const targets = side.active.length > 1 ? TARGETS : [''], mon = side.active[askedSlot(side)];
-	const gimmicks = lockOf(side) ? [''] : GIMMICKS.filter(word => word !== ' dynamax' || !mon.volatiles.dynamax);
+function words(side, slot) {
+	const targets = side.active.length > 1 ? TARGETS : [''], mon = side.active[slot];
+	const gimmicks = lockOf(side, slot) ? [''] : GIMMICKS.filter(word => word !== ' dynamax' || !mon.volatiles.dynamax);
 	const found = side.pokemon.map((_, place) => `switch ${place + 1}`);
 	for (let move = 1; move <= 4; move++) {
 		for (const gimmick of gimmicks) for (const target of targets) found.push(`move ${move}${target}${gimmick}`);
@@ -183,8 +185,8 @@ function words(side) {
 	return side.active.length > 1 ? ['pass', ...found] : found;
 }
 
-/** What the simulator takes from the slot that is asked first. */
-const legal = side => words(side).filter(choice => accepts(side, choice));
+/** What the simulator takes from a slot; `before`: what the left one has chosen, '' where that is asked. */
+const legal = (side, slot, before) => words(side, slot).filter(choice => accepts(side, before ? `${before}, ${choice}` : choice));
 
 class Seat {
 	constructor() {
@@ -215,10 +217,14 @@ function play(job, tables) {
 		if (!asked.length) throw new Error(`no seat is asked for a choice in ${JSON.stringify(job)}`);
 		battle.sides.forEach((side, n) => { if (!side.activeRequest?.teamPreview) orders[n] ??= [...side.pokemon]; });
 		const choices = asked.map(({ seat, index }) => {
-			const [number, , request] = seat.told;
-			const accepted = show(battle, seat, index, orders);
+			const [number, lines, request] = seat.told;
 			const script = job.choices?.[`p${index + 1}`];
-			return script ? script[number - 1] ?? 'default' : chosen(request, accepted, singles, random);
+			const chosen = script ? script[number - 1] ?? 'default' : null;
+			const shown = request.teamPreview ? preview(battle, seat, index, chosen, random) :
+				turn(battle, seat, index, orders, chosen, random);
+			const { choice, ...record } = shown;
+			process.stdout.write(`${JSON.stringify({ seat: index, lines, request, ...record })}\n`);
+			return choice;
 		});
 		asked.forEach(({ seat, index }, place) => {
 			const [number] = seat.told;
@@ -231,8 +237,8 @@ function play(job, tables) {
 }
 
 /** A random choice, half of the time with a gimmick where one is possible; it switches only now and then. */
-function chosen(request, accepted, singles, random) {
-	if (!singles || request.teamPreview) return randomChoice(request, random);
+function chosenOf(request, accepted, singles, random) {
+	if (!singles) return randomChoice(request, random);
 	const pick = choices => choices[Math.floor(random() * choices.length)];
 	const switches = accepted.filter(choice => choice.startsWith('switch'));
 	const moves = accepted.filter(choice => choice.startsWith('move'));
@@ -241,24 +247,43 @@ function chosen(request, accepted, singles, random) {
 	return pick(special.length && random() < 0.5 ? special : moves);
 }
 
-/** Prints a request and the state beside it; returns what the simulator accepts, null at a team preview. */
-function show(battle, seat, index, orders) {
+const encoded = view => Buffer.from(view.shown.bytes).toString('base64');
+
+/** Picks of a team preview, in the order of `choice`, "team 3,1,..." or null: at random. */
+function preview(battle, seat, index, choice, random) {
 	const [, lines, request] = seat.told, { view } = seat;
-	const preview = Boolean(request.teamPreview);
-	let row = null;
-	if (view !== null) {
-		if (preview) view.seePreview(lines.split('\n'), request);
-		else view.see(lines.split('\n'), request);
-		row = Buffer.from(view.shown.bytes).toString('base64');
+	choice = choice?.startsWith('team') ? choice : randomChoice(request, random);
+	const picks = choice.slice('team '.length).split(',').map(place => place - 1);
+	const orders = battle.sides.map(side => [...side.pokemon]);
+	const truths = [stateOf(battle, index, orders)], rows = [];
+	view?.seePreview(lines.split('\n'), request);
+	for (let n = 0; view !== null && view.preview.picks.length < view.preview.wanted; n++) {
+		rows.push(encoded(view));
+		choice = view.command(picks[n]) || choice;
 	}
-	const truth = preview ? null : {
+	return { choice, truths, rows: view && rows, picks };
+}
+
+/** One decision, or those of both slots where both have a choice; `choice` null: at random. */
+function turn(battle, seat, index, orders, choice, random) {
+	const [, lines, request] = seat.told, { view } = seat, side = battle.sides[index], slot = askedSlot(side);
+	view?.see(lines.split('\n'), request);
+	const state = stateOf(battle, index, orders);
+	const asked = (slot, before) => ({ ...state, lock: lockOf(side, slot), legal: legal(side, slot, before),
+		first: before, first_lock: before && lockOf(side, 0) });
+	const truths = [asked(slot, '')];
+	choice ??= chosenOf(request, truths[0].legal, view !== null, random);
+	const picks = choice.split(', ');
+	if (view === null && slot === 0 && picks.length === 2 && accepts(side, picks[0])) truths.push(asked(1, picks[0]));
+	return { choice, truths, rows: view && [encoded(view)], picks };
+}
+
+function stateOf(battle, index, orders) {
+	return {
 		turn: battle.turn, seat: index, weather: battle.field.weather, weather_state: plain(battle.field.weatherState),
 		terrain: battle.field.terrain, terrain_state: plain(battle.field.terrainState),
 		rooms: states(battle.field.pseudoWeather), sides: battle.sides.map((side, n) => sideTruth(side, orders[n])),
-		lock: lockOf(battle.sides[index]), legal: legal(battle.sides[index]),
 	};
-	process.stdout.write(`${JSON.stringify({ seat: index, lines, request, truth, row })}\n`);
-	return truth && truth.legal;
 }
 
 let tables = null;

@@ -9,36 +9,28 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from poke_env.battle.move import Move
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
-from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.battle_view.counters import full_pp, move_key
-from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.tables import doubles_layout as doubles
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import VOLATILES
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
-from tests.support.pokemon.audit.battles import AuditedRow, Truth
-
-# What a number must be: this; one of these; anything.
-Expected = float | frozenset[float] | None
-Numbers = Sequence[Expected]
-Mon = dict[str, Any]
-Side = dict[str, Any]
-
-
-class Claim(NamedTuple):
-    """What one slice must hold. `excused`: the approximation that allows another value, "" for none."""
-
-    name: str
-    numbers: Numbers
-    excused: str = ""
-
+from tests.support.pokemon.audit.view import (
+    Claim,
+    Expected,
+    Mon,
+    Side,
+    View,
+    infos_of,
+    move_row,
+    numbers_of_moves,
+    real,
+)
 
 # What is approximate on purpose, as docs/pokemon.md lists it: name -> (slices, meaning).
 APPROXIMATIONS = {
@@ -91,6 +83,7 @@ APPROXIMATIONS = {
         "`foe.moves_pp`",
         "gen 2: under Safeguard no line tells the end of Thrash, Outrage and Petal Dance",
     ),
+    "silent barb": ("`foe.item`", "no line tells that Sticky Barb changes hands"),
     "early bird": ("`sleep_turns`", "the ability Early Bird counts each lost turn twice"),
     "sleep talk": (
         "`sleep_turns`",
@@ -101,17 +94,6 @@ APPROXIMATIONS = {
         "gens 1 and 2: Leech Seed and switches change the simulator's counter in their own way",
     ),
 }
-# Slices that are no facts of the simulator's state (patterns of their kinds), and what checks them instead.
-NOT_AUDITED = {
-    r"(own|foe)\.((left|right)\.)?(deals|takes|moves_first).*": "estimates: tests of expected_damage.py",
-    r"(own|foe)\.moves_known": "numbers of the moves in `moves`: tests of the layout",
-    r"foe\.stats": "estimated from species and level",
-    r"preview.*": "no turn is played: recorded previews",
-    r"first\..*": "the seat's own choice: tests of doubles",
-    r"move\.(?!(id|pp|usable|present)$).*": "what the move is, and estimates",
-    r"damage\..*": "the damage formula: real hits",
-}
-
 
 CALLED = {"greninjabond": "greninja", "rockruffdusk": "rockruff"}
 WEATHERS = {
@@ -150,7 +132,6 @@ GEN_OF_HIDDEN_PRESSURE = 3
 LAST_GEN_OF_HIDDEN_SWAPS = 6  # later requests give the ability that a Pokemon has
 PERISH = {4: 0.25, 3: 0.25, 2: 0.5, 1: 0.75}  # turns left -> number
 STATUSES = ("brn", "frz", "par", "psn", "slp", "tox")
-GIMMICKS = ("", " mega", " zmove", " dynamax", " terastallize")
 
 
 def one_hot(place: int | None, size: int) -> list[float]:
@@ -173,12 +154,6 @@ def told_species(mon: Mon) -> str:
     return CALLED.get(species, species)
 
 
-def move_row(name: str) -> float:
-    """Of a move as the simulator spells it in a list of moves (`return102`)."""
-    rows = vocabulary().move
-    return rows.get(name) or rows.get(name.rstrip("0123456789"), 0)
-
-
 def type_rows(names: Sequence[str]) -> list[float]:
     """The first two."""
     rows = [float(PokemonType.from_name(name).value) for name in names[:2]]
@@ -187,50 +162,6 @@ def type_rows(names: Sequence[str]) -> list[float]:
 
 def tera_row(name: str) -> float:
     return float(PokemonType.from_name(name).value) if name else 0.0
-
-
-class View(NamedTuple):
-    """One row, with the sides as its seat calls them."""
-
-    gen: int
-    doubles: bool
-    row: AuditedRow
-    truth: Truth
-    own: Side
-    foe: Side
-
-    def observed(self, name: str) -> list[float]:
-        """What a slice holds: for claims about what is shown."""
-        place = places(self.doubles)[name]
-        return self.row.observation[place.start : place.start + place.size].tolist()
-
-
-@cache
-def places(in_doubles: bool) -> dict[str, Slice]:
-    """The layout's slices by name."""
-    return {part.name: part for part in (doubles.slices() if in_doubles else layout.slices())}
-
-
-def view_of(row: AuditedRow) -> View:
-    sides = row.truth["sides"]
-    battle_format = row.job.format
-    return View(
-        generation(battle_format), is_doubles(battle_format), row, row.truth, sides[row.seat], sides[1 - row.seat]
-    )
-
-
-def claims(row: AuditedRow) -> Iterator[Claim]:
-    """All that one observation must hold."""
-    view = view_of(row)
-    yield from field_claims(view)
-    yield from request_claims(view)
-    yield from move_claims(view)
-    yield from side_claims(view, "own")
-    yield from side_claims(view, "foe")
-    yield from active_claims(view)
-    for place, mon in enumerate(view.own["pokemon"][:6]):
-        yield from own_claims(view, f"own.{place}", mon)
-    yield from foe_team_claims(view)
 
 
 def field_claims(view: View) -> Iterator[Claim]:
@@ -285,12 +216,6 @@ def shown_hp(side: Side, place: int) -> float:
     text = real(side, place)["shared_hp"]
     found = re.match(r"(\d+)/(\d+)", text)
     return int(found[1]) / int(found[2]) if found else 0.0
-
-
-def real(side: Side, place: int) -> Mon:
-    """Who stands where a foe seems to stand: itself, or the Pokemon that looks like it."""
-    impostors = [mon for mon in side["pokemon"] if mon["active"] and mon["illusion"] == place]
-    return impostors[0] if impostors else side["pokemon"][place]
 
 
 def active_claims(view: View) -> Iterator[Claim]:
@@ -356,32 +281,41 @@ def condition_claims(view: View, name: str, mon: Mon, excuse: str = "") -> Itera
     talks = view.gen == 3 and {"sleeptalk", "snore"} & set(mon["moves"])
     counted = excuse or ("early bird" if mon["ability"] == "earlybird" else "sleep talk" if talks else "")
     yield Claim(f"{name}.sleep_turns", [min(mon["slept"] / 7, 1.0)], counted)
-    yield Claim(f"{name}.resting", [float(mon["resting"])], excuse)
+    yield Claim(f"{name}.resting", [float(mon["resting"] and status == "slp")], excuse)
     stage = mon["status_state"].get("stage", mon["volatiles"].get("residualdmg", {}).get("counter", 0))
-    excuse = excuse or ("old toxic" if view.gen <= 2 else "")
+    excuse = excuse or ("old toxic" if view.gen <= 2 and status == "tox" else "")
     yield Claim(f"{name}.toxic_stage", [min(stage / 15, 1.0) if status == "tox" else 0.0], excuse)
+
+
+def own_team_claims(view: View) -> Iterator[Claim]:
+    """Own Pokemon, and the blocks behind a smaller team."""
+    for place, mon in enumerate(view.own["pokemon"][:6]):
+        yield from own_claims(view, f"own.{place}", mon)
+    for place in range(len(view.own["pokemon"]), 6):
+        for field in doubles.POKEMON if view.doubles else layout.POKEMON:
+            yield Claim(f"own.{place}.{field.name}", [0.0] * field.size)
 
 
 def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     """An own Pokemon: everything is known."""
     rows, moves = vocabulary(), mon["moves"][:4]
     yield Claim(f"{name}.species", [species_row(told_species(mon))])
-    if view.gen >= 3:  # there are none before
-        changed = mon["base_ability"] not in (mon["ability"], "trace") or mon["transformed"] or mon["swapped"]
-        swapped = view.gen <= LAST_GEN_OF_HIDDEN_SWAPS and changed
-        excuse = "hidden ability" if swapped else ""
-        yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)], excuse)
+    changed = mon["base_ability"] not in (mon["ability"], "trace") or mon["transformed"] or mon["swapped"]
+    swapped = view.gen <= LAST_GEN_OF_HIDDEN_SWAPS and changed
+    yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)], "hidden ability" if swapped else "")
     yield Claim(f"{name}.item", [rows.item.get(mon["item"] or NO_ITEM, 0)])
     yield Claim(f"{name}.moves", padded([move_row(move) for move in moves]))
+    if not view.doubles:
+        yield Claim(f"{name}.moves_known", numbers_of_moves(infos_of(view.gen, moves)))
     yield Claim(f"{name}.tera_type", [tera_row(mon["tera_type"]) if view.gen == 9 else 0.0])
     yield Claim(f"{name}.present", [1.0])
     yield Claim(f"{name}.hp", [hp_fraction(mon)])
     yield Claim(f"{name}.fainted", [float(mon["fainted"])])
+    yield from condition_claims(view, name, mon)
     if not mon["fainted"]:
         yield Claim(f"{name}.active", [float(mon["active"])])
         if view.doubles:
             yield slot_claim(name, mon)
-        yield from condition_claims(view, name, mon)
         yield Claim(f"{name}.types", type_rows(mon["types"]))
         mixed = "mixed stats" if mon["mixed"] else ""
         yield Claim(f"{name}.stats", [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])], mixed)
@@ -418,54 +352,6 @@ def padded(numbers: Sequence[Expected]) -> list[Expected]:
     return [*numbers, *[0.0] * (4 - len(numbers))]
 
 
-def foe_team_claims(view: View) -> Iterator[Claim]:
-    """Foes that have been out, in order of appearance."""
-    side = view.foe
-    for block, place in enumerate(side["appeared"][:6]):
-        mon, standing = side["pokemon"][place], real(side, place)
-        excuse = "illusion" if mon["disguised"] or standing["disguised"] else ""
-        for claim in foe_claims(view, f"foe.{block}", mon, standing):
-            yield claim._replace(excused=excuse or claim.excused)
-
-
-def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim]:
-    """A foe: what is shown of it is true. `standing`: who it really is."""
-    rows = vocabulary()
-    yield Claim(f"{name}.species", [species_row(told_species(mon))])
-    if view.gen >= 3:  # there are none before
-        yield Claim(f"{name}.ability", [frozenset((0.0, rows.ability.get(standing["ability"], 0)))])
-    yield Claim(f"{name}.item", [frozenset((0.0, rows.item.get(standing["item"] or NO_ITEM, 0)))])
-    pp = foe_pp(standing)
-    yield Claim(f"{name}.moves", [frozenset((0.0, *pp))] * 4)
-    shown = view.observed(f"{name}.moves")
-    left = [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown]
-    powered = "max moves" if view.foe["powers"] else ""
-    pressed = "hidden pressure" if view.gen == GEN_OF_HIDDEN_PRESSURE and view.own["borrows_pressure"] else ""
-    hidden = pp_excuse(view.gen, standing) or aim_excuse(view, standing, view.own)
-    guarded = "safeguard" if view.gen == 2 and may_end_unseen(view.foe, standing) else ""
-    yield Claim(f"{name}.moves_pp", left, powered or guarded or pressed or hidden)
-    yield Claim(f"{name}.present", [1.0])
-    recovery = foe_excuse(mon, standing)
-    yield Claim(f"{name}.hp", [shown_hp(view.foe, view.foe["pokemon"].index(mon))], recovery)
-    yield Claim(f"{name}.fainted", [float(standing["fainted"])])
-    if not standing["fainted"]:
-        yield Claim(f"{name}.active", [float(standing["active"])])
-        if view.doubles:
-            yield slot_claim(name, standing)
-        yield from condition_claims(view, name, standing, recovery)
-        yield Claim(f"{name}.types", type_rows(standing["types"]))
-        yield Claim(f"{name}.tera_type", [tera_row(standing["terastallized"])])
-        yield Claim(f"{name}.terastallized", [float(bool(standing["terastallized"]))])
-    yield Claim(f"{name}.revealed", [1.0])
-    yield Claim(f"{name}.level", [mon["level"] / 100])
-
-
-def may_end_unseen(side: Side, mon: Mon) -> bool:
-    """Gen 2: whether it may thrash under a Safeguard of its side."""
-    team = {name for one in side["pokemon"] for name in one["base_moves"]}
-    return "safeguard" in team and bool({"thrash", "outrage", "petaldance"} & set(mon["base_moves"]))
-
-
 def foe_pp(mon: Mon) -> dict[float, set[float]]:
     """Fractions of pp left by the row of a move; the type of a hidden power is not shown."""
     found: dict[float, set[float]] = {}
@@ -474,84 +360,3 @@ def foe_pp(mon: Mon) -> dict[float, set[float]]:
     for name, (_, left, most) in zip(mon["moves"], mon["slots"]):
         found.setdefault(move_row(name), set()).add(left / most)
     return found
-
-
-def request_claims(view: View) -> Iterator[Claim]:
-    """The mask, and what the request says, by what the simulator accepts; what it hides from the seat is left open."""
-    legal = set(view.truth["legal"])
-    asked = (view.row.request.get("active") or [{}, {}])[view.row.slot] or {}
-    hidden_switch = bool(asked.get("maybeTrapped"))
-    hidden_moves = bool(asked.get("maybeDisabled") or asked.get("maybeLocked"))
-    words = double_words(view) if view.doubles else single_words(view)
-    standing = [place for place in view.own["slots"] if place >= 0 and not view.own["pokemon"][place]["fainted"]]
-    lonely = view.doubles and len(standing) < 2
-    mask: list[Expected] = []
-    for word in words:
-        kind = word.split(" ")[0]
-        unknown = (kind == "switch" and hidden_switch) or (kind == "move" and hidden_moves)
-        unknown = unknown or (kind == "pass" and view.row.slot == 1)  # the left slot's pass is accepted, too
-        unknown = unknown or (" -" in word and lonely)  # the simulator lets it aim at a partner that has fainted
-        mask.append(None if unknown else float(word in legal))
-    yield Claim("mask", mask)
-    who = "self." if view.doubles else ""
-    forced = not any(word.startswith("move") for word in legal)
-    yield Claim(f"global.{who}force_switch", [float(forced)])
-    switches = [
-        view.own["pokemon"][view.own["line_up"][int(word[-1]) - 1]] for word in legal if word.startswith("switch")
-    ]
-    yield Claim("global.reviving", [float(any(mon["fainted"] for mon in switches))])
-    yield Claim(f"global.{who}maybe_trapped", [float(hidden_switch)])
-    benched = any(not mon["fainted"] and not mon["active"] for mon in view.own["pokemon"])
-    if benched and not forced and not hidden_switch:
-        yield Claim(f"global.{who}trapped", [float(not switches)])
-    if not hidden_moves:
-        gimmicks = [float(any(word.endswith(suffix) for word in legal)) for suffix in GIMMICKS[1:]]
-        yield Claim(f"global.{who}can_gimmick", gimmicks)
-
-
-def single_words(view: View) -> list[str]:
-    """The words of each action, "" where it has none; see encoding/actions.py."""
-    words = [switch_word(view, member) for member in range(6)]
-    return words + [move_word(view, move, gimmick) for gimmick in GIMMICKS for move in range(4)]
-
-
-def double_words(view: View) -> list[str]:
-    """The same in doubles, see doubles/actions.py."""
-    words = ["pass", *[switch_word(view, member) for member in range(6)]]
-    for gimmick in GIMMICKS:
-        for move in range(4):
-            words += [move_word(view, move, f" {aim}{gimmick}" if aim else gimmick) for aim in (-2, -1, 0, 1, 2)]
-    return words
-
-
-def switch_word(view: View, member: int) -> str:
-    line_up = view.own["line_up"]
-    return f"switch {line_up.index(member) + 1}" if member in line_up else ""
-
-
-def move_word(view: View, move: int, rest: str) -> str:
-    """A locked move stays in its slot, any other only choice is in the first; it goes out as number 1."""
-    lock, names = view.truth["lock"], [name for name, _, _ in acting(view)["slots"]]
-    if not lock:
-        return f"move {move + 1}{rest}"
-    return f"move 1{rest}" if move == (names.index(lock) if lock in names else 0) else ""
-
-
-def acting(view: View) -> Mon:
-    """The own Pokemon that decides."""
-    mon: Mon = view.own["pokemon"][view.own["slots"][view.row.slot]]
-    return mon
-
-
-def move_claims(view: View) -> Iterator[Claim]:
-    """The moves that the deciding Pokemon offers; of a locked one nothing is claimed."""
-    legal, mon = view.truth["legal"], acting(view)
-    asked = (view.row.request.get("active") or [{}, {}])[view.row.slot] or {}
-    if view.truth["lock"] or not any(word.startswith("move") for word in legal) or asked.get("maybeDisabled"):
-        return
-    for k, (name, (_, left, most)) in enumerate(zip(mon["moves"][:4], mon["slots"])):
-        yield Claim(f"move.{k}.present", [1.0])
-        yield Claim(f"move.{k}.id", [move_row(name)])
-        yield Claim(f"move.{k}.pp", [min(left / most, 1.0)])
-        plain = [word for word in legal if re.fullmatch(rf"move {k + 1}( -?\d)?", word)]
-        yield Claim(f"move.{k}.usable", [float(bool(plain))])
