@@ -54,13 +54,12 @@ OTHER_SIDE = {"own_side": "foe_side", "own_active": "foe_active", "self_active":
 OTHER_SIDE |= {"left_foe_active": "right_foe_active"}
 OTHER_SIDE |= {other: one for one, other in OTHER_SIDE.items()}
 NAMED_AS_A_CAUSE = "what a line names only as the cause of something (Toxic Orb, Poison Heal) is shown or not"
-SELDOM = "in these battles it differs only where an approximation excuses it"
-# Pairs that may stay unnoticed, by the kind of slice, and why.
+SELDOM = "few rows show it, and in all of them the slice is excused or open"
+# Kinds of pairs that may stay unnoticed, and why; of others see SELDOM.
 NOT_CAUGHT: dict[tuple[str, str], str] = {
     ("foe.ability", STALE): NAMED_AS_A_CAUSE,
     ("foe.item", STALE): NAMED_AS_A_CAUSE,
     ("foe.types", HIDDEN): "a forme that team preview does not tell from its species",
-    ("foe.moves_pp", STALE): SELDOM,
 }
 
 Change = tuple[int | None, list[float]]  # the number that it is about, None for the whole slice, and the slice's values
@@ -300,7 +299,7 @@ def report(results: Results) -> str:
         missed[kind_of(pair.slice), pair.kind].append(pair)
     for (kind, how), pairs in sorted(missed.items()):
         where = ", ".join(dict.fromkeys(pair.layout for pair in pairs))
-        lines.append(f"- {kind}, {how}: {len(pairs)} ({where}) {NOT_CAUGHT.get((kind, how), '')}")
+        lines.append(f"- {kind}, {how}: {len(pairs)} ({where}); {NOT_CAUGHT.get((kind, how), SELDOM)}")
     return "\n".join(lines)
 
 

@@ -52,7 +52,7 @@ class Told:
         for line in lines.split("\n"):
             _, kind, *parts = line.split("|") if line.startswith("|") else ("", "")
             self.previewed |= kind == "poke"
-            tags = dict(match.groups() for part in parts if (match := TAG.match(part)))
+            tags = {match[1]: match[2] for part in parts if (match := TAG.match(part))}
             named = [self._name(part) for part in (*parts[:1], tags.get("of", ""), *parts[1:])]
             if any(named):
                 self._lent = None
@@ -67,8 +67,8 @@ class Told:
         for name in named:
             self._facts[name].words |= said
         subject, cause = self._name(parts[0]), tags.get("from", "")
-        stolen = kind == "-item" and "of" in tags and cause != "ability: Frisk"
-        if stolen and (robbed := self._name(tags["of"])) != subject:
+        robbed = self._name(tags.get("of", ""))
+        if kind == "-item" and robbed and robbed != subject and cause != "ability: Frisk":
             self._facts[robbed].item = ""
         if not subject:
             return
