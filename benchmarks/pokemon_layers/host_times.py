@@ -11,8 +11,8 @@ from pathlib import Path
 
 import orjson
 
-from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import PLAIN
 from tests.support.pokemon.recorded import recorded_seats
 

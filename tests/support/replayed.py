@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from simul.common.protocol.decisions import Decision
-from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from tests.support.hosts import wait
 
 

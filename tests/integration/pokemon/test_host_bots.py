@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.host.backend import BattleStart
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from tests.support.hosts import GEN9, wait
 
 START = BattleStart([1, 2, 3, 4], ([5, 6, 7, 8], [9, 10, 11, 12]), names=("a", "b"), log=True)

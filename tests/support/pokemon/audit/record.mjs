@@ -81,7 +81,11 @@ sim.Pokemon.prototype.moveUsed = function (move, ...rest) {
 	lastUsed.set(this, { ids, powered: Boolean(move.isZ || move.isMax) });
 	return moveUsed.call(this, move, ...rest);
 };
-const { skillSwap } = sim.Battle.prototype;
+const { skillSwap, setActiveMove } = sim.Battle.prototype;
+sim.Battle.prototype.setActiveMove = function (move, user, ...rest) {
+	if (move?.isMax) lastUsed.get(user)?.ids.push(move.id); // another one where something changes the type
+	return setActiveMove.call(this, move, user, ...rest);
+};
 sim.Battle.prototype.skillSwap = function (source, target) {
 	swapped.add(source).add(target);
 	return skillSwap.call(this, source, target);
