@@ -10,27 +10,24 @@ from simul.env_worker.games.pokemon.encoding.actions import legal_choices
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
 from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
-from simul.env_worker.games.pokemon.host.host_messages import CommandError, HostTick, SeatRecord, SeatRow
+from simul.env_worker.games.pokemon.host.host_messages import CommandError, HostTick, SeatRow
 from simul.env_worker.games.pokemon.host.tally import RewardFacts
 from simul.env_worker.games.pokemon.source.source import PokemonSource
 from simul.env_worker.games.pokemon.tables.layout import OBSERVATION_SIZE
-from tests.support.pokemon.recorded import recorded_seats
+from tests.support.pokemon.vectors import read_vectors
 
-SEAT = next(seat for seat in recorded_seats("gen9randombattle") if seat.seat == 0)
-LINES, REQUEST = next(record for record in SEAT.records if record[1] and "active" in record[1])
-MASK = legal_choices(REQUEST, [entry["ident"] for entry in REQUEST["side"]["pokemon"]].index).mask
+MASK = read_vectors("gen9randombattle").seats[0].records[0].decisions[0].mask
 
 
 def row(number: int, without: set[int] = frozenset()) -> SeatRow:
-    mask = np.array([allowed and action not in without for action, allowed in enumerate(MASK)], np.uint8)
+    mask = np.array([allowed == "1" and action not in without for action, allowed in enumerate(MASK)], np.uint8)
     facts = RewardFacts((6.0, 6.0, 6.0, 6.0), 1)
     return SeatRow(0, 0, number, 1, facts, np.zeros(OBSERVATION_SIZE, np.float16), mask)
 
 
 def source_at(host: FakeHost, opponents: OpponentsConfig | None = None, envs: int = 1) -> PokemonSource:
     """A source that plays on `host`, its battles begun."""
-    config = PokemonConfig(encoder="host" if host.encodes else "python")
-    source = PokemonSource(config, opponents or OpponentsConfig(), envs=envs, seed=0, index=0)
+    source = PokemonSource(PokemonConfig(), opponents or OpponentsConfig(), envs=envs, seed=0, index=0)
     source._keeper = keeper = HostKeeper(Path("node"), accelerate=True, index=0)
     keeper.backend = host  # type: ignore[assignment]
     source.poll()
@@ -38,12 +35,11 @@ def source_at(host: FakeHost, opponents: OpponentsConfig | None = None, envs: in
 
 
 class FakeHost:
-    """Says what the test put in, as the seats' encoder wants it; keeps what it was told."""
+    """Says what the test put in; keeps what it was told."""
 
     pid = 1
 
-    def __init__(self, encoder: str) -> None:
-        self.encodes = encoder == "host"
+    def __init__(self) -> None:
         self.ticks: list[HostTick] = []
         self.started: list[int] = []
         self.chosen: list[tuple] = []
@@ -53,30 +49,20 @@ class FakeHost:
     def start_battle(self, battle, battle_format, start):
         self.started.append(battle)
 
-    def choose(self, *choice):
-        assert not self.encodes
-        self.chosen.append(choice)
-
     def act(self, *choice):
-        assert self.encodes
         self.chosen.append(choice)
 
     def ask(self, number: int, *errors: CommandError) -> None:
         """Seat 0 of battle 0 is asked."""
-        tick = HostTick(errors=list(errors))
-        if self.encodes:
-            tick.rows.append(row(number))
-        else:
-            tick.records.append(SeatRecord(0, 0, number, LINES if number == 1 else "", REQUEST))
-        self.ticks.append(tick)
+        self.ticks.append(HostTick(errors=list(errors), rows=[row(number)]))
 
     def refuse(self, refused: set[int]) -> None:
-        """The choice is called invalid; an encoding host asks again by itself, until nothing is left."""
+        """The choice is called invalid; the host asks again by itself, until nothing is left."""
         tick = HostTick(errors=[CommandError(0, 0, 1, "invalid", "no")])
         again = row(1, without=refused)
-        if self.encodes and again.mask.any():
+        if again.mask.any():
             tick.rows.append(again)
-        elif self.encodes:
+        else:
             tick.errors.append(CommandError(0, 0, 1, "exhausted", "no"))
         self.ticks.append(tick)
 

@@ -1,4 +1,4 @@
-"""A simulator host of a test's own; one, a Showdown server and an inference server for all tests of a file."""
+"""A simulator host of a test's own; one, the host's views, a Showdown server, an inference server for all of a file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
+from tests.support.pokemon.hands import answering_hands
+from tests.support.pokemon.views import running_views
 from tests.support.showdown import showdown
 from tests.support.stand import Stand
 
@@ -18,6 +20,18 @@ def host():
     host.start()
     yield host
     host.close()
+
+
+@pytest.fixture(scope="module")
+def views():
+    with running_views() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def hands():
+    with answering_hands() as running:
+        yield running
 
 
 @pytest.fixture

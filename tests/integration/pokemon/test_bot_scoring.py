@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from simul.env_worker.games.pokemon.encoding.profiles import type_row
 
-from simul.env_worker.games.pokemon.install.node import find_node
-from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
+from tests.support.pokemon.hands import fighter, type_id
 
-NORMAL, FIRE, WATER, GRASS, GHOST = map(type_row, ("Normal", "Fire", "Water", "Grass", "Ghost"))
-STATS = (300, 200, 200, 200, 200, 200)
+NORMAL, FIRE, WATER, GRASS, GHOST = map(type_id, ("Normal", "Fire", "Water", "Grass", "Ghost"))
 Hand = dict[str, Any]
 
 
-def mon(*names: str, types=(NORMAL,), spe=200, hp=1.0, fighter=(), **more) -> Hand:
-    body = {"species": "none", "level": 80, "stats": (*STATS[:5], spe), "types": types, "baseTypes": types}
-    whole = {"ability": "", "item": "", "tera": 0, "terastallized": False, "hp": 6, "maxHp": 6, "status": "", "down": 0}
-    standing = {"stages": [0] * 5, "effects": []}
+def mon(*names: str, types=(NORMAL,), spe=200, hp=1.0, body=(), **more) -> Hand:
+    whole = fighter(*types, stats=(300, 200, 200, 200, 200, spe), **dict(body))
     able = {"guess": False, "aim": 0, "evasion": 0, "fresh": False, "asleep": False}
-    return {"fighter": body | whole | standing | dict(fighter), "names": names, "hp": hp} | able | more
-
-
-@pytest.fixture(scope="module")
-def ask(tmp_path_factory) -> Callable[..., Any]:
-    """The bot's answer to a question of tests/support/pokemon/hands.mjs."""
-    tables = tmp_path_factory.mktemp("hands") / "tables.json"
-    tables.write_text(json.dumps(encoder_tables(9)))
-    command = [find_node().path, "tests/support/pokemon/hands.mjs", tables]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as bot:
-
-        def asked(**question: Any) -> Any:
-            bot.stdin.write(json.dumps({"facts": ()} | question) + "\n")
-            bot.stdin.flush()
-            return json.loads(bot.stdout.readline())
-
-        yield asked
-        bot.stdin.close()
+    return {"fighter": whole, "names": names, "hp": hp} | able | more
 
 
 class Fight:
@@ -62,10 +38,10 @@ class Fight:
 
 
 @pytest.fixture
-def matchup(ask) -> Callable[..., Fight]:
+def matchup(hands) -> Callable[..., Fight]:
     def made(user: Hand, *foes: Hand | None, ally=None, tera=False, winds=(1, 1), trick_room=False) -> Fight:
         told = {"user": user, "foes": foes, "ally": ally, "tera": tera, "winds": winds, "trickRoom": trick_room}
-        return Fight(user, ask(**told))
+        return Fight(user, hands.ask(**told))
 
     return made
 
@@ -105,7 +81,7 @@ def test_a_foe_is_feared_for_attacks_that_nobody_has_seen(matchup):
 
 
 def test_terastallizing_is_rated_beside_the_move_as_it_is(matchup):
-    fight = matchup(mon("ember", types=(NORMAL,), fighter={"tera": FIRE}), mon(), tera=True)
+    fight = matchup(mon("ember", types=(NORMAL,), body={"tera": FIRE}), mon(), tera=True)
     assert fight.value(0, tera=True) > 1.4 * fight.value(0) > 0.0
 
 
@@ -133,17 +109,17 @@ def test_a_spread_move_counts_both_foes_and_what_it_does_to_the_own_side(matchup
         ("dreameater", mon(), mon(), (), 0.0),
         ("dreameater", mon(), mon(asleep=True), (), 1.0),
         ("fissure", mon(), mon(), (), 0.3),
-        ("fissure", mon(), mon(fighter={"level": 81}), (), 0.0),
+        ("fissure", mon(), mon(body={"level": 81}), (), 0.0),
         ("solarbeam", mon(), mon(), (), 0.5),
         ("solarbeam", mon(), mon(), ("sun",), 1.0),
         ("thunder", mon(), mon(), ("sun",), 0.5),
         ("thunder", mon(), mon(), ("rain",), 1.0),
         ("stoneedge", mon(), mon(), (), 0.8),
         ("stoneedge", mon(aim=-1), mon(evasion=1), (), 0.8 * 3 / 5),
-        ("stoneedge", mon(fighter={"ability": "noguard"}), mon(evasion=6), (), 1.0),
+        ("stoneedge", mon(body={"ability": "noguard"}), mon(evasion=6), (), 1.0),
         ("swift", mon(aim=-6), mon(), (), 1.0),
         ("recharge", mon(), mon(), (), 1.0),
     ],
 )
-def test_what_may_be_counted_on(ask, name, user, target, facts, expected):
-    assert ask(chance=name, user=user, target=target, facts=facts) == pytest.approx(expected)
+def test_what_may_be_counted_on(hands, name, user, target, facts, expected):
+    assert hands.ask(chance=name, user=user, target=target, facts=facts) == pytest.approx(expected)

@@ -1,4 +1,4 @@
-"""What poke-env gets wrong, each in a battle played for it: the observation against the simulator's own state."""
+"""What poke-env gets wrong, each in a battle played for it: the host's observation against the simulator's own state."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from simul.env_worker.games.pokemon.encoding.profiles import item_row, move_row, type_row
 
 from simul.env_worker.games.pokemon.tables import layout
-from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
+from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
 from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows
 from tests.support.pokemon.audit.compare import Audit
 from tests.support.pokemon.audit.teams import team
+from tests.support.pokemon.hands import type_id
 
 SLICES = {part.name: part for part in layout.slices()}
 BOUND, FLASH_FIRE = 9, 11  # of the volatiles
@@ -56,8 +56,12 @@ def eighths(*numbers: int) -> list[float]:
     return [number / 8 for number in numbers]
 
 
-def third(name: str) -> list[float]:
-    return [float(move_row(name))]
+def item(name: str) -> list[float]:
+    return [float(vocabulary().item[name])]
+
+
+def move_id(name: str) -> list[float]:
+    return [float(vocabulary().move[name])]
 
 
 PASSING = team("Scizor/technician/swordsdance,substitute,batonpass", "Snorlax/thickfat/splash")
@@ -95,16 +99,16 @@ SCENES = (
     Scene("an embodied ogerpon", 9, (team("Ogerpon-Wellspring/waterabsorb/splash/wellspringmask"), team(WALL)),
           ("1t 1", "1 1"), {(1, "foe.0.species"): species("ogerponwellspringtera")}),
     Scene("solar beam in the sun", 9, (team("Ninetales/drought/solarbeam"), team(WALL)), ("1 1", "1 1"),
-          {(0, "global.own_active.last_move"): third("solarbeam")}),
+          {(0, "global.own_active.last_move"): move_id("solarbeam")}),
     Scene("power herb", 9, (team("Venusaur/overgrow/solarbeam/powerherb"), team(WALL)), ("1 1 1 1", "1 1 1 1"),
           {(1, "global.foe_active.preparing"): [1.0]}),
     Scene("max moves", 8, (team("Snorlax/thickfat/tackle,splash"), team(WALL)), ("1d 2 2", "1 1 1"),
-          {(seat, f"global.{who}_active.last_move"): third("maxstrike") for seat, who in ((0, "own"), (1, "foe"))}
+          {(seat, f"global.{who}_active.last_move"): move_id("maxstrike") for seat, who in ((0, "own"), (1, "foe"))}
           | {(0, "global.own_active.protect_count"): [1 / 3]}),
     Scene("a z-move", 7, (team("Snorlax/thickfat/tackle,splash/normaliumz"), team(WALL)), ("1z 2", "1 1"),
-          {(1, "global.foe_active.last_move"): third("breakneckblitz")}),
+          {(1, "global.foe_active.last_move"): move_id("breakneckblitz")}),
     Scene("a status z-move", 7, (team("Snorlax/thickfat/tackle,splash/normaliumz"), team(WALL)), ("2z 2", "1 1"),
-          {(1, "global.foe_active.last_move"): third("splash")}),
+          {(1, "global.foe_active.last_move"): move_id("splash")}),
     Scene("a block that ends", 9, (team("Snorlax/thickfat/block", WALL), team(WALL)), ("1 s2 1", "1 1 1")),
     Scene("illusion", 9, (DISGUISED, HITTER), ("1 1 1", "1 2 1"),
           {(0, "global.own_active.boosts"): [-1 / 6, 0, 0, 0, 0, 0, 0], (1, "foe.1.species"): species("zoroark")}),
@@ -113,12 +117,12 @@ SCENES = (
     *(Scene(f"poison heal, gen {gen}", gen, (team("Breloom/poisonheal/splash/toxicorb"), team(WALL)),
             ("1 1 1 1 1", "1 1 1 1 1"), {(1, "foe.0.toxic_stage"): [3 / 15]}) for gen in (4, 9)),
     Scene("added types", 7, (team("Snorlax/thickfat/splash"), team("Trevenant/frisk/trickortreat,forestscurse")),
-          ("1 1 1", "1 2 1"), {(0, "own.0.types"): [float(type_row("normal")), float(type_row("grass"))]}),
+          ("1 1 1", "1 2 1"), {(0, "own.0.types"): [type_id("normal"), type_id("grass")]}),
     *(Scene(f"{move}, gen {gen}", gen, (team(f"Clefable//{move}", "Tauros//tackle"), team("Snorlax//splash")),
-            ("1 1 1 1", "1 1 1 1"), {(1, "foe.0.moves"): [third(move)[0], 0, 0, 0]})
+            ("1 1 1 1", "1 1 1 1"), {(1, "foe.0.moves"): [move_id(move)[0], 0, 0, 0]})
       for gen, move in ((1, "metronome"), (2, "metronome"), (3, "assist"), (3, "naturepower"), (7, "assist"))),
     *(Scene(f"{move}, gen {gen}", gen, (team(f"Dragonite//{move}"), team("Snorlax//splash")),
-            ("1 1 1 1 1 1", "1 1 1 1 1 1"), {(1, "foe.0.moves"): [third(move)[0], 0, 0, 0]},
+            ("1 1 1 1 1 1", "1 1 1 1 1 1"), {(1, "foe.0.moves"): [move_id(move)[0], 0, 0, 0]},
             LOCKED if move == "bide" else ())
       for gen, move in ((1, "thrash"), (1, "fly"), (1, "bide"), (2, "fly"), (3, "fly"), (2, "thrash"), (2, "outrage"),
                         (2, "petaldance"), (2, "rollout"))),
@@ -136,11 +140,11 @@ SCENES = (
           ("1 1 1 1 1 1", "1 1 1 1 1 1"), {(0, "global.own_active.protect_count"): [1 / 3]}),
     Scene("pursuit on the way out", 7,
           (team("Bisharp/defiant/pursuit"), team("Snorlax/thickfat/splash", "Blissey/naturalcure/splash")),
-          ("1 1", "s2 1"), {(1, "foe.0.moves"): [third("pursuit")[0], 0, 0, 0]}),
+          ("1 1", "s2 1"), {(1, "foe.0.moves"): [move_id("pursuit")[0], 0, 0, 0]}),
     Scene("flash fire", 9, (team("Heatran/flashfire/ember"), team("Blissey/naturalcure/ember,splash")),
           ("1 1 1", "1 2 2"), {(1, "global.foe_active.volatiles"): [*[0] * FLASH_FIRE, 1]}),
     Scene("bestow", 9, (team("Snorlax/thickfat/bestow/leftovers"), team("Gyarados/moxie/splash")),
-          ("1 1", "1 1"), {(0, "foe.0.item"): [float(item_row("leftovers"))]}),
+          ("1 1", "1 1"), {(0, "foe.0.item"): item("leftovers")}),
     Scene("a sleeper's disguise", 9,
           (team("Snorlax/thickfat/splash", "Zoroark/illusion/splash"),
            team("Amoonguss/regenerator/spore,splash,toxic")),
@@ -160,7 +164,7 @@ SCENES = (
     Scene("role play", 7, (team("Gogoat/grasspelt/roleplay", WALL), team("Cubone/battlearmor/splash")),
           ("1 s2 1", "1 1 1"), {(1, "foe.0.ability"): ability("grasspelt")}),
     Scene("sketch", 7, (team("Smeargle/owntempo/sketch"), team("Electrode/static/tackle")), ("1 1 1", "1 1 1"),
-          {(1, "foe.0.moves"): [third("tackle")[0], 0, 0, 0]}),
+          {(1, "foe.0.moves"): [move_id("tackle")[0], 0, 0, 0]}),
     Scene("metronome calls a move of its user, gen 1", 1,
           (team("Clefable//metronome,pound"), team("Snorlax//splash")), ("1 1 1 1 1 1", "1 1 1 1 1 1")),
     Scene("lunar dance", 4,
@@ -222,16 +226,16 @@ SCENES = (
           ("1 1 1", "2 1 1")),
     *(Scene(f"a forme after conversion, gen {gen}", gen,
             (team("Castform/forecast/conversion,sunnyday,thunderbolt"), team(WALL)), ("1 2 1", "1 1 1"),
-            {(1, "foe.0.types"): [float(type_row("fire")), 0.0]}) for gen in (3, 9)),
+            {(1, "foe.0.types"): [type_id("fire"), 0.0]}) for gen in (3, 9)),
     *(Scene(f"sketch, gen {gen}", gen, (team("Smeargle/owntempo/sketch"), team("Electrode/static/tackle")),
-            ("1 1 1", "1 1 1"), {(1, "foe.0.moves"): [third("tackle")[0], 0, 0, 0]})
+            ("1 1 1", "1 1 1"), {(1, "foe.0.moves"): [move_id("tackle")[0], 0, 0, 0]})
       for gen in (3, 4)),
     *(Scene(f"mimic, gen {gen}", gen,
             (team("Pikachu/static/mimic,splash", WALL), team("Golem/sturdy/leer")),
             ("2 1 1 s2 1", "1 1 1 1 1")) for gen in (2, 4, 7)),
     Scene("an eaten berry", 9,
           (team("Snorlax/thickfat/splash/jabocaberry"), team("Gyarados/moxie/waterfall/leftovers")),
-          ("1 1", "1 1"), {(1, "foe.0.item"): [float(item_row(""))]}),
+          ("1 1", "1 1"), {(1, "foe.0.item"): item(NO_ITEM)}),
     *(Scene(f"a trapper passes, gen {gen}", gen,
             (team("Umbreon/synchronize/meanlook,batonpass", "Snorlax/thickfat/splash"), team(WALL)),
             ("1 2 s2 1", "1 1 1"), {(0, "global.foe_active.volatiles"): [*[0] * BOUND, 1]}) for gen in (4, 5)),
@@ -249,12 +253,12 @@ SCENES = (
     Scene("an imposter of a team mate's kind", 9,
           (team("Slowbro/oblivious/splash", "Ditto/imposter/transform", "Garchomp/roughskin/earthquake"),
            team("Garchomp/roughskin/swordsdance,protect,dragonclaw,firefang")),
-          ("s2 2 2 s3 1", "1 1 1 1 1"), {(0, "move.3.id"): third("firefang")}),
+          ("s2 2 2 s3 1", "1 1 1 1 1"), {(0, "move.3.id"): move_id("firefang")}),
     Scene("revival blessing", 9,
           (team("Pawmot/ironfist/revivalblessing", "Slowbro/oblivious/memento", "Torkoal/drought/splash"), team(WALL)),
           ("s2 1 s2 1 s2 1", "1 1 1 1"), {(0, "global.reviving"): [1.0]}),
     Scene("struggle", 9, (team("Shuckle/sturdy/splash,calmmind", WALL), team("Whimsicott/prankster/taunt")),
-          ("1 1 1", "1 1 1"), {(0, "move.0.id"): third("struggle")}),
+          ("1 1 1", "1 1 1"), {(0, "move.0.id"): move_id("struggle")}),
     Scene("recharging", 9, (team("Necrozma/prismarmor/prismaticlaser,splash", WALL), team(WALL)), ("1 1 1", "1 1 1"),
           {(seat, f"global.{who}_active.recharging"): [1.0] for seat, who in ((0, "own"), (1, "foe"))}),
     Scene("forced switches", 9,

@@ -12,6 +12,7 @@ import pytest
 from simul.env_worker.games.pokemon.install.node import find_node
 from tests.support.damage.hits import Hit, foreseen, record
 from tests.support.npm_packages import CALC
+from tests.support.pokemon.hands import Hands
 
 GENERATIONS = tuple(range(1, 10))
 # Why a hit may lie outside its rolls: something that nobody knows before the move is used.
@@ -41,12 +42,12 @@ def recorded(count: int, seed: int) -> list[tuple[int, Hit]]:
     return [(hit["gen"], hit) for hit in record(GENERATIONS, count, seed)]
 
 
-def check(hits_of_generation: int, seed: int) -> Counter[str]:
+def check(hands: Hands, hits_of_generation: int, seed: int) -> Counter[str]:
     """Counts by outcome; critical hits and moves that return what they got stay outside."""
     found: Counter[str] = Counter()
     unexplained = []
     for gen, hit in recorded(hits_of_generation, seed):
-        damage = foreseen(gen, hit)
+        damage = foreseen(hands, hit)
         if hit["crit"] or damage is None:
             continue
         within = bool(damage.min() <= hit["damage"] <= damage.max())
@@ -57,14 +58,14 @@ def check(hits_of_generation: int, seed: int) -> Counter[str]:
     return found
 
 
-def test_real_hits_lie_within_their_rolls():
-    found = check(hits_of_generation=60, seed=11)
+def test_real_hits_lie_within_their_rolls(hands):
+    found = check(hands, hits_of_generation=60, seed=11)
     assert found["within"] >= 0.98 * found.total() > 400
 
 
 @pytest.mark.slow
-def test_ten_thousand_real_hits_lie_within_their_rolls():
-    found = check(hits_of_generation=1250, seed=12)
+def test_ten_thousand_real_hits_lie_within_their_rolls(hands):
+    found = check(hands, hits_of_generation=1250, seed=12)
     assert found.total() >= 10_000
     assert found["within"] >= 0.99 * found.total(), found
 
@@ -80,13 +81,13 @@ def calculated(hits: list[tuple[int, Hit]]) -> list[list[int] | None]:
     return [orjson.loads(line) for line in out.splitlines()]
 
 
-def agreement(hits_of_generation: int, seed: int) -> tuple[int, int]:
+def agreement(hands: Hands, hits_of_generation: int, seed: int) -> tuple[int, int]:
     """How many of our ranges are those of @smogon/calc, to a point, and of how many."""
     same = compared = 0
     played = recorded(hits_of_generation, seed)
     hits = [(gen, hit) for gen, hit in played if not hit["crit"] and hit["move"] not in NOT_COMPARED]
     for (gen, hit), theirs in zip(hits, calculated(hits), strict=True):
-        ours = foreseen(gen, hit)
+        ours = foreseen(hands, hit)
         if theirs is None or ours is None or hit["user"]["ability"] == "parentalbond":
             continue
         compared += 1
@@ -94,14 +95,14 @@ def agreement(hits_of_generation: int, seed: int) -> tuple[int, int]:
     return same, compared
 
 
-def test_agrees_with_smogons_calculator():
-    same, compared = agreement(hits_of_generation=60, seed=11)
+def test_agrees_with_smogons_calculator(hands):
+    same, compared = agreement(hands, hits_of_generation=60, seed=11)
     assert compared > 300
     assert same >= 0.98 * compared
 
 
 @pytest.mark.slow
-def test_agrees_with_smogons_calculator_on_thousands():
-    same, compared = agreement(hits_of_generation=1250, seed=14)
+def test_agrees_with_smogons_calculator_on_thousands(hands):
+    same, compared = agreement(hands, hits_of_generation=1250, seed=14)
     assert compared > 8000
     assert same >= 0.99 * compared

@@ -50,9 +50,8 @@ def test_scripted_opponents_play_one_seat_and_the_learner_alternates(kind):
     assert metrics["scripted"]["invalid"] == 0
 
 
-@pytest.mark.parametrize("encoder", ["host", "python"])
-def test_doubles_are_played(encoder):
-    config = PokemonConfig(format="gen9randomdoublesbattle", max_turns=60, encoder=encoder)
+def test_doubles_are_played():
+    config = PokemonConfig(format="gen9randomdoublesbattle", max_turns=60)
     source = make_source(config, OpponentsConfig(**dict.fromkeys(KINDS, 0.25)), envs=6, episodes=6)
     _, metrics = played(source)
     check_accounts(metrics)

@@ -1,6 +1,6 @@
 """Makes the golden vectors of `vectors.py`: `python -m tests.support.pokemon.make_vectors [NAME ...]`; no names: all.
 
-Battles of the real simulator, both seats by seeded random choices, read and encoded in Python.
+Battles of the real simulator, both seats by seeded random choices, as the host's views see them.
 """
 
 from __future__ import annotations
@@ -9,30 +9,25 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from simul.env_worker.games.pokemon.doubles import actions as double_actions
-from simul.env_worker.games.pokemon.encoding import actions as single_actions
-from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 
-from simul.common.protocol import decisions as protocol
 from simul.env_worker.games.pokemon.formats.spec import ENCODER_VERSION, generation, is_doubles
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.backend import BattleStart
-from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRecord
+from simul.env_worker.games.pokemon.host.host_messages import SeatRecord
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
-from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from simul.env_worker.games.pokemon.source.seats import ReadingSeat, Snapshot
 from simul.env_worker.games.pokemon.tables import doubles_layout, layout
 from simul.env_worker.games.pokemon.tables.layout import Extras
 from tests.support.hosts import wait
 from tests.support.pokemon.audit.teams import custom_team
 from tests.support.pokemon.vector_teams import EFFECTS, GIMMICKS
+from tests.support.pokemon.recorded import TEAMS
 from tests.support.pokemon.vectors import PARTS, Decision, Head, Record, Seat, Vectors, write_vectors
-from tests.support.twins import TEAMS
+from tests.support.pokemon.views import Seen, Views, running_views
 
 
 class BattleSet(NamedTuple):
@@ -73,70 +68,45 @@ SETS = {
 KINDS = {"gimmick": 0.35, "switch": 0.2, "move": 0.45}
 
 
-class Witness(ReadingSeat):
-    """Keeps what its last decision was made from."""
-
-    seen: Snapshot
-
-    def _look(self, steps: Any) -> Snapshot:
-        self.seen = super()._look(steps)
-        return self.seen
-
-
-class DoubleWitness(Witness, DoubleSeat):
-    """The same in doubles."""
-
-
 class Reader:
-    """One seat of one battle, read once for each layout."""
+    """One seat of one battle, seen once for each layout."""
 
-    def __init__(self, chosen: BattleSet, battle: int, seat: int) -> None:
+    def __init__(self, views: Views, chosen: BattleSet, battle: int, seat: int) -> None:
         self.free_switches = battle // 2 % 3
         self.records: list[Record] = []
         self.rows: list[NDArray[np.uint16]] = []
         self.refused = False
         self._rng = random.Random(f"{chosen.format} {battle} {seat}")
         self._doubles = is_doubles(chosen.format)
-        weights = RewardWeights(knockout=1.0, free_switches=self.free_switches)
-        kind = DoubleWitness if self._doubles else Witness
-        self._seats = [
-            kind(0, seat, 0, generation(chosen.format), "", 0, weights, extras) for extras in layouts(chosen.format)
+        self._views = [
+            views.open(chosen.format, seat, extras, self.free_switches) for extras in layouts(chosen.format)
         ]
 
     def read(self, record: SeatRecord) -> str | None:
         """Take a record; returns the answer to its request."""
         decisions: list[Decision] = []
         self.records.append(Record(record.lines, record.request, self.refused, decisions, None))
-        for seat in self._seats:
-            seat.read_lines(record.lines, record.request)
-            seat.redo = self.refused
         if record.request is None:
+            final = [view.end(record.lines) for view in self._views][0]
+            self.records[-1] = self.records[-1]._replace(final=final)
             return None
+        answers: list[str | Seen] = [view.see(record.lines, record.request, self.refused) for view in self._views]
         self.refused = False
-        told = Told()
-        asked: list[protocol.Decision | None] = [
-            seat.decide(record.request_number, record.request) for seat in self._seats
-        ]
-        while asked[0] is not None:
-            mask, facts = self._seats[0].seen[1:]
-            self.rows.append(self._wide_row())
-            action = self._choice(np.flatnonzero(mask).tolist())
-            decisions.append(Decision(facts, "".join(map(str, mask.tolist())), action))
-            for seat in self._seats:
-                assert seat.answer(told, 0, action)  # type: ignore[arg-type]
-            asked = [seat.follow_up() for seat in self._seats]
-        return told.words
+        while not isinstance(answers[0], str):
+            seen = [answer for answer in answers if isinstance(answer, Seen)]
+            self.rows.append(self._wide_row(seen))
+            action = self._choice(seen[0].legal)
+            decisions.append(Decision(seen[0].facts, "".join(map(str, seen[0].mask.tolist())), action))
+            answers = [view.act(action) for view in self._views]
+        return answers[0]
 
-    def finish(self, end: BattleEnd) -> None:
-        """The battle is over: say where it ended, if it was played out."""
-        if self.records[-1].request is None:
-            self.records[-1] = self.records[-1]._replace(final=self._seats[0]._final(end))
-        assert not self._seats[0].battle.parse_errors
+    def check(self) -> None:
+        """Every line was taken."""
+        assert not any(view.errors for view in self._views)
 
     def _choice(self, legal: list[int]) -> int:
         """A kind of action by its weight, then any of this kind."""
-        first_move = double_actions.FIRST_MOVE if self._doubles else single_actions.FIRST_MOVE
-        plain = double_actions.PER_GIMMICK if self._doubles else 4
+        first_move, plain = (7, 20) if self._doubles else (6, 4)
         kinds: dict[str, list[int]] = {}
         for action in legal:
             kind = "switch" if action < first_move else "move" if action < first_move + plain else "gimmick"
@@ -144,25 +114,16 @@ class Reader:
         [kind] = self._rng.choices(list(kinds), [KINDS[kind] for kind in kinds])
         return self._rng.choice(kinds[kind])
 
-    def _wide_row(self) -> NDArray[np.uint16]:
+    def _wide_row(self, seen: list[Seen]) -> NDArray[np.uint16]:
         """All parts of the open decision; layouts that share one must agree on it."""
-        found = [seat.seen[0].view(np.uint16) for seat in self._seats]
+        found = [one.observation.view(np.uint16) for one in seen]
         if self._doubles:
-            return found[0].copy()
+            return found[0]
         three, six, none = found
         base, sets = len(none), layout.set_start(3)
         assert (three[:base] == none).all()
         assert (six[:base] == none).all()
         return np.concatenate([none, three[base:sets], six[base:], three[sets:]])
-
-
-class Told:
-    """Takes a seat's words as a simulator host would."""
-
-    words: str
-
-    def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
-        self.words = choice
 
 
 def layouts(battle_format: str) -> tuple[Extras, ...]:
@@ -201,6 +162,7 @@ class Maker:
     """Plays one set."""
 
     host: NodeHost
+    views: Views
     chosen: BattleSet
     rows: list[NDArray[np.uint16]] = field(default_factory=list)
 
@@ -211,7 +173,7 @@ class Maker:
         return Vectors(head_of(self.chosen.format), seats, np.array(self.rows))
 
     def _battle(self, battle: int, legal: list[str]) -> Iterator[Seat]:
-        readers = [Reader(self.chosen, battle, seat) for seat in (0, 1)]
+        readers = [Reader(self.views, self.chosen, battle, seat) for seat in (0, 1)]
         self.host.start_battle(battle, self.chosen.format, self._start(battle, legal))
         while not self._exchange(battle, readers):
             pass
@@ -227,9 +189,9 @@ class Maker:
             assert error.kind == "unavailable", error
             readers[error.seat or 0].refused = True
         answers = [(record, readers[record.seat].read(record)) for record in tick.records]
-        for end in tick.ended:
+        if tick.ended:
             for reader in readers:
-                reader.finish(end)
+                reader.check()
             return True
         if max(len(reader.records) for reader in readers) >= self.chosen.requests:
             self.host.stop_battle(battle)
@@ -253,10 +215,11 @@ class Maker:
 def main(wanted: list[str]) -> None:
     host = NodeHost(find_node().path)
     host.start()
-    for name in wanted or SETS:
-        vectors = Maker(host, SETS[name]).vectors()
-        write_vectors(name, vectors)
-        print(name, len(vectors.seats), "seats", len(vectors.rows), "decisions")
+    with running_views() as views:
+        for name in wanted or SETS:
+            vectors = Maker(host, views, SETS[name]).vectors()
+            write_vectors(name, vectors)
+            print(name, len(vectors.seats), "seats", len(vectors.rows), "decisions")
     host.close()
 
 

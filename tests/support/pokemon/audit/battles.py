@@ -13,15 +13,11 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatDoubleBattle
-from simul.env_worker.games.pokemon.doubles.actions import FIRST_SWITCH
-from simul.env_worker.games.pokemon.doubles.encoder import DoubleEncoder
-from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.tables.random_sets import KNOWN_FORMATS
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.install.node import find_node
-from simul.env_worker.games.pokemon.source.double_seat import DoublePreviewSteps, DoubleSteps
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import Extras
+from simul.env_worker.games.pokemon.tables.random_sets import KNOWN_FORMATS
 from tests.support.pokemon.audit.teams import custom_team
 from tests.support.pokemon.audit.told import Told
 
@@ -103,7 +99,7 @@ def _send(pipe: Any, jobs: list[BattleJob]) -> None:
     sent: dict[str, Any] | None = None
     with pipe:
         for job in jobs:
-            tables = encoder_tables(generation(job.format), extras_of(job.format))
+            tables = encoder_tables(generation(job.format), extras_of(job.format), is_doubles(job.format))
             if tables is not sent:
                 sent = tables
                 pipe.write(orjson.dumps({"tables": tables}) + b"\n")
@@ -117,8 +113,7 @@ def _command(job: BattleJob) -> dict[str, Any]:
 
 
 def _battle(job: BattleJob, lines: Iterable[bytes]) -> Iterator[AuditedRow]:
-    reader = _DoublesReader if is_doubles(job.format) else _SinglesReader
-    readers = [reader(job, seat) for seat in (0, 1)]
+    readers = [_SeatReader(job, seat) for seat in (0, 1)]
     for line in lines:
         record = orjson.loads(line)
         if "end" in record:
@@ -127,8 +122,8 @@ def _battle(job: BattleJob, lines: Iterable[bytes]) -> Iterator[AuditedRow]:
     raise AssertionError(f"the recorder ended within {job}, see its stderr")
 
 
-class _SinglesReader:
-    """One seat whose rows the host has encoded."""
+class _SeatReader:
+    """One seat's part of the recorder's words."""
 
     def __init__(self, job: BattleJob, seat: int) -> None:
         self._job, self._seat = job, seat
@@ -137,42 +132,8 @@ class _SinglesReader:
     def rows(self, record: dict[str, Any]) -> Iterator[AuditedRow]:
         self._told.hear(record["lines"])
         truths, picks = record["truths"], record["picks"]
-        for n, (slot, observation) in enumerate(self._observations(record)):
+        for n, (slot, row) in enumerate(record["rows"]):
             truth = truths[min(n, len(truths) - 1)]
             told, before = self._told.copy(), tuple(picks[:n])
+            observation = np.frombuffer(base64.b64decode(row), np.float16)
             yield AuditedRow(self._job, self._seat, slot, observation, record["request"], truth, before, told)
-
-    def _observations(self, record: dict[str, Any]) -> Iterator[tuple[int, NDArray[np.float16]]]:
-        """Each with the slot that decides."""
-        for row in record["rows"]:
-            yield 0, np.frombuffer(base64.b64decode(row), np.float16)
-
-
-class _DoublesReader(_SinglesReader):
-    """One seat of doubles: read and encoded here."""
-
-    def __init__(self, job: BattleJob, seat: int) -> None:
-        super().__init__(job, seat)
-        gen = generation(job.format)
-        self._gen = gen
-        self._battle = SeatDoubleBattle(f"p{seat + 1}", gen)
-        self._encoder = DoubleEncoder(self._battle, gen)
-
-    def _observations(self, record: dict[str, Any]) -> Iterator[tuple[int, NDArray[np.float16]]]:
-        self._battle.feed(record["lines"])
-        request, picks = record["request"], record["picks"]
-        if request.get("teamPreview"):
-            preview = DoublePreviewSteps(self._battle, self._gen, request)
-            for pick in picks:
-                if not preview.complete:
-                    yield 0, preview.encode()[0]
-                    preview.pick(FIRST_SWITCH + pick)
-            return
-        self._battle.sync(request)
-        steps = DoubleSteps(request, self._battle.position, self._encoder)
-        yield steps.slot, steps.encode()[0]
-        if len(record["truths"]) == 2:
-            legal = [action for action, allowed in enumerate(steps.choices.mask) if allowed]
-            steps.pick(next(action for action in legal if steps.choices.command(action) == picks[0]))
-            if not steps.complete:
-                yield steps.slot, steps.encode()[0]

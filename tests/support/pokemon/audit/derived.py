@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from poke_env.battle.move import Move
 from poke_env.data import GenData
 
-from simul.env_worker.games.pokemon.battle_view.counters import move_key
-from simul.env_worker.games.pokemon.tables.random_sets import known_sets
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.movedex import PHYSICAL, STATUS, MoveInfo, move_info, type_chart
+from simul.env_worker.games.pokemon.tables.random_sets import known_sets
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.audit.view import Claim, Expected, Mon, Numbers, Span, View, numbers_of_moves
 
@@ -365,7 +365,7 @@ def possibilities(gen: int, mon: Mon, foe: Fighter, shown_rows: Sequence[float])
     """Chance of each move, ability, tera type that it may have and has not shown, by Bayes' rule over its roles."""
     sets = known_sets(gen)
     roles = sets.get(mon["species"]) or sets.get(mon["base_form"]) or []
-    shown = {move_key(names_of("move")[row]) for row in shown_rows if row}
+    shown = {Move.retrieve_id(names_of("move")[row]) for row in shown_rows if row}
     ability = int(vocabulary().ability.get(foe.ability, 0))
     tera = foe.tera if foe.terastallized else 0
     roles = [role for role in roles if role.level in (0, foe.level)] or roles

@@ -1,11 +1,11 @@
 // Plays seeded battles on the pinned simulator and prints what each seat was sent beside the simulator's own state.
 //   node record.mjs < JOBS
-// In, JSON lines: {"tables": encoder_tables(gen, extras)} for the battles of singles that follow, and battles:
+// In, JSON lines: {"tables": encoder_tables(gen, extras, doubles)} for the battles that follow, and battles:
 //   {"format", "seed": [a, b, c, d], "team_seeds": [seed, seed], "teams": [packed|null, packed|null], "turns": most,
 //    "choices": {"p1": [text, ...], "p2": [...]} | null}; without choices both seats choose at random.
 // Out, JSON lines, one a request: {"seat", "lines", "request", "truths", "rows", "picks"}; then {"end": turns}.
 //   A request is a list of decisions: the picks of a team preview, or those of the slots that are asked.
-//   "truths": the state at each; "rows": the host encoder's observation at each as base64 (float16), null in doubles;
+//   "truths": the state at each; "rows": at each the slot that decides, and the host's observation (float16, base64);
 //   "picks": what is chosen at each, a Pokemon's place in the team at a preview, otherwise a word of the simulator's.
 //
 // The state is read from the simulator's objects, never from the protocol. What these do not keep (when an effect
@@ -81,7 +81,11 @@ sim.Pokemon.prototype.moveUsed = function (move, ...rest) {
 	lastUsed.set(this, { ids, powered: Boolean(move.isZ || move.isMax) });
 	return moveUsed.call(this, move, ...rest);
 };
-const { skillSwap } = sim.Battle.prototype;
+const { skillSwap, setActiveMove } = sim.Battle.prototype;
+sim.Battle.prototype.setActiveMove = function (move, user, ...rest) {
+	if (move?.isMax) lastUsed.get(user)?.ids.push(move.id); // another one where something changes the type
+	return setActiveMove.call(this, move, user, ...rest);
+};
 sim.Battle.prototype.skillSwap = function (source, target) {
 	swapped.add(source).add(target);
 	return skillSwap.call(this, source, target);
@@ -211,8 +215,7 @@ function play(job, tables) {
 	const { battle } = hosted;
 	const random = seededRandom(job.seed.reduce((mixed, part) => Math.imul(mixed, 31) + part, 7));
 	const orders = [null, null];
-	const singles = battle.gameType === 'singles';
-	seats.forEach((seat, index) => { if (singles) seat.view = new SeatView(tables, index); });
+	seats.forEach((seat, index) => { seat.view = new SeatView(tables, index); });
 	while (!hosted.ended && battle.turn <= job.turns) {
 		const asked = seats.map((seat, index) => ({ seat, index })).filter(({ seat }) => seat.told);
 		if (!asked.length) throw new Error(`no seat is asked for a choice in ${JSON.stringify(job)}`);
@@ -257,27 +260,36 @@ function preview(battle, seat, index, choice, random) {
 	const picks = choice.slice('team '.length).split(',').map(place => place - 1);
 	const orders = battle.sides.map(side => [...side.pokemon]);
 	const truths = [stateOf(battle, index, orders)], rows = [];
-	view?.see(lines.split('\n'), request);
-	for (let n = 0; view !== null && view.preview.picks.length < view.preview.wanted; n++) {
-		rows.push(encoded(view));
-		choice = view.command(picks[n]) || choice;
+	view.see(lines.split('\n'), request);
+	for (let n = 0; view.preview.picks.length < view.preview.wanted; n++) {
+		rows.push([0, encoded(view)]);
+		choice = view.command(view.kind.firstAction + picks[n]) || choice;
 	}
-	return { choice, truths, rows: view && rows, picks };
+	return { choice, truths, rows, picks };
 }
 
 /** One decision, or those of both slots where both have a choice; `choice` null: at random. */
 function turn(battle, seat, index, orders, choice, random) {
 	const [, lines, request] = seat.told, { view } = seat, side = battle.sides[index], slot = askedSlot(side);
-	view?.see(lines.split('\n'), request);
+	view.see(lines.split('\n'), request);
 	const state = stateOf(battle, index, orders);
 	const asked = (slot, before) => ({ ...state, lock: lockOf(side, slot), legal: legal(side, slot, before),
 		first: before, first_lock: before && lockOf(side, 0) });
-	const truths = [asked(slot, '')];
-	choice ??= chosenOf(request, truths[0].legal, view !== null, random);
+	const truths = [asked(slot, '')], rows = [[view.steps.slot ?? 0, encoded(view)]];
+	choice ??= chosenOf(request, truths[0].legal, side.active.length === 1, random);
 	const picks = choice.split(', ');
-	if (view === null && slot === 0 && picks.length === 2 && accepts(side, picks[0])) truths.push(asked(1, picks[0]));
-	return { choice, truths, rows: view && [encoded(view)], picks };
+	if (slot === 0 && picks.length === 2 && accepts(side, picks[0])) {
+		truths.push(asked(1, picks[0]));
+		const words = view.command(actionOf(view, picks[0]));
+		if (words === null) throw new Error(`no action is called ${picks[0]}`);
+		if (words === '') rows.push([view.steps.slot, encoded(view)]);
+	}
+	return { choice, truths, rows, picks };
 }
+
+/** The action that these words of a slot stand for. */
+const actionOf = ({ choices }, words) =>
+	choices.mask.findIndex((legal, action) => legal === 1 && choices.command(action) === words);
 
 function stateOf(battle, index, orders) {
 	return {

@@ -15,7 +15,6 @@ from poke_env.battle.move import Move
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
-from simul.env_worker.games.pokemon.battle_view.counters import full_pp, move_key
 from simul.env_worker.games.pokemon.tables import doubles_layout as doubles
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import VOLATILES
@@ -339,7 +338,7 @@ def aim_excuse(view: View, mon: Mon, opposite: Side) -> str:
 
 def pp_excuse(gen: int, mon: Mon) -> str:
     own = [name for name, _, _ in mon["slots"]] == [name for name, _, _ in mon["base_slots"]]
-    sketched = any(most < full_pp(move_key(name), gen, False) for name, _, most in mon["base_slots"])
+    sketched = any(most < Move(Move.retrieve_id(name), gen).max_pp for name, _, most in mon["base_slots"])
     return "" if (own and not sketched) or (mon["transformed"] and gen >= 5) else "copied pp"
 
 

@@ -10,8 +10,8 @@ import random
 from functools import cache
 from typing import NamedTuple
 
+from poke_env.battle.move import Move
 from poke_env.data import GenData, to_id_str
-from simul.env_worker.games.pokemon.battle_view.counters import move_key
 
 from tests.support.pokemon.wild_teams import RARE_MOVES, TERA_TYPES
 
@@ -135,7 +135,7 @@ def _packed(rng: random.Random, gen: int, offer: _Offer, member: RarePokemon) ->
     moves = [move for move in member.moves if move in offer.moves]
     while len(moves) < 4:
         move = rng.choice(offer.rare_moves if rng.random() < 0.5 and offer.rare_moves else offer.moves)
-        if move != "struggle" and move_key(move) not in map(move_key, moves):  # one hidden power, as everywhere
+        if move != "struggle" and Move.retrieve_id(move) not in map(Move.retrieve_id, moves):  # one hidden power, as everywhere
             moves.append(move)
     item = (member.item or rng.choice(offer.items)) if gen >= 2 else ""
     ability = (member.ability or rng.choice(offer.abilities[member.species])) if gen >= 3 else "noability"

@@ -94,8 +94,6 @@ def test_the_limit_and_the_setting(found: Profile, limit: str, setting: str, nam
         ({"server": {"threads": 4}}, profile(server=role({"forward": 0.9})), ""),
         ({"workers": {"count": 2}}, profile(server=role({"receive": 0.9})), "cluster.servers.count=2"),
         ({"server": {"batching": "greedy"}}, profile(server=role({"batch_wait": 0.5, "wait": 0.5})), "workers.envs=32"),
-        ({"game": "pokemon", "pokemon": {"encoder": "python"}}, profile(worker=BUSY_WORKER, **FULL),
-         "pokemon.encoder=host"),
     ],
 )  # fmt: skip
 def test_the_setting_depends_on_those_of_the_run(settings: dict, found: Profile, setting: str) -> None:

@@ -19,17 +19,10 @@ FIRST = {  # by seat: its first turn
 
 
 class Watched(FakeHost):
-    """An encoding host that also takes the commands of scripted seats, and how many lines it was sent."""
-
-    def __init__(self) -> None:
-        super().__init__("host")
-        self.flushes = 0
+    """A host that also takes the commands of scripted seats."""
 
     def choose(self, *choice):
         self.chosen.append(choice)
-
-    def flush(self):
-        self.flushes += 1
 
 
 class Clock:

@@ -1,4 +1,4 @@
-"""The source against a host that misbehaves on command, with either encoder; records are real ones."""
+"""The source against a host that misbehaves on command."""
 
 import pytest
 
@@ -8,9 +8,9 @@ from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, Command
 from tests.support.fake_host import FakeHost, source_at
 
 
-@pytest.fixture(params=["host", "python"])
-def host(request):
-    return FakeHost(request.param)
+@pytest.fixture
+def host():
+    return FakeHost()
 
 
 @pytest.fixture

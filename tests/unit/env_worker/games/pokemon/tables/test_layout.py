@@ -7,7 +7,7 @@ from simul.env_worker.games.pokemon.encoding import layout_files
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.specs import Slice
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
-from simul.env_worker.games.pokemon.tables import layout
+from simul.env_worker.games.pokemon.tables import layout, layout_files
 from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.layouts import check_cover, check_ranges
