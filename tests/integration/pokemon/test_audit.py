@@ -27,6 +27,8 @@ RARE = {
     "own.types": "Reflect Type of a Pokemon in disguise",
     "foe.types": "Reflect Type of a Pokemon in disguise",
     "foe.species": "doubles: Illusion",
+    "foe.status": "doubles: Illusion of the partner",
+    "foe.toxic_stage": "doubles: Illusion of the partner",
     "own_active.last_move": "moves that go on after Metronome",
     "foe_active.last_move": "moves that go on after Metronome; doubles: Illusion",
     "foe_active.protect_count": "doubles: Illusion of the partner",

@@ -149,4 +149,3 @@ def files() -> dict[Path, str]:
 if __name__ == "__main__":
     for path, text in files().items():
         path.write_text(text, encoding="utf-8")
-        print(f"wrote {path.relative_to(ROOT)}")

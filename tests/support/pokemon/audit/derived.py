@@ -98,7 +98,7 @@ def derived_claims(view: View) -> Iterator[Claim]:
         for place, one in enumerate(team):
             if one is not None:
                 for side, other in facing:
-                    yield from pair_claims(view, f"{whose}.{place}.{side}", one, other, place_of(view, whose, place))
+                    yield from pair_claims(view, f"{whose}.{place}.{side}", one, other)
     for block, slot in (("move", view.row.slot), ("partner_move", 1 - view.row.slot))[: 1 + view.doubles]:
         user = next((one for place, one in enumerate(own) if one and place_of(view, "own", place) == slot), None)
         yield from move_effect_claims(view, block, user, facing_of(view, "foe", foes))
@@ -136,7 +136,7 @@ def fighter(view: View, whose: str, place: int) -> Fighter | None:
     if not read("present")[0]:
         return None
     slot, status = place_of(view, whose, place), read("status")
-    boosts = (0,) * 7
+    boosts: tuple[int, ...] = (0,) * 7
     if slot >= 0:
         who = whose
         if view.doubles:
@@ -215,7 +215,7 @@ def best(gen: int, user: Fighter, target: Fighter) -> tuple[float, float]:
     return min(max(hits), 1.0), most
 
 
-def pair_claims(view: View, name: str, one: Fighter, other: Fighter | None, slot: int) -> Iterator[Claim]:
+def pair_claims(view: View, name: str, one: Fighter, other: Fighter | None) -> Iterator[Claim]:
     """One Pokemon against one that stands opposite."""
     if other is None:
         for part in PAIR:

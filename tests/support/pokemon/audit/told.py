@@ -52,7 +52,7 @@ class Told:
         for line in lines.split("\n"):
             _, kind, *parts = line.split("|") if line.startswith("|") else ("", "")
             self.previewed |= kind == "poke"
-            tags = dict(match.groups() for part in parts if (match := TAG.match(part)))
+            tags = {match[1]: match[2] for part in parts if (match := TAG.match(part))}
             named = [self._name(part) for part in (*parts[:1], tags.get("of", ""), *parts[1:])]
             if any(named):
                 self._lent = None
