@@ -28,6 +28,7 @@ heal_block infestation ingrain laser_focus leech_seed magma_storm magnet_rise no
 perish2 perish3 power_trick sand_tomb snap_trap substitute tar_shot taunt telekinesis throat_chop thunder_cage
 whirlpool wrap
 """
+WITHOUT_PP_UPS = ("trumpcard",)  # and what the moves' data mark
 LAST_GEN_THAT_PASSES_TRAPS = 4
 # Routed by the source itself, or without any state in them (t: has the clock, win and tie come from the host).
 SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) - {"-anim", "-fail", "upkeep"} | {
@@ -89,7 +90,8 @@ def _tracked_move(move_id: str, gen: int) -> list[Any]:
         move.is_protect_counter,
         move.base_power > 0,
         int(move.type.value),
-        move.max_pp,
+        move.entry["pp"] if move_id in WITHOUT_PP_UPS else move.max_pp,
+        move.entry["pp"],
         *_aim(gen, move_id),
     ]
 

@@ -87,8 +87,8 @@ def told_ability(view: View, facts: Facts, mon: Mon) -> Numbers:
     changed = mon["ability"] != mon["base_ability"] or mon["transformed"] or mon["swapped"]
     if view.gen <= LAST_GEN_WITHOUT_ABILITIES:
         return [frozenset((0.0, only, true)) if true else 0.0]  # no battle but a test's gives them one
-    teams = view.own["pokemon"] + view.foe["pokemon"]
-    silent = "gastroacid" in mon["volatiles"] or any(one["ability"] == "neutralizinggas" for one in teams)
+    silent = "gastroacid" in mon["volatiles"]
+    changed |= "transform" in facts.words  # an own copy has told it
     if mon["ability"] == facts.ability and not changed and not silent:
         return [true]
     return [frozenset((0.0, only, true if mon["ability"] in facts.words or changed or only else 0.0))]

@@ -70,7 +70,11 @@ sim.Pokemon.prototype.setStatus = function (status, source, sourceEffect, ...res
 
 const lastUsed = new WeakMap(); // Pokemon -> the move that it used last since it came in
 const flinched = new WeakSet(); // gen 1: Pokemon that a flinch has spared the recharge
-const { moveUsed, clearVolatile, removeVolatile } = sim.Pokemon.prototype;
+const { moveUsed, clearVolatile, removeVolatile, transformInto } = sim.Pokemon.prototype;
+sim.Pokemon.prototype.transformInto = function (model, ...rest) {
+	if (mixed.has(model)) mixed.add(this);
+	return transformInto.call(this, model, ...rest);
+};
 sim.Pokemon.prototype.removeVolatile = function (status) {
 	if (status === 'mustrecharge' && this.battle.effect.id === 'flinch' && status in this.volatiles) flinched.add(this);
 	return removeVolatile.call(this, status);

@@ -47,11 +47,12 @@ APPROXIMATIONS = {
     ),
     "copied pp": (
         "`own.moves_pp`, `foe.moves_pp`",
-        "pp of copied moves (Mimic, Sketch; Transform until gen 4) are a fraction of what the move has elsewhere",
+        "gen 1: Mimic may bring a move that its user has, and a copy that calls a move gives a move of its own one pp; until gen 4: "
+        "how many pp a move can have that Transform brings depends on moves that a foe may not have shown",
     ),
     "hidden ability": (
         "`own.ability`",
-        "gens 3 to 6: a foe's ability that Skill Swap or Transform brings, which no line and no request tells",
+        "gens 3 to 6: 0 where Skill Swap or Transform brings a foe's ability that it has not shown: no request tells it",
     ),
     "max moves": (
         "`own.moves_pp`, `foe.moves_pp`",
@@ -128,6 +129,7 @@ PROTECTING = {name for gen in (8, 9) for name in GenData.from_gen(gen).moves if 
 PROTECTING.add("maxguard")
 assert len(VOLATILE_IDS) == len(VOLATILES)
 GEN_OF_HIDDEN_PRESSURE = 3
+LAST_GEN_OF_OWN_PP_UPS = 4  # a copied move has those of the move in whose place it stands
 LAST_GEN_OF_HIDDEN_SWAPS = 6  # later requests give the ability that a Pokemon has
 PERISH = {4: 0.25, 3: 0.25, 2: 0.5, 1: 0.75}  # turns left -> number
 STATUSES = ("brn", "frz", "par", "psn", "slp", "tox")
@@ -301,7 +303,8 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     yield Claim(f"{name}.species", [species_row(told_species(mon))])
     changed = mon["base_ability"] not in (mon["ability"], "trace") or mon["transformed"] or mon["swapped"]
     swapped = view.gen <= LAST_GEN_OF_HIDDEN_SWAPS and changed
-    yield Claim(f"{name}.ability", [rows.ability.get(mon["ability"], 0)], "hidden ability" if swapped else "")
+    true = float(rows.ability.get(mon["ability"], 0))
+    yield Claim(f"{name}.ability", [frozenset((0.0, true)) if swapped else true])
     yield Claim(f"{name}.item", [rows.item.get(mon["item"] or NO_ITEM, 0)])
     yield Claim(f"{name}.moves", padded([move_row(move) for move in moves]))
     if not view.doubles:
@@ -322,11 +325,11 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     team = view.own["pokemon"]
     yield Claim(f"{name}.revealed", [float(team.index(mon) in view.own["appeared"])])
     yield Claim(f"{name}.level", [mon["level"] / 100])
-    pp = padded([left / most for _, left, most in mon["slots"][:4]])
+    pp = padded([min(left / most, 1.0) for _, left, most in mon["slots"][:4]])
     pressed = view.gen == GEN_OF_HIDDEN_PRESSURE and view.foe["presses"]
     asked = mon["active"] and not mon["fainted"] and not mon["powered"]
     powered = view.own["powers"] and not asked
-    excuse = "hidden pressure" if pressed else "max moves" if powered else pp_excuse(view.gen, mon)
+    excuse = "hidden pressure" if pressed else "max moves" if powered else old_copy(view.gen, mon)
     yield Claim(f"{name}.moves_pp", pp, excuse or aim_excuse(view, mon, view.foe))
 
 
@@ -337,9 +340,14 @@ def aim_excuse(view: View, mon: Mon, opposite: Side) -> str:
 
 
 def pp_excuse(gen: int, mon: Mon) -> str:
-    own = [name for name, _, _ in mon["slots"]] == [name for name, _, _ in mon["base_slots"]]
-    sketched = any(most < Move(Move.retrieve_id(name), gen).max_pp for name, _, most in mon["base_slots"])
-    return "" if (own and not sketched) or (mon["transformed"] and gen >= 5) else "copied pp"
+    """Of a foe."""
+    return "copied pp" if mon["transformed"] and gen <= LAST_GEN_OF_OWN_PP_UPS else old_copy(gen, mon)
+
+
+def old_copy(gen: int, mon: Mon) -> str:
+    """Whether gen 1 may have copied a move strangely."""
+    copies = {"mimic", "transform", "metronome"} & set(mon["base_moves"])
+    return "copied pp" if gen == 1 and copies else ""
 
 
 def slot_claim(name: str, mon: Mon) -> Claim:
@@ -355,7 +363,7 @@ def foe_pp(mon: Mon) -> dict[float, set[float]]:
     """Fractions of pp left by the row of a move; the type of a hidden power is not shown."""
     found: dict[float, set[float]] = {}
     for name, left, most in (*mon["slots"], *mon["base_slots"]):
-        found.setdefault(move_row(name), set()).add(left / most)
+        found.setdefault(move_row(name), set()).add(min(left / most, 1.0))
     for name, (_, left, most) in zip(mon["moves"], mon["slots"]):
-        found.setdefault(move_row(name), set()).add(left / most)
+        found.setdefault(move_row(name), set()).add(min(left / most, 1.0))
     return found

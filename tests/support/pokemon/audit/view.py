@@ -42,7 +42,7 @@ class Claim(NamedTuple):
 def move_row(name: str) -> float:
     """Of a move as the simulator spells it in a list of moves (`return102`)."""
     rows = vocabulary().move
-    return rows.get(name) or rows.get(name.rstrip("0123456789"), 0)
+    return rows.get(name) or rows.get(name.removesuffix("null").rstrip("0123456789"), 0)
 
 
 class View(NamedTuple):

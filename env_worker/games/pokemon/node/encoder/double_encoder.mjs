@@ -81,7 +81,10 @@ export class DoubleEncoder extends BattleEncoder {
 		const { member, move, target, gimmick } = meaning(action);
 		out[start + at.made] = 1;
 		if (member >= 0) out[start + at.switch + member] = 1;
-		if (gimmick > 0) out[start + at.gimmick + gimmick - 1] = 1;
+		if (gimmick > 0) {
+			out[start + at.gimmick + gimmick - 1] = 1;
+			out[DOUBLES_GLOBAL.at.self + ASKED.at.can_gimmick + gimmick - 1] = 0; // one of a side may use it
+		}
 		if (move < 0) return;
 		const entry = left.moveEntries[move];
 		out[start + at.move] = entry === null ? 0 : tables.moveRow(entry.id);

@@ -4,7 +4,7 @@ import { DamageTables } from '../damage/tables.mjs';
 import { moveId } from '../tracker/dex.mjs';
 import { KnownSets } from './set_knowledge.mjs';
 
-const TRAILING_DIGITS = /[0-9]+$/;
+const POWER = /(?:[0-9]+|null)$/; // a Frustration without power is frustrationnull
 
 /** One move of the generation being played; fields as in movedex.py. `stat`: the numbers that never change. */
 class MoveInfo {
@@ -77,7 +77,7 @@ export class EncoderTables {
 	moveRow(name) {
 		let row = this.moveRows.get(name);
 		if (row === undefined) {
-			row = this.moveRows.get(name.replace(TRAILING_DIGITS, '')) ?? 0;
+			row = this.moveRows.get(name.replace(POWER, '')) ?? 0;
 			this.moveRows.set(name, row);
 		}
 		return row;
@@ -114,7 +114,7 @@ export class EncoderTables {
 }
 
 function dataName(name) {
-	if (name.startsWith('hiddenpower')) return name.replace(TRAILING_DIGITS, '');
+	if (name.startsWith('hiddenpower')) return name.replace(POWER, '');
 	if (name.startsWith('return')) return 'return';
 	if (name.startsWith('frustration')) return 'frustration';
 	return name;

@@ -6,8 +6,9 @@ import { COUNTED, readOffered } from './counters.mjs';
 import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
 import { endEffect } from './effects.mjs';
 import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
+import { readCause, REVEALING } from './causes.mjs';
 import { EVENTS } from './events.mjs';
-import { identifiesAs, readDetails, setSpecies, switchIn } from './formes.mjs';
+import { identifiesAs, readDetails, setSpecies, shareAbility, switchIn } from './formes.mjs';
 import { Mon } from './pokemon.mjs';
 import { Health, Standing } from './standing.mjs';
 
@@ -62,6 +63,7 @@ export class SeatTracker {
 				const event = line.split('|');
 				handle(this, event);
 				COUNTED.get(name)?.(this, event);
+				if (REVEALING.has(name)) readCause(this, event);
 			} catch {
 				this.parseErrors.set(name, (this.parseErrors.get(name) ?? 0) + 1);
 			}
@@ -120,7 +122,7 @@ export class SeatTracker {
 			this.entries[mon.position] = entry;
 			this.dirty.add(mon.position);
 		}
-		if (first) this.nameCopiedAbilities();
+		for (const mon of this.fighters()) shareAbility(mon);
 		request.active?.forEach((asked, i) => {
 			if (asked) readOffered(synced[i], asked.moves);
 		});
@@ -129,13 +131,6 @@ export class SeatTracker {
 	/** Whether lines since the last request may have changed an own Pokemon that they did not mean. */
 	mistaken() {
 		return false;
-	}
-
-	/** Who became a copy before the first request: of an own Pokemon that has an ability of its own. */
-	nameCopiedAbilities() {
-		for (const mon of [...this.ownMons, ...this.foeMons]) {
-			if (mon.copied?.model && mon.temporaryAbility === '') mon.setTemporaryAbility(mon.copied.model.ability);
-		}
 	}
 
 	place(mon, entry) {

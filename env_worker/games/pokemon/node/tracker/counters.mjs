@@ -43,14 +43,16 @@ export const COUNTED = new Map([
 	['drag', switched],
 ]);
 
-/** Takes over the pp that a request gives for an active Pokemon's moves, and that it is free to choose. */
+/** Takes over what a request says of an active Pokemon's moves: the pp, all there can be, and that it is free to choose. */
 export function readOffered(mon, offered) {
 	if (offered[0].id !== 'recharge') mon.mustRecharge = false;
 	if (offered[0].pp !== undefined) mon.goesOn = '';
-	for (const { id, pp } of offered) {
+	for (const { id, pp, maxpp } of offered) {
 		if (pp === undefined) continue; // a locked move
 		const move = mon.moves.get(moveId(id));
-		if (move !== undefined) move.correction = pp - move.pp;
+		if (move === undefined) continue;
+		move.correction = pp - move.pp;
+		if (maxpp !== undefined) move.fullPp = maxpp;
 	}
 }
 

@@ -55,19 +55,20 @@ class Species {
 }
 
 class MoveKind {
-	constructor([aimsAtAll, stored, protects, hasPower, type, fullPp, pressed, atAllFoes]) {
+	constructor([aimsAtAll, stored, protects, hasPower, type, fullPp, basePp, pressed, atAllFoes]) {
 		this.aimsAtAll = aimsAtAll;
 		this.stored = stored;
 		this.protects = protects;
 		this.hasPower = hasPower;
 		this.type = type;
 		this.fullPp = fullPp;
+		this.basePp = basePp; // before PP Ups
 		this.pressed = pressed; // costs more under Pressure
 		this.atAllFoes = atAllFoes; // and more under that of any foe, whomever it aims at
 	}
 }
 
-const NO_KIND = new MoveKind([false, false, false, false, 0, 1, false, false]);
+const NO_KIND = new MoveKind([false, false, false, false, 0, 1, 1, false, false]);
 
 function namesWhere(flags, index) {
 	return new Set(Object.keys(flags).filter(name => flags[name][index]));

@@ -2,6 +2,8 @@
 
 import { toId } from './dex.mjs';
 
+const FIRST_GEN_WITH_ABILITIES = 3;
+
 /** The species' data; `store` false = a forme that the Pokemon takes on without being of that species. */
 export function setSpecies(mon, name, store) {
 	const id = toId(name);
@@ -17,7 +19,7 @@ export function setSpecies(mon, name, store) {
 	if (species.formeAbility !== null) {
 		mon.formeAbility = species.formeAbility;
 	} else if (mon.formeAbility === null) {
-		if (species.abilities.length === 1 && mon.dex.gen >= 3) mon.innateAbility = species.abilities[0];
+		if (species.abilities.length === 1 && mon.dex.gen >= FIRST_GEN_WITH_ABILITIES) mon.innateAbility = species.abilities[0];
 	} else {
 		mon.formeAbility = null;
 	}
@@ -125,20 +127,36 @@ export function primalReversion(mon) {
 	setSpecies(mon, mon.species.endsWith('primal') ? mon.species : `${mon.species}primal`, false);
 }
 
-/** What stats a copy has: those of its model, which only the model's owner knows exactly. */
+/** What a copy has of its model; its stats only the model's owner knows exactly. */
 class Copied {
 	constructor(model) {
 		this.baseStats = model.baseStats;
 		this.level = model.level;
-		this.model = model.own ? model : null;
+		this.model = model;
+		this.sharesInnate = model.ability === null && model.dex.gen >= FIRST_GEN_WITH_ABILITIES; // it has the model's own ability, which is not known yet
 		this.entry = model.own && model.lastEntry ? model.lastEntry.stats : null; // none before the first request
 		this.tricked = model.effects.has('POWER_TRICK'); // by Power Trick
 	}
 
 	/** Exact ones, null for a foe's. */
 	get stats() {
-		return this.entry ?? this.model?.lastEntry?.stats ?? null;
+		return this.entry ?? (this.model.own ? this.model.lastEntry?.stats : null) ?? null;
 	}
+}
+
+/** Gives a copy's ability to its model, or the model's to the copy, once either has shown it. */
+export function shareAbility(mon) {
+	const { copied } = mon;
+	if (!copied?.sharesInnate) return;
+	const { model } = copied;
+	if (mon.temporaryAbility !== '') {
+		if (model.innateAbility === null) model.revealAbility(mon.temporaryAbility);
+	} else if (model.innateAbility) {
+		mon.setTemporaryAbility(model.innateAbility);
+	} else {
+		return;
+	}
+	mon.copied.sharesInnate = false;
 }
 
 export function transform(mon, into) {

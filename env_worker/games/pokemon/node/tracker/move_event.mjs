@@ -60,7 +60,7 @@ function readCauses(tracker, event) {
 		if (cause === '') continue;
 		if (cause === name && gen === 1) { // it goes on
 			said.prepares = false;
-			const mon = tracker.getPokemon(event[2]), own = mon.moves.has(moveId(name));
+			const mon = tracker.getPokemon(event[2]), own = mon.caller === '';
 			if (long && own) event.splice(i, 1);
 			else event[i] = '[from] lockedmove';
 			if (long && !own) payCaller(mon, 1);
@@ -71,6 +71,7 @@ function readCauses(tracker, event) {
 			else if (cause !== name && !CHOSEN.has(cause)) readCaller(tracker, event, i, cause, long);
 		}
 	}
+	if (said.prepares && !said.called) tracker.getPokemon(event[2]).caller = '';
 }
 
 /** Another move or an ability calls the move. */
@@ -176,12 +177,12 @@ function goOn(mon, id, failed) {
 }
 
 /** Gen 1: whom a trapping move aims at needs not recharge, hit or missed; hit, it cannot move next turn. */
-function trap(tracker, user, failed) {
+function trap(tracker, user, failed, begins) {
 	const target = tracker.activeOf(user.own ? tracker.foeMons : tracker.ownMons);
 	if (target === null) return;
 	target.mustRecharge = false;
 	if (failed) return;
-	target.boundTurns = target.effects.has('PARTIALLY_TRAPPED') ? target.boundTurns + 1 : 1;
+	target.boundTurns = !begins && target.effects.has('PARTIALLY_TRAPPED') ? target.boundTurns + 1 : 1;
 	target.boundTurn = tracker.turn;
 	target.effects.add('PARTIALLY_TRAPPED');
 }
@@ -214,7 +215,7 @@ export function moveEvent(tracker, event) {
 	if (tracker.dex.gen === 2) goOn(mon, moveId(name), failed);
 	else if (tracker.dex.gen === 1) {
 		mon.effects.delete('PARTIALLY_TRAPPED'); // or it could not have moved
-		if (TRAPPING.has(name)) trap(tracker, mon, failed);
+		if (TRAPPING.has(name)) trap(tracker, mon, failed, use);
 	}
 	const free = said.prepares || (said.called && tracker.dex.gen > 2);
 	moved(mon, name, failed, use, said.reveal, free ? 0 : said.caused ? 1 : 1 + pressure);

@@ -3,14 +3,14 @@
 import { moveId, toId } from './dex.mjs';
 
 const COPIED_PP = 5;
+const FIRST_GEN_OF_FULL_COPIES = 5; // a copied move has all its pp, without PP Ups
 
 export class Move {
 	/**
 	 * @param {string} id
 	 * @param {string | null} spelling as requests or the protocol write it: Hidden Power has type and power there
-	 * @param {boolean} copied by Transform
 	 */
-	constructor(dex, id, spelling = null, copied = false) {
+	constructor(dex, id, spelling = null) {
 		let power = '';
 		if (spelling !== null && id.startsWith('hiddenpower')) {
 			id = toId(spelling).replace(/[0-9]/g, '');
@@ -21,14 +21,27 @@ export class Move {
 		this.id = id;
 		this.protects = kind.protects;
 		this.endsCharge = hasPower && kind.type === dex.electric;
-		this.fullPp = copied && dex.gen >= 5 ? Math.min(COPIED_PP, kind.fullPp) : kind.fullPp;
-		this.pp = copied ? Math.min(COPIED_PP, kind.fullPp) : kind.fullPp;
+		this.basePp = kind.basePp;
+		this.fullPp = kind.fullPp;
+		this.pp = kind.fullPp;
 		this.correction = 0; // to what a request said
+	}
+
+	/** Brought by another move. @returns {Move} itself */
+	withPp(pp, fullPp) {
+		this.pp = pp;
+		this.fullPp = fullPp;
+		return this;
 	}
 
 	use(pp) {
 		this.pp = Math.max(this.pp - pp, 0);
 	}
+}
+
+/** As Mimic and Sketch bring it. */
+function withBasePp(move) {
+	return move.withPp(move.basePp, move.basePp);
 }
 
 export class MoveSet {
@@ -62,7 +75,7 @@ export class MoveSet {
 		const { base } = this;
 		let move = base.get(id);
 		if (move === undefined) {
-			move = new Move(this.dex, id, spelling, this.copied !== null);
+			move = this.copied === null ? new Move(this.dex, id, spelling) : this.copiedMove(id, spelling, base.size);
 			base.set(id, move);
 			this.resolve();
 		}
@@ -74,13 +87,18 @@ export class MoveSet {
 		const { base } = this, known = [...base];
 		base.clear();
 		for (const [key, move] of known) {
-			if (key === id) base.set(moveId(spelling), new Move(this.dex, moveId(spelling)));
+			if (key === id) base.set(moveId(spelling), withBasePp(new Move(this.dex, moveId(spelling))));
 			else base.set(key, move);
 		}
 		this.resolve();
 	}
 
-	setMimic(move) {
+	/** Mimic: until gen 4 with few of all its pp, in gen 1 with those that Mimic has left. */
+	setMimic(id) {
+		const move = new Move(this.dex, id), { gen } = this.dex;
+		if (gen >= FIRST_GEN_OF_FULL_COPIES) withBasePp(move);
+		else if (gen > 1) move.pp = Math.min(COPIED_PP, move.basePp);
+		else move.pp = this.base.get('mimic')?.pp ?? move.pp;
 		if (this.copied === null) this.learnedMimic = move;
 		else this.copiedMimic = move;
 		this.resolve();
@@ -89,10 +107,18 @@ export class MoveSet {
 	/** Transform: the other one's moves as they are now. */
 	copy(other) {
 		const copied = new Map();
-		for (const move of other.moves.values()) copied.set(move.id, new Move(this.dex, move.id, null, true));
+		for (const { id } of other.moves.values()) copied.set(id, this.copiedMove(id, null, copied.size));
 		this.copied = copied;
 		this.copiedMimic = null;
 		this.resolve();
+	}
+
+	/** A move that Transform brings; until gen 4 the PP Ups are those of the own move in its place, here any that can have some. */
+	copiedMove(id, spelling, place) {
+		const move = new Move(this.dex, id, spelling), pp = Math.min(COPIED_PP, move.basePp);
+		if (this.dex.gen >= FIRST_GEN_OF_FULL_COPIES) return move.withPp(pp, pp);
+		const own = [...this.learned.values()][place];
+		return move.withPp(pp, own && own.fullPp === own.basePp ? move.basePp : move.fullPp);
 	}
 
 	/** @returns {boolean} whether there was anything to drop */

@@ -9,7 +9,6 @@ import {
 	addMove, addType, changeForme, currentTypes, megaEvolve, primalReversion, switchIn, takeForme, terastallize,
 	transform,
 } from './formes.mjs';
-import { Move } from './moves.mjs';
 import { Health, Standing } from './standing.mjs';
 
 const PASSES = new Set(['[from] Baton Pass', '[from] Shed Tail']);
@@ -121,7 +120,7 @@ function copyTypes(mon, other) {
 /** |..|POKEMON|Mimic|MOVE: what stands where Mimic was. */
 export function mimic(mon, event) {
 	need(event, 5);
-	mon.moveSet.setMimic(new Move(mon.dex, moveId(event[4])));
+	mon.moveSet.setMimic(moveId(event[4]));
 	mon.movesChanged();
 }
 

@@ -11,7 +11,6 @@ const LEPPA_PP = 10;
 const GRUDGE = 'move: Grudge';
 const LAST_GEN_OF_LATE_PRESSURE = 4;
 const AS_ONE = new Set(['As One', 'Unnerve', 'Chilling Neigh', 'Grim Neigh']);
-const SWAPPED = new Set(['[from] ability: Magician', '[from] move: Switcheroo', '[from] move: Trick']);
 const THIEVES = new Map([
 	['[from] ability: Pickpocket', 'pickpocket'],
 	['[from] ability: Magician', 'magician'],
@@ -51,11 +50,11 @@ function heal(tracker, event) {
 		const mon = tracker.getPokemon(event[2]);
 		for (const move of mon.moves.values()) mon.setPp(move, move.fullPp);
 	}
-	if (event.length === 6 && event[4].startsWith('[from] ability:')) {
+	if (event.length >= 5 && event[4].startsWith('[from] ability:')) {
 		const ability = toId(afterLast(event[4], 'ability:'));
 		const owner = ability === 'hospitality' ? withoutOf(event[5]).trim() : event[2];
 		tracker.getPokemon(owner).revealAbility(ability);
-	} else if (event.length === 5 && event[4].startsWith('[from] item:')) {
+	} else if (event.length >= 5 && event[4].startsWith('[from] item:')) {
 		const item = toId(afterLast(event[4], 'item:')), mon = tracker.getPokemon(event[2]);
 		// What was just eaten is not held any more.
 		if (mon.item !== null && !item.includes('berry') && !item.includes('herb')) mon.setItem(item);
@@ -77,9 +76,8 @@ function ability(tracker, event) {
 			mon.revealAbility('trace');
 		}
 		mon.revealAbility(cause);
-	} else if (cause === 'Neutralizing Gas') {
-		startField(tracker, cause);
 	} else {
+		if (cause === 'Neutralizing Gas') startField(tracker, cause);
 		mon.revealAbility(cause);
 	}
 }
@@ -100,10 +98,7 @@ function item(tracker, event) {
 		return;
 	}
 	need(event, 4);
-	const mon = tracker.getPokemon(event[2]);
-	// The swap itself came with an -activate before.
-	if (event.length > 4 && SWAPPED.has(event[4]) && mon.item !== 'unknown_item') return;
-	mon.setItem(toId(event[3]));
+	tracker.getPokemon(event[2]).setItem(toId(event[3]));
 }
 
 function itemWithCause(tracker, [, , pokemon, name, cause, of]) {
@@ -159,14 +154,6 @@ function symbiosis(tracker, event) {
 	need(event, 6);
 	tracker.getPokemon(withoutOf(event[5])).setItem(toId(event[4].replaceAll('[item] ', '')));
 	tracker.getPokemon(event[2]).setItem(null);
-}
-
-function trick(tracker, event) {
-	const mon = tracker.getPokemon(event[2]);
-	need(event, 5);
-	const other = tracker.getPokemon(withoutOf(event[4])), given = mon.item;
-	mon.setItem(other.item);
-	other.setItem(given);
 }
 
 function leppaBerry(tracker, event) {
@@ -257,7 +244,7 @@ function activate(tracker, event) {
 		takePp(mon, event);
 		break;
 	}
-	case 'move: Trick': trick(tracker, event); break;
+	case 'move: Trick': break; // lines of both items follow
 	default: if (target !== '') startEffect(tracker.getPokemon(target), effect);
 	}
 }
