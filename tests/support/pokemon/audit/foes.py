@@ -83,7 +83,7 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
 
 def told_ability(view: View, facts: Facts, mon: Mon) -> Numbers:
     """Its ability where a line has given it or its species has no other one, else 0; one that is changed is open."""
-    true, only = float(vocabulary().ability.get(mon["ability"], 0)), only_ability(view.gen, mon)
+    true, only = float(vocabulary().ability.get(mon["ability"], 0)), only_ability(view.gen, mon["species"])
     changed = mon["ability"] != mon["base_ability"] or mon["transformed"] or mon["swapped"]
     if view.gen <= LAST_GEN_WITHOUT_ABILITIES:
         return [frozenset((0.0, only, true)) if true else 0.0]  # no battle but a test's gives them one
@@ -91,7 +91,8 @@ def told_ability(view: View, facts: Facts, mon: Mon) -> Numbers:
     changed |= "transform" in facts.words  # an own copy has told it
     if mon["ability"] == facts.ability and not changed and not silent:
         return [true]
-    return [frozenset((0.0, only, true if mon["ability"] in facts.words or changed or only else 0.0))]
+    shown = mon["ability"] in facts.words or any(only_ability(view.gen, word) == true for word in facts.words)
+    return [frozenset((0.0, only, true if shown or changed or only else 0.0))]
 
 
 def told_item(facts: Facts, mon: Mon) -> Numbers:
@@ -113,9 +114,10 @@ def told_moves(facts: Facts, mon: Mon) -> Numbers:
     return [frozenset((0.0, *[row for row in has if row in used or row in map(move_row, facts.words)]))] * 4
 
 
-def only_ability(gen: int, mon: Mon) -> float:
+def only_ability(gen: int, species: str) -> float:
     """Of a species that has one only: its row, else 0."""
-    abilities = set(GenData.from_gen(gen).pokedex[mon["species"]]["abilities"].values())
+    entry = GenData.from_gen(gen).pokedex.get(species)
+    abilities = set(entry["abilities"].values()) if entry else set()
     return vocabulary().ability.get(to_id_str(abilities.pop()), 0) if len(abilities) == 1 else 0.0
 
 
@@ -141,7 +143,7 @@ def unmet_claims(view: View, name: str, unmet: list[Mon], doubt: str) -> Iterato
     if shown and unmet:
         sure |= {
             "species": [frozenset(species_row(form) for mon in unmet for form in (mon["species"], mon["base_form"]))],
-            "ability": [frozenset((0.0, *[only_ability(view.gen, mon) for mon in unmet]))],
+            "ability": [frozenset((0.0, *[only_ability(view.gen, mon["species"]) for mon in unmet]))],
             "types": [None, None],
             "hp": [1.0],
             "level": [frozenset(mon["level"] / 100 for mon in unmet)],

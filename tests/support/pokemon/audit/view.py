@@ -80,7 +80,7 @@ class View(NamedTuple):
         """Whether types or screens of a block's Pokemon are not all in the row: a third or changed one, gen 1's."""
         mon = self.foe_in_block(block) if whose == "foe" else self.own["pokemon"][block]
         if mon is None:
-            return False
+            return block < len(self.foe["appeared"])  # what it looks like may have been changed, too
         born = GenData.from_gen(self.gen).pokedex[mon["base_species"]]["types"]
         return mon["types"] != born or bool({"reflect", "lightscreen"} & set(mon["volatiles"]))
 
