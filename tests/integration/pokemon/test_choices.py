@@ -1,4 +1,4 @@
-"""What a seat may answer to a request, in words of the simulator: the 26 actions of singles, the 107 of a slot of doubles.
+"""What a seat may answer, in words of the simulator: the 26 actions of singles, the 107 of a slot of doubles.
 
 That masks are those of the simulator in real battles, test_audit.py sees.
 """
@@ -135,7 +135,10 @@ def test_dynamaxed_moves_have_targets_of_their_own(views):
 
 
 def test_a_disabled_move_of_doubles_may_be_usable_as_a_max_or_z_move(views):
-    moves, z_moves = offer("tackle", "splash", disabled=("tackle", "splash")), [{"move": "Z", "target": "adjacentFoe"}, None]
+    moves, z_moves = (
+        offer("tackle", "splash", disabled=("tackle", "splash")),
+        [{"move": "Z", "target": "adjacentFoe"}, None],
+    )
     guard = {"move": "maxguard", "target": "self", "disabled": True}
     may = {"canDynamax": True, "maxMoves": {"maxMoves": [{"move": "maxstrike", "target": "adjacentFoe"}, guard]}}
     assert left(views, pair(moves=moves, trapped=True, **may), "gen8doublescustomgame") == {70, 71}
@@ -169,7 +172,10 @@ def test_a_slot_that_can_only_pass_is_not_asked(views):
 
 
 def test_gimmicks_of_both_slots_go_out_in_one_command(views):
-    assert words(views, pair(canTerastallize="Fire"), TERA + 3, 3, battle_format=DOUBLES) == "move 1 1 terastallize, switch 3"
+    assert (
+        words(views, pair(canTerastallize="Fire"), TERA + 3, 3, battle_format=DOUBLES)
+        == "move 1 1 terastallize, switch 3"
+    )
 
 
 def test_a_new_request_of_the_same_turn_keeps_the_first_choice(views):

@@ -1,4 +1,4 @@
-"""Every format, by uniformly random legal actions: the simulator refuses nothing that a mask allows, every line is read.
+"""Every format, by random legal actions: the simulator refuses nothing that a mask allows, every line is read.
 
 It may refuse what a request itself has called uncertain: a switch of a Pokemon that may be trapped.
 """

@@ -10,7 +10,7 @@ from poke_env.data import to_id_str
 
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
-from tests.support.pokemon.views import Seen, SeatToSee, Told, View, Views
+from tests.support.pokemon.views import SeatToSee, Seen, Told, View, Views
 
 SEATS = recorded_seats("gen9bssregi")
 MINE, OTHER = SEATS[0], SEATS[1]

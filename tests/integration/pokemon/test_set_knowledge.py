@@ -95,7 +95,9 @@ def test_the_truth_is_as_likely_as_was_said():
             for row in rows[seat.first : seat.first + decisions]:
                 for i in range(layout.TEAM_SIZE):
                     own = teams[seat.battle, 1 - seat.seat].get(row[SLICES[f"foe.{i}.species"]][0])
-                    if own is None or (row[SLICES[f"foe.{i}.active"]][0] and row[SLICES["global.foe_active.transformed"]][0]):
+                    if own is None or (
+                        row[SLICES[f"foe.{i}.active"]][0] and row[SLICES["global.foe_active.transformed"]][0]
+                    ):
                         continue
                     true = own - set(row[SLICES[f"foe.{i}.moves"]])
                     hidden += len(true)

@@ -12,7 +12,9 @@ MOVES = ("tackle", "splash")
 TARGETS = {"tackle": "normal", "splash": "self"}
 
 
-def entry(species: str, active: bool = False, fainted: bool = False, moves: Sequence[str] = MOVES, **more: Any) -> Entry:
+def entry(
+    species: str, active: bool = False, fainted: bool = False, moves: Sequence[str] = MOVES, **more: Any
+) -> Entry:
     """A Pokemon of one's own, p1's unless said."""
     return {
         "ident": f"p1: {species}", "details": f"{species}, L80, M", "condition": "0 fnt" if fainted else "100/100",

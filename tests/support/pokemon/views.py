@@ -69,7 +69,7 @@ class Told(NamedTuple):
 class SeenSeat(NamedTuple):
     """A seat to its last record. words: its answer to each request. errors: lines it could not take, by event.
 
-    final: where its rewards ended, if the battle was over. crashed: a request could not be taken, and the rest is unseen.
+    final: where its rewards ended, if the battle was over. crashed: a request could not be taken; the rest is unseen.
     """
 
     decisions: list[Seen]
@@ -166,7 +166,7 @@ class View:
         self.errors: dict[str, int] = {}
 
     def see(self, lines: str, request: Request, refused: bool = False, anew: bool = False) -> Seen:
-        """The first decision of a request. anew: fails if an encoder that has seen nothing before writes another row."""
+        """The first decision of a request. anew: an encoder that has seen nothing before must write the same row."""
         answer = self._ask(_see(self._opened, Told(lines, request, refused)) | {"actions": None, "anew": anew})
         assert answer.get("anew") is not False, "what was kept is not what is written anew"
         return _decisions(answer)[0]
