@@ -8,7 +8,8 @@ import { readFileSync } from 'node:fs';
 import { BattleLog } from '../../../env_worker/games/pokemon/replays/battle_log.mjs';
 import { HostedBattle } from '../../../env_worker/games/pokemon/node/simulate/hosted_battle.mjs';
 import { Outbox } from '../../../env_worker/games/pokemon/node/outbox.mjs';
-import { randomChoice, seededRandom } from '../../../env_worker/games/pokemon/node/measure/random_choice.mjs';
+import { randomChoice } from '../../../env_worker/games/pokemon/node/measure/random_choice.mjs';
+import { seededRandom } from '../../../env_worker/games/pokemon/node/random.mjs';
 import { spectatorLog } from '../../../env_worker/games/pokemon/node/follow/seat_lines.mjs';
 import { loadSimulator } from '../../../env_worker/games/pokemon/node/simulate/simulator.mjs';
 
