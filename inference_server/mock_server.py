@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -241,7 +240,7 @@ def listen(endpoint: str, run_dir: str | None, *, spec: str | None, parent: int 
         run_dir: the run whose game it offers; None: a game of CartPole's size.
         spec: the only spec fingerprint accepted; default: the run's, or any where there is no run.
     """
-    game = _spec_of(run_dir) if run_dir else CARTPOLE
+    game = RunDir(Path(run_dir)).read_spec() if run_dir else CARTPOLE
     fingerprint = spec or (game.fingerprint() if run_dir else "")
     stop = StopFlag(parent).install()
     with RouterSocket(endpoint) as socket:
@@ -268,13 +267,6 @@ def _serve(socket: RouterSocket, game: GameSpec, fingerprint: str, stop: StopFla
             for reply in replies:
                 socket.send(peer, reply)
         poller.wait(0.2)
-
-
-def _spec_of(run_dir: str) -> GameSpec:
-    try:
-        return RunDir(Path(run_dir)).read_spec()
-    except (OSError, msgspec.DecodeError) as error:
-        raise ConfigError(f"{run_dir} is no run directory: its spec.json cannot be read ({error}).") from None
 
 
 def main() -> int:

@@ -30,6 +30,7 @@ from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.private_files import read_regular
 from simul.launch.processes.child_command import ChildCommand
 
+ARGUMENTS = "the arguments"  # which a command line calls --set
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 
 
@@ -61,12 +62,12 @@ def train(
     arguments = ["--plain", "--mode", mode, *["--trust"] * trust]
     opened = ExitStack()
     if isinstance(config, Mapping):
-        checked = config_from_tree(_plain(config), "the dict", changes, mode)
+        checked = config_from_tree(_plain(config), "the dict", changes, mode, ARGUMENTS)
         path = opened.enter_context(temporary_folder("simul-config-")) / "config.yaml"
         path.write_text(yaml.safe_dump(_plain(config)), encoding="utf-8")
         atexit.register(opened.close)
     else:
-        checked = load_config(config, changes, mode)
+        checked = load_config(config, changes, mode, given_in=ARGUMENTS)
         path = Path(config)
     root = Path(run_dir if run_dir is not None else checked.run_dir).absolute()
     if origin is not None:

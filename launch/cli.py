@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from simul.common.errors import ConfigError, SimulError
 from simul.launch.commands.connect import add_connect
@@ -57,11 +58,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 141
 
 
+class _CommandParser(argparse.ArgumentParser):
+    """Refuses what it does not know itself, so that the usage shown is that of the command."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        options, rest = super().parse_known_args(args, namespace)
+        if rest and self.get_default("run") is not _loadtest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return options, rest
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="simul", description="One mind playing every table.")
     parser.add_argument("--stop-at-eof", action="store_true", help=argparse.SUPPRESS)  # see launch/api.py
     parser.add_argument("--version", action="version", version=f"simul {_version()}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_CommandParser)
 
     def command(name: str, summary: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")

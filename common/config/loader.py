@@ -31,6 +31,7 @@ _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
+OVERRIDES = "--set"  # what a command line calls them
 DEFAULT_MODE = "default"  # the file without its modes
 MAX_LEVELS = 20
 MAX_SHOWN = 100  # characters of an override in an error
@@ -39,7 +40,7 @@ TOO_DEEP = "nested too deeply, or contains itself: sections contain keys only"
 
 def load_config(
     path: Path | str, overrides: Sequence[str] = (), mode: str = DEFAULT_MODE, notes: list[str] | None = None,
-    written: dict[str, str] | None = None,
+    written: dict[str, str] | None = None, given_in: str = OVERRIDES,
 ) -> Config:  # fmt: skip
     """The configuration in the file at `path`, or shipped by the name `path`, with `a.b=c` overrides on top.
 
@@ -47,6 +48,7 @@ def load_config(
         mode: a section of the file's `modes`, whose settings apply above the others.
         notes: gets a sentence about defaults that depend on the game.
         written: gets the place of every dotted key that the user wrote, in `overrides` or a file that is not shipped.
+        given_in: what the user calls the overrides.
 
     Raises:
         ConfigError: names every problem at once.
@@ -60,7 +62,7 @@ def load_config(
         written.update((key, f"{key} in {path}") for key in _dotted(settings))
     if written is not None:
         written.update((override.partition("=")[0], _shown(override)) for override in overrides)
-    return _to_config(tree, str(path), overrides, mode, problems, notes)
+    return _to_config(tree, str(path), overrides, mode, problems, notes, given_in)
 
 
 def shipped_config(path: Path | str) -> Path:
@@ -132,14 +134,17 @@ def _merge(tree: Tree, above: Tree) -> None:
             tree[key] = value
 
 
-def config_from_tree(tree: Tree, source: str, overrides: Sequence[str] = (), mode: str = DEFAULT_MODE) -> Config:
+def config_from_tree(
+    tree: Tree, source: str, overrides: Sequence[str] = (), mode: str = DEFAULT_MODE, given_in: str = OVERRIDES
+) -> Config:
     """The configuration in plain builtins (a checkpoint's meta.json), checked like a file."""
-    return _to_config(deepcopy(tree), source, overrides, mode, {})
+    return _to_config(deepcopy(tree), source, overrides, mode, {}, given_in=given_in)
 
 
 def _to_config(
-    tree: Tree, source: str, overrides: Sequence[str], mode: str, problems: Problems, notes: list[str] | None = None
-) -> Config:
+    tree: Tree, source: str, overrides: Sequence[str], mode: str, problems: Problems,
+    notes: list[str] | None = None, given_in: str = OVERRIDES,
+) -> Config:  # fmt: skip
     _apply_mode(tree, mode, problems)
     _spread_mix(tree, problems)  # before an override such as opponents.random=0.5
     before = deepcopy(tree)
@@ -159,7 +164,7 @@ def _to_config(
             problems[paths[0]], read_by[paths[0]] = sentence, paths
     if problems:
         lines = [_problem_line(path, sentence, read_by[path], given, before) for path, sentence in problems.items()]
-        raise ConfigError(_problem_text(lines, source))
+        raise ConfigError(_problem_text(lines, source, given_in))
     return config
 
 
@@ -209,9 +214,11 @@ def _problem_line(path: str, sentence: str, read: Sequence[str], given: Mapping[
     return f"{path}: {sentence}"
 
 
-def _problem_text(lines: Sequence[str], source: str) -> str:
-    of_overrides = [line.startswith("--set ") for line in lines]
-    places = [source] * (not all(of_overrides)) + ["--set"] * any(of_overrides)
+def _problem_text(lines: Sequence[str], source: str, given_in: str) -> str:
+    of_overrides = [line.startswith(f"{OVERRIDES} ") for line in lines]
+    places = [source] * (not all(of_overrides)) + [given_in] * any(of_overrides)
+    if given_in != OVERRIDES:
+        lines = [line.removeprefix(f"{OVERRIDES} ") for line in lines]
     count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
     return f"{count} in {' and '.join(places)}:" + "".join(f"\n  {line}" for line in lines)
 
@@ -253,18 +260,20 @@ def _spread_mix(tree: Tree, problems: Problems) -> None:
         del tree["opponents"]
 
 
+def _shipped_names(wanted: Path) -> str:
+    """The names that `load_config` knows, as the end of a sentence, after the nearest to the one that is not there."""
+    shipped = sorted(file.stem for file in CONFIGS.glob("*.yaml"))
+    close = difflib.get_close_matches(str(wanted), [*shipped, *(game for game in GAMES if game not in shipped)], 1)
+    return (f"; did you mean {close[0]}?" if close else ".") + f" Shipped by name: {', '.join(shipped)}."
+
+
 def _read(path: Path, problems: Problems) -> Tree:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        shipped = sorted(file.stem for file in CONFIGS.glob("*.yaml"))
-        names = [*shipped, *(game for game in GAMES if game not in shipped)]
-        close = difflib.get_close_matches(str(path), names, 1) if isinstance(error, FileNotFoundError) else []
-        hint = f"; did you mean {close[0]}?" if close else "."
-        raise ConfigError(
-            f"The configuration {path} cannot be read: {reason}{hint} Shipped by name: {', '.join(shipped)}."
-        ) from None
+        names = _shipped_names(path) if isinstance(error, FileNotFoundError) else "."
+        raise ConfigError(f"The configuration {path} cannot be read: {reason}{names}") from None
     try:
         loader = _Loader(text, inspect.type_info(Config))
         try:
@@ -398,8 +407,8 @@ def _deeper_than(levels: int, value: Any) -> bool:
 def _shown(override: str) -> str:
     """As it was given, but for values that are secrets."""
     if (key := override.partition("=")[0]).partition(".")[0] in ELSEWHERE:
-        return f"--set {key}=..."
-    return f"--set {override}" if len(override) <= MAX_SHOWN else f"--set {override[:MAX_SHOWN]}..."
+        return f"{OVERRIDES} {key}=..."
+    return f"{OVERRIDES} {override}" if len(override) <= MAX_SHOWN else f"{OVERRIDES} {override[:MAX_SHOWN]}..."
 
 
 def _one_line(error: Exception) -> str:

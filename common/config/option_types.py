@@ -42,6 +42,13 @@ def named_run(options: argparse.Namespace) -> Path | None:
     return given[0] if given else None
 
 
+def count(text: str) -> int:
+    """A whole number, 1 or more."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number, at least 1; got {text!r}")
+    return int(text)
+
+
 def whole_number(text: str) -> int:
     """A whole number, 0 or more."""
     if not text.isdecimal():

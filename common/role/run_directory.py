@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 import yaml
 
+from simul.common.config.loader import load_config
 from simul.common.config.run_signature import SIGNATURE, sign, trust_in
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, values_to_trust
@@ -71,6 +72,7 @@ class RunDir:
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root).absolute()
+        self._made: list[Path] = []  # by `create`
 
     @property
     def checkpoints(self) -> Path:
@@ -86,13 +88,20 @@ class RunDir:
         """True if the directory exists; False for an impossible name, for which Path.exists raises."""
         return os.path.exists(self.root)
 
+    def has_started(self) -> bool:
+        """True if a run was started here, whose configuration and spec are kept."""
+        return all((self.root / name).exists() for name in ("config.yaml", "spec.json"))
+
     def create(self, access: Literal["owner", "group"] = "owner") -> None:
         """Create the directories and the training token. Raises ConfigError.
 
         `access`: who may read them, the sockets and the token aside; `run_dir_access` of the configuration.
         """
         mode = 0o750 if access == "group" else 0o700
+        self._check_name()
         self._check_kinds()
+        parts = (self.root, self.checkpoints, self.logs, self.root / SOCKETS, self.root / "token")
+        self._made = [path for path in parts if not os.path.lexists(path)]
         try:
             for folder in (self.root, self.checkpoints, self.logs):
                 folder.mkdir(mode=mode, parents=True, exist_ok=True)
@@ -101,6 +110,7 @@ class RunDir:
             if not self._has_private_token():
                 self._make_token()
         except OSError as error:
+            self.undo_create()
             raise ConfigError(
                 f"The run directory {self.root} cannot be written: {error.strerror}. "
                 "Choose another one with --run-dir, or fix its permissions."
@@ -128,6 +138,16 @@ class RunDir:
         own = sys.platform == "win32" or (found.st_uid == os.geteuid() and not found.st_mode & OTHERS)
         return stat.S_ISREG(found.st_mode) and (own or not found.st_size)
 
+    def _check_name(self) -> None:
+        """Raises ConfigError for a name that is not UTF-8: an endpoint, and the run's config.yaml, are text."""
+        try:
+            str(self.root).encode()
+        except UnicodeEncodeError:
+            raise ConfigError(
+                f"The path of the run directory is not UTF-8 text: {os.fsencode(self.root)!r}. Choose another one with "
+                "--run-dir."
+            ) from None
+
     def _check_kinds(self) -> None:
         """Raises ConfigError for a folder, device or FIFO at the path of a file, or a file at the path of a folder."""
         for folder in (self.root, self.checkpoints, self.logs, self.root / SOCKETS):
@@ -142,6 +162,16 @@ class RunDir:
         with contextlib.suppress(OSError):
             return [self.logs / name for name in os.listdir(self.logs) if name.endswith(".log")]
         return []
+
+    def undo_create(self) -> None:
+        """Remove what `create` has made, and what lies in it; what was there before stays."""
+        for path in reversed(self._made):
+            if os.path.isdir(path):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+        self._made.clear()
 
     def remove(self) -> None:
         """Remove the directory; what cannot be removed stays."""
@@ -290,8 +320,17 @@ class RunDir:
             (self.root / SIGNATURE).unlink(missing_ok=True)
 
     def read_config(self) -> Config:
-        """The resolved configuration, to look at; `read_trusted_config` where what it names is run."""
-        return msgspec.convert(yaml.safe_load(self._read("config.yaml")), _CONFIG.type)
+        """The resolved configuration, to look at; `read_trusted_config` where what it names is run.
+
+        Raises ConfigError: it is missing or damaged, or of another version; every key at fault is named.
+        """
+        path = self.root / "config.yaml"
+        try:
+            return msgspec.convert(yaml.safe_load(self._read("config.yaml")), _CONFIG.type)
+        except OSError as error:
+            raise ConfigError(f"The configuration of the run, {path}, cannot be read: {error.strerror}.") from None
+        except (ValueError, TypeError, RecursionError, yaml.YAMLError):
+            return load_config(path)
 
     def read_trusted_config(self, trust: Trust = NOTHING) -> tuple[Config, Trust]:
         """The resolved configuration, and the trust with which what it names may be run.
@@ -309,17 +348,25 @@ class RunDir:
         return {name: self._read(name) for name in names if (self.root / name).exists()}
 
     def restore_start_files(self, files: Mapping[str, bytes]) -> None:
-        """Write back what `read_start_files` returned."""
+        """Write back files of a start, such as `read_start_files` returns; the token and the signature are private."""
         for name, content in files.items():
-            self.write(name, content, mode=0o600 if name == SIGNATURE else 0o666)
+            self.write(name, content, mode=0o600 if name in ("token", SIGNATURE) else 0o666)
 
     def write_spec(self, spec: GameSpec) -> None:
         """Write the game spec as spec.json."""
         self.write("spec.json", msgspec.json.encode(spec))
 
     def read_spec(self) -> GameSpec:
-        """The game spec."""
-        return _SPEC.decode(self._read("spec.json"))
+        """The game spec. Raises ConfigError: it is missing or damaged."""
+        path = self.root / "spec.json"
+        try:
+            return _SPEC.decode(self._read("spec.json"))
+        except OSError as error:
+            raise ConfigError(f"The game spec of the run, {path}, cannot be read: {error.strerror}.") from None
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(
+                f"The game spec of the run, {path}, is damaged: {error}. Start the run again: it writes the file."
+            ) from None
 
     def write_origin(self, origin: str) -> None:
         """Write the `--from` option that the run began with; empty: none."""

@@ -120,12 +120,16 @@ def _status_changes(run_dir: RunDir) -> bool:
     return False
 
 
-def choose_run(root: Path | None, *, active_only: bool) -> RunDir:
+def choose_run(root: Path | None, *, active_only: bool, instead: str = "") -> RunDir:
     """The run at `root`, else the one active run below runs/, else (unless `active_only`) the latest one.
 
-    Raises ConfigError where there is none, or several are active.
+    `instead`: what the caller takes in place of an active run, for the sentence about `root`.
+
+    Raises ConfigError where there is none, or several are active; with `active_only` where none is active at `root`.
     """
     if root is not None:
+        if active_only and living_owner(RunDir(root)) is None:
+            raise ConfigError(f"No run is active in {RunDir(root).root}. Start it with `simul up`{instead}.")
         return RunDir(root)
     folders = {path.parent for name in ("status.json", OWNER_FILE) for path in Path("runs").glob(f"*/{name}")}
     found = [RunDir(folder) for folder in sorted(folders)]  # one that starts may have no status yet

@@ -104,8 +104,8 @@ class Reporting:
             _CounterAlert(
                 lambda: statistics.connections["failed"],
                 lambda times: (
-                    f"{times:,} connections were refused in the handshake: no CURVE key that the server's "
-                    "keys allow, keys on one side only, or silence"
+                    f"{times:,} {'connection was' if times == 1 else 'connections were'} refused in the handshake: no "
+                    "CURVE key that the server's keys allow, keys on one side only, or silence"
                 ),
             ),
             _CounterAlert(

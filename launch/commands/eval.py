@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from simul.common.config.option_types import add_trust, checkpoint, path
+from simul.common.config.option_types import add_trust, checkpoint, count, path
 
 
 def add_eval(evaluate: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         "--battles",
         "--episodes",
         dest="episodes",
-        type=int,
+        type=count,
         default=1000,
         metavar="N",
         help="of each pair (default: %(default)s)",
@@ -52,7 +52,7 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_replay_player(evaluate)
     evaluate.add_argument(
-        "--workers", type=int, default=1, metavar="W", help="processes that step games (default: %(default)s)"
+        "--workers", type=count, default=1, metavar="W", help="processes that step games (default: %(default)s)"
     )
     evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
     add_trust(evaluate)

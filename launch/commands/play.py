@@ -10,7 +10,7 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import add_trust, checkpoint, path, whole_number
+from simul.common.config.option_types import add_trust, checkpoint, count, path, whole_number
 from simul.launch.commands.eval import add_replay_player
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ def _add_showdown(showdown: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     whom = showdown.add_mutually_exclusive_group()
     whom.add_argument("--challenge", metavar="USER", help="challenge this user")
-    whom.add_argument("--accept", type=_count, metavar="N", help="accept N challenges, from any user")
+    whom.add_argument("--accept", type=count, metavar="N", help="accept N challenges, from any user")
     showdown.add_argument(
-        "--battles", type=_count, default=1, metavar="N", help="with --challenge: so many (default: 1)"
+        "--battles", type=count, default=1, metavar="N", help="with --challenge: so many (default: 1)"
     )
-    showdown.add_argument("--concurrency", type=_count, default=4, metavar="N", help="battles at once (default: 4)")
+    showdown.add_argument("--concurrency", type=count, default=4, metavar="N", help="battles at once (default: 4)")
     showdown.add_argument("--username", metavar="NAME", help="the account; its password: in SIMUL_SHOWDOWN_PASSWORD")
     add_replay_player(showdown)
     showdown.add_argument("--no-timer", action="store_true", help="do not ask for the battle timer")
@@ -81,12 +81,6 @@ def _add_showdown(showdown: argparse._ArgumentGroup) -> None:
         help="how long to try to reconnect to the Showdown server (default: 60; 0: not at all)",
     )  # fmt: skip
     showdown.add_argument("--json", action="store_true", help="only JSON on stdout")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number, at least 1; got {text!r}")
-    return int(text)
 
 
 def _seconds(text: str) -> float:

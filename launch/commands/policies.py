@@ -49,8 +49,6 @@ def _policies(options: argparse.Namespace) -> int:
     from simul.common.runtime.terminal_console import SafeConsole
 
     run_dir = choose_run(options.run_dir, active_only=True)
-    if not run_dir.exists():
-        raise ConfigError(f"There is no run in {run_dir.root}. Name a run directory with --run-dir.")
     patience_sec = LIST_TIMEOUT_SEC if options.action == "list" else ANSWER_SEC
     folder = _newest_folder(options.checkpoint) if options.action == "load" else None  # the same one for all
     console, count = SafeConsole(), _servers_of(run_dir)
@@ -86,9 +84,11 @@ def _policies(options: argparse.Namespace) -> int:
 
 def _servers_of(run_dir: RunDir) -> int:
     """How many inference servers the run has; 1 where its configuration cannot be read."""
+    from simul.common.errors import ConfigError
+
     try:
         return run_dir.read_config().cluster.servers.count
-    except (OSError, ValueError):
+    except ConfigError:
         return 1
 
 

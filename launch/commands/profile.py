@@ -134,15 +134,9 @@ def _finish(
 @contextlib.contextmanager
 def _active_run(root: Path | None) -> Iterator[tuple[RunDir, Callable[[], str]]]:
     """The run directory, and what says whether the run has ended. Raises ConfigError where it is not active."""
-    from simul.common.errors import ConfigError
     from simul.common.role.run_lock import choose_run, living_owner
 
-    run_dir = choose_run(root, active_only=True)
-    if living_owner(run_dir) is None:
-        raise ConfigError(
-            f"No run is active in {run_dir.root}. Start it with `simul up`, or profile a new one: "
-            "`simul profile CONFIG`."
-        )
+    run_dir = choose_run(root, active_only=True, instead=", or profile a new one: `simul profile CONFIG`")
     yield run_dir, lambda: "" if living_owner(run_dir) is not None else f"The run in {run_dir.root} has ended."
 
 

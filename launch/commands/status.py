@@ -76,7 +76,7 @@ def down(root: Path | None) -> int:
     from simul.common.role.run_lock import choose_run, is_own_supervisor, living_owner
     from simul.launch.monitoring.view.output import complain
 
-    run_dir = choose_run(root, active_only=True)
+    run_dir = choose_run(root, active_only=root is None)
     owner = living_owner(run_dir)
     if owner is None:
         print_text(f"No run is active in {run_dir.root}.")

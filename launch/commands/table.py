@@ -20,7 +20,7 @@ from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
-from simul.common.role.run_lock import choose_run, living_owner
+from simul.common.role.run_lock import choose_run
 from simul.common.role.temporary import temporary_folder
 from simul.launch.monitoring.view.output import complain
 from simul.launch.processes.role_process import run_in_foreground
@@ -66,11 +66,7 @@ def find_origin(
         return Origin(config, f"checkpoint {folder}", checkpoint=folder, trust=named)
     if game is not None:
         return Origin(load_game(game, overrides), f"configuration {game}", trust=named)
-    run = choose_run(run_dir, active_only=True)
-    if living_owner(run) is None:
-        raise ConfigError(
-            f"No run is active in {run.root}. Start it with `simul up`, or name a --checkpoint, or a --game."
-        )
+    run = choose_run(run_dir, active_only=True, instead=", or name a --checkpoint, or a --game")
     return Origin(run.read_trusted_config(named)[0], f"run in {run.root}", run=run, trust=named)
 
 

@@ -11,7 +11,6 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 import numpy as np
-import yaml
 
 from simul.common.client.steps import pack_step
 from simul.common.errors import ERR_SPEC, ConfigError, SimulError
@@ -73,13 +72,12 @@ def find_endpoint(target: str | None) -> tuple[str, str, Path | None]:
     if target is not None and "://" in target:
         return target, "", None
     run_dir = choose_run(Path(target) if target else None, active_only=target is None)
-    try:
-        server = run_dir.read_config().server
-        fingerprint = run_dir.read_spec().fingerprint()
-    except (OSError, msgspec.DecodeError, yaml.YAMLError) as error:
+    if not run_dir.has_started():
         raise ConfigError(
-            f"{run_dir.root} is no run directory ({error}): expected one, or an endpoint like tcp://127.0.0.1:5555."
-        ) from None
+            f"{run_dir.root} is no run directory (no config.yaml and spec.json): expected one, or an endpoint like "
+            "tcp://127.0.0.1:5555."
+        )
+    server, fingerprint = run_dir.read_config().server, run_dir.read_spec().fingerprint()
     keys = Path(server.curve_keys) if server.curve_keys else None
     return connectable(server.endpoint) or run_dir.endpoint("data"), fingerprint, keys
 

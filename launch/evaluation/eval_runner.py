@@ -52,13 +52,10 @@ def evaluate(
     the first one plays each of the others. `game`: of bots without a checkpoint, its name or a configuration.
     `trust`: what the command line trusts.
     """
-    if episodes < 1 or workers < 1:
-        raise ConfigError("--games and --workers must be at least 1.")
-    bots = [opponent_kind(name, SCRIPTED) for name in opponents]
     folders = [newest_checkpoint(checkpoint) for checkpoint in checkpoints]
-    config = config_of(folders[0], overrides, trust) if folders else _config_of_bots(game, bots, overrides)
+    config = config_of(folders[0], overrides, trust) if folders else _config_of_bots(game, opponents, overrides)
     networks = networks_of(folders, trust.and_also(values_to_trust(config)))
-    _check_game(config, len(folders), bots, game)
+    bots = _check_game(config, len(folders), opponents, game)
     each = ["--greedy"]
     if replays is not None:
         each += ["--replays", str(replays.absolute()), "--replay-player", replay_player]
@@ -193,8 +190,8 @@ def _with_opponents(config: Config, bots: Sequence[str]) -> Config:
     return msgspec.structs.replace(config, evaluation=evaluation)
 
 
-def _config_of_bots(name: str, bots: Sequence[str], overrides: Sequence[str]) -> Config:
-    """The configuration of the game `name`, or the shipped one of the first game that has all of `bots`.
+def _config_of_bots(name: str, opponents: Sequence[str], overrides: Sequence[str]) -> Config:
+    """The configuration of the game `name`, or the shipped one of the first game that has all of `opponents`.
 
     Raises ConfigError.
     """
@@ -202,6 +199,7 @@ def _config_of_bots(name: str, bots: Sequence[str], overrides: Sequence[str]) ->
     config = load_game(name, overrides) if name else None  # first: a misspelt name is the fault to tell
     if config is not None and config.game_section.seats() == 1:
         raise ConfigError(f"The game {config.game_title} has one seat and no opponents; name one --checkpoint.")
+    bots = opponents if config is not None else [opponent_kind(opponent, SCRIPTED) for opponent in opponents]
     if len(bots) < 2:
         raise ConfigError(f"Name a --checkpoint. Bots play without one, two of them or more: {_bots_of(with_bots)}.")
     if config is not None:
@@ -216,19 +214,18 @@ def _bots_of(games: Mapping[str, Game]) -> str:
     return "; ".join(f"{name}: --opponent {' --opponent '.join(game.scripted)}" for name, game in games.items())
 
 
-def _check_game(config: Config, checkpoints: int, bots: Sequence[str], named: str) -> None:
-    """Raises ConfigError. `named`: the game on the command line, empty for none."""
+def _check_game(config: Config, checkpoints: int, opponents: Sequence[str], named: str) -> list[str]:
+    """The kinds of `opponents`. Raises ConfigError. `named`: the game on the command line, empty for none."""
     game = game_called(config.game)
     if checkpoints and named not in ("", config.game, game.configuration):
         raise ConfigError(f"The checkpoint is of the game {config.game}, not {named}. Leave {named} out.")
-    if not game.pairings and (bots or checkpoints > 1):
+    if not game.pairings and (opponents or checkpoints > 1):
         raise ConfigError(
             f"The game {config.game_title} has no opponents; leave --opponent out, and name one --checkpoint."
         )
-    if game.pairings and game.seats and checkpoints == 1 and not bots:
+    if game.pairings and game.seats and checkpoints == 1 and not opponents:
         raise ConfigError(f"Name an opponent, or a second --checkpoint: --opponent {', '.join(game.scripted)}.")
-    for bot in bots:
-        opponent_kind(bot, game.scripted)
+    return [opponent_kind(name, game.scripted) for name in opponents]
 
 
 def _print(result: Mapping[str, Any], *, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from simul.common.runtime.intervals import wilson
+from simul.launch.evaluation.result import missing_text
 
 
 def matrix_table(matrix: Mapping[str, Any]) -> Table:
@@ -67,5 +68,4 @@ def _cell(wins: int, losses: int, pair: Mapping[str, Any]) -> str:
 
 
 def _missing(matrix: Mapping[str, Any]) -> str:
-    missing = sum(pair["wanted"] - pair["battles"] for pair in matrix["pairs"])
-    return f"{missing} battles were not played to their end." if missing else ""
+    return missing_text(sum(pair["wanted"] - pair["battles"] for pair in matrix["pairs"]), "battles", matrix)

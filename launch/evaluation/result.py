@@ -200,8 +200,8 @@ def result_text(result: Mapping[str, Any]) -> str:
     """The result of one checkpoint, alone or against one opponent, in a few lines."""
     version = result["policy_version"]
     who = f"version {version:.0f}" if version is not None else "the checkpoint"
-    missing = result["wanted"] - result["episodes"]
-    note = f"\n{missing} of {result['wanted']} episodes were not played to their end." if missing else ""
+    missing = missing_text(result["wanted"] - result["episodes"], "episodes", result)
+    note = f"\n{missing}" if missing else ""
     if not result["pairs"]:
         mean = "none" if result["mean_return"] is None else f"{result['mean_return']:.2f}"
         return f"{who}: mean return {mean}{_interval(result)} over {result['episodes']} greedy episodes{note}"
@@ -213,6 +213,15 @@ def result_text(result: Mapping[str, Any]) -> str:
         f"win rate {pair['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){_pairs_text(pair)}"
         f"{_standings_text(pair)}{note}"
     )
+
+
+def missing_text(missing: int, what: str, result: Mapping[str, Any]) -> str:
+    """`20 of 20 episodes were not played to their end (server_lost 20).`; "" where none is missing."""
+    if not missing:
+        return ""
+    causes = ", ".join(f"{cause} {count:.0f}" for cause, count in sorted(result["aborted"].items()))
+    why = f" ({causes})" if causes else ""
+    return f"{missing} of {result['wanted']} {what} were not played to their end{why}."
 
 
 def _standings_text(pair: Mapping[str, Any]) -> str:

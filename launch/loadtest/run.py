@@ -201,7 +201,7 @@ def _reached(endpoint: str) -> Iterator[None]:
         hint = f" `simul connect {endpoint}` says why."
         if ERR_SPEC in str(error):
             hint = " Name its game with --config, or --connect to its run directory."
-        raise ConfigError(f"The server at {endpoint} could not be loaded: {error}.{hint}") from None
+        raise ConfigError(f"The server at {endpoint} could not be loaded: {str(error).rstrip('.')}.{hint}") from None
 
 
 def run(options: Options) -> int:

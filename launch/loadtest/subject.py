@@ -16,6 +16,7 @@ from simul.common.config.trust import Trust, values_to_trust
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import choose_run
 from simul.common.transport import client_keys, connectable
 from simul.launch.loadtest.options import Options
 from simul.launch.processes.process_group import RoleDied
@@ -104,13 +105,13 @@ def _config_and_spec(options: Options, checkpoint: Path | None, trust: Trust) ->
 
 
 def _of_run(run_dir: RunDir, trust: Trust) -> tuple[Config, GameSpec, str]:
-    try:
-        (config, _), spec = run_dir.read_trusted_config(trust), run_dir.read_spec()
-    except (OSError, msgspec.DecodeError):
+    if not run_dir.has_started():
         raise ConfigError(
             f"--connect: {run_dir.root} is no run directory (no config.yaml and spec.json), and no endpoint either: "
             "expected a run directory, ipc://PATH or tcp://HOST:PORT."
-        ) from None
+        )
+    choose_run(run_dir.root, active_only=True, instead=", or connect to the endpoint of another server")
+    (config, _), spec = run_dir.read_trusted_config(trust), run_dir.read_spec()
     return config, spec, connectable(config.server.endpoint) or run_dir.endpoint("data")
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import IO, NamedTuple, Self
 
 from simul.common.errors import ConfigError
 from simul.common.runtime.private_files import open_regular
@@ -25,6 +25,7 @@ KINDS = ("learner", "inference", "worker", "supervisor", "evaluation")  # of pro
 ROLE_KINDS = {role: name.removeprefix(PREFIX) for role, name in LOG_NAMES.items()}
 HEAD_BYTES = 256
 CHUNK_BYTES = 1 << 16
+LONGEST = 1 << 14  # bytes of a line that are shown
 WIDTH = max(map(len, KINDS)) + 2  # of a process's name
 ROLE_COLOURS = {"learner": "35", "inference": "36", "worker": "32", "supervisor": "34", "evaluation": "33"}
 LEVEL_COLOURS = {"WARNING": "33", "ERROR": "31", "CRITICAL": "31"}
@@ -89,14 +90,10 @@ class LogFile:
     def _lines(self, last: bool) -> Iterator[str]:
         """Whole lines that are new."""
         if self._emptied():
-            rest = self._rest_of_rotated()
-            *lines, self._part = (b"" if rest is None else self._part + rest).split(b"\n")
-            yield from map(_text, lines)
+            yield from self._rest_of_rotated()
             self._file.seek(0)
             self._head = b""
-        while data := self._file.read(CHUNK_BYTES):
-            *lines, self._part = (self._part + data).split(b"\n")
-            yield from map(_text, lines)
+        yield from self._read_lines(self._file)
         if last and self._part:
             rest, self._part = self._part, b""
             yield _text(rest)
@@ -108,16 +105,21 @@ class LogFile:
         shorter = os.fstat(self._file.fileno()).st_size < self._file.tell()
         return shorter or self._read_head(len(self._head)) != self._head
 
-    def _rest_of_rotated(self) -> bytes | None:
-        """What was appended between the last read and the rotation; None: the rotated log is not what was read."""
-        try:
-            with os.fdopen(open_regular(self._old), "rb") as old:
-                if old.read(len(self._head)) != self._head:
-                    return None
+    def _read_lines(self, file: IO[bytes]) -> Iterator[str]:
+        """The whole lines from the position of `file` to its end. Of a line at most LONGEST bytes and one are kept."""
+        while data := file.read(CHUNK_BYTES):
+            *lines, rest = (self._part + data).split(b"\n")
+            self._part = rest[: LONGEST + 1]
+            yield from map(_text, lines)
+
+    def _rest_of_rotated(self) -> Iterator[str]:
+        """Lines that were appended between the last read and the rotation."""
+        with contextlib.suppress(OSError), os.fdopen(open_regular(self._old), "rb") as old:
+            if old.read(len(self._head)) == self._head:
                 old.seek(self._file.tell())
-                return old.read()
-        except OSError:
-            return None
+                yield from self._read_lines(old)
+                return
+        self._part = b""  # the rotated log is not what was read
 
     def _read_head(self, size: int) -> bytes:
         """The first bytes of what was read."""
@@ -214,5 +216,6 @@ def _seconds(stamp: str) -> float | None:
 
 
 def _text(line: bytes) -> str:
-    """Without what would move a terminal's cursor."""
-    return printable(line.decode(errors="replace").rstrip("\r").replace("\t", "    "))
+    """Without what would move a terminal's cursor, and cut where it is longer than LONGEST."""
+    cut = f" ... (cut after {LONGEST:,} bytes)" if len(line) > LONGEST else ""
+    return printable(line[:LONGEST].decode(errors="replace").rstrip("\r").replace("\t", "    ")) + cut

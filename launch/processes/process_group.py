@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from simul.common.config.run_signature import SIGNATURE
-from simul.common.errors import SimulError
+from simul.common.errors import ConfigError, SimulError
 from simul.common.protocol.messages import Report
 from simul.common.role.lifecycle import EXIT_ENDS_RUN, EXIT_RANK_LOST, SAVE_PATIENCE_SEC
 from simul.common.role.run_directory import RunDir
@@ -94,7 +93,7 @@ class StartAlerts:
 
 
 class NeededFiles:
-    """Keeps the small files of a run directory, to restore those that are removed or emptied before a restart."""
+    """Keeps the small files of a run directory, to restore those that are removed or changed before a restart."""
 
     def __init__(self, run_dir: RunDir) -> None:
         self._run_dir = run_dir
@@ -103,23 +102,30 @@ class NeededFiles:
     def remember(self) -> None:
         """Read them. Called before roles start."""
         for name in NEEDED_FILE_NAMES:
-            with contextlib.suppress(OSError):
-                self._contents[name] = read_regular(self._run_dir.root / name)
+            if content := self._content(name):
+                self._contents[name] = content
 
     def restore(self) -> list[str]:
-        """Write those that are missing or empty. Returns a sentence for each, or one about why that failed."""
-        missing = [name for name, content in self._contents.items() if content and not self._has_content(name)]
+        """Write those that are not as they were. Returns a sentence for each, or one about why that failed."""
+        found = {name: self._content(name) for name in self._contents}
+        lost = [name for name, content in self._contents.items() if found[name] != content]
         try:
             for folder in (self._run_dir.root, self._run_dir.logs, self._run_dir.checkpoints):
                 folder.mkdir(parents=True, exist_ok=True)
-            self._run_dir.restore_start_files({name: self._contents[name] for name in missing})
+            self._run_dir.restore_start_files({name: self._contents[name] for name in lost})
         except OSError as error:
             return [f"{error.filename} is missing and cannot be written again: {error.strerror}"]
-        return [f"{self._run_dir.root / name} had vanished and was written again" for name in missing]
+        return [
+            f"{self._run_dir.root / name} had {'been changed' if found[name] else 'vanished'} and was written again"
+            for name in lost
+        ]
 
-    def _has_content(self, name: str) -> bool:
-        path = self._run_dir.root / name
-        return path.exists() and path.stat().st_size > 0
+    def _content(self, name: str) -> bytes:
+        """Empty where it cannot be read."""
+        try:
+            return read_regular(self._run_dir.root / name)
+        except OSError:
+            return b""
 
 
 class RoleDied(SimulError):
@@ -161,6 +167,7 @@ class ProcessGroup:
         self._needed = NeededFiles(run_dir)
         self.members: dict[RoleKey, _Member] = {}
         self._gangs: set[str] = set()
+        self._log_faults: dict[str, bool] = {}  # sentences about logs that cannot be written: whether they were said
 
     def start(
         self, role: str, count: int, threads: int, arguments: Sequence[Sequence[str]] = (), *, gang: bool = False
@@ -279,7 +286,8 @@ class ProcessGroup:
 
     def restart_dead(self, now: float) -> list[str]:
         """Restart what died, after a short wait. Returns sentences for the view. Raises RoleDied: died too often."""
-        sentences = []
+        sentences = [fault for fault, said in self._log_faults.items() if not said]
+        self._log_faults.update(dict.fromkeys(sentences, True))
         for role in self._gangs:
             self._end_gang([member for (named, _), member in self.members.items() if named == role], now)
         for member in self.members.values():
@@ -408,7 +416,10 @@ class ProcessGroup:
     def _spawn(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> RoleLife:
         if self._launch is not None:
             return self._launch(role, index, threads, arguments)
-        return RoleProcess(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)
+        child = RoleProcess(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)
+        if child.log_fault:
+            self._log_faults.setdefault(child.log_fault, False)
+        return child
 
     def _death_error(self, member: _Member, before: str = "") -> RoleDied:
         child = member.child
@@ -427,7 +438,7 @@ class ProcessGroup:
         """Name of the run's game; empty where spec.json cannot be read."""
         try:
             return self._run_dir.read_spec().name
-        except (OSError, ValueError):
+        except ConfigError:
             return ""
 
     def _are(self, role: str, indices: Sequence[int]) -> str:

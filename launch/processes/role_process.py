@@ -8,7 +8,9 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import FrameType
@@ -24,6 +26,8 @@ from simul.common.runtime.private_files import open_regular, open_to_append
 
 LOG_NAMES = {"learner": "simul-learner", "inference_server": "simul-inference", "env_worker": "simul-worker"}
 NICER_BY = 10  # than this process
+TAIL_BYTES = 16_384  # of a log, that are read where its process has ended
+MOST_NAMELESS_BYTES = 2**20
 INTERRUPTED = 130  # exit code after Ctrl-C
 _LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\d \S+ \S+ (?P<level>[A-Z]+) ")  # see simul.common.runtime.logs
 _THREAD_VARIABLES = (
@@ -81,6 +85,7 @@ class RoleLife(ABC):
         machine: where `pid` means this process; create_time: in seconds since the epoch, 0.0 where unknown.
         node: name of the machine in a run on several; empty on one.
         fetching: its agent fetches checkpoints from the store, for it or for another rank; it starts after that.
+        log_fault: a sentence where its log cannot be written; else empty.
     """
 
     def __init__(self, role: str, index: int, run_dir: RunDir, run_id: int = 0) -> None:
@@ -90,6 +95,7 @@ class RoleLife(ABC):
         self.name = f"{LOG_NAMES.get(role, role)}-{index}"
         self.stop_requested = False
         self.fetching = False
+        self.log_fault = ""
         self.pid = 0
         self.machine = this_machine()
         self.node = ""
@@ -128,14 +134,18 @@ class RoleLife(ABC):
     def log_tail(self, lines: int = 15) -> str:
         """The last lines that this life wrote, at most 16 KiB."""
         try:
-            with os.fdopen(open_regular(self.log), "rb") as file:
-                size = self.log.stat().st_size
-                start = self._log_start if size >= self._log_start else 0  # rotated since
-                file.seek(max(start, size - 16_384))
-                text = file.read().decode(errors="replace")
+            text = self._read_tail().decode(errors="replace")
         except OSError:
             return ""
         return "\n".join(text.splitlines()[-lines:])
+
+    def _read_tail(self) -> bytes:
+        """The last TAIL_BYTES that this life wrote. Raises OSError."""
+        with os.fdopen(open_regular(self.log), "rb") as file:
+            size = self.log.stat().st_size
+            start = self._log_start if size >= self._log_start else 0  # rotated since
+            file.seek(max(start, size - TAIL_BYTES))
+            return file.read()
 
     def last_line(self) -> str:
         """The last line that this life wrote; of a traceback, the exception."""
@@ -164,6 +174,7 @@ class RoleProcess(RoleLife):
             *command, "--run-dir", str(run_dir.root), "--index", str(index),
             "--run-id", str(self.run_id), "--parent", str(os.getpid()), *arguments,
         ]  # fmt: skip
+        self._nameless: IO[bytes] | None = None  # in place of a log that cannot be written
         with self._open_log() as log:
             self._process = _popen(line, role_environment(threads), log)
         self.pid = self._process.pid
@@ -193,13 +204,31 @@ class RoleProcess(RoleLife):
     def measure(self, meter: ResourceMeter) -> None:
         """Sample it and its descendants."""
         meter.sample(self.pid)
+        if self._nameless is not None and os.fstat(self._nameless.fileno()).st_size > MOST_NAMELESS_BYTES:
+            self._nameless.truncate(0)
+
+    def _read_tail(self) -> bytes:
+        if self._nameless is None:
+            return super()._read_tail()
+        self._nameless.seek(max(0, os.fstat(self._nameless.fileno()).st_size - TAIL_BYTES))
+        return self._nameless.read()
 
     def _open_log(self) -> IO[bytes]:
-        """The log, or the null device where it cannot be opened (disk full, folder removed, no regular file)."""
+        """The log; where it cannot be opened (disk full, folder removed, no regular file), a file without a name.
+
+        That one keeps why a start failed. Where there is no room for it either, the null device.
+        """
         try:
             return os.fdopen(open_to_append(self.log), "ab")
+        except OSError as error:
+            self.log_fault = f"the log {self.log} cannot be written: {error.strerror}"
+        try:
+            with tempfile.NamedTemporaryFile(prefix="simul-log-") as named:
+                self._nameless = open(named.name, "a+b", buffering=0)  # noqa: SIM115 as long as this object
         except OSError:
             return open(os.devnull, "ab")
+        weakref.finalize(self, self._nameless.close)
+        return os.fdopen(os.dup(self._nameless.fileno()), "ab")
 
 
 def exit_reason(code: int | None) -> str:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
 from simul.common.config.games import GAMES
@@ -84,7 +83,7 @@ def _changed(run_dir: RunDir, config: Config) -> str:
     """Which settings of the game differ from those of the last start, as a sentence; "" where none does."""
     try:
         before = run_dir.read_config()
-    except (OSError, yaml.YAMLError, msgspec.ValidationError, ConfigError):
+    except ConfigError:
         return ""
     was, now = _game(before), _game(config)
     changed = [f"{key} is {now.get(key)}, was {was.get(key)}" for key in now | was if now.get(key) != was.get(key)]

@@ -76,13 +76,15 @@ class Supervisor:
         self._polled_at = time.monotonic()
         self._phase = "starting"
         self._trained = False
+        self._unchanged = False  # a start that was refused before a role started
         self._evaluations: Evaluations | None = None  # once the run's configuration is known
         self._status_file = StatusFile(run_dir, self._say)
 
     def run(self) -> int:
         """Run until a signal or `stop_after_decisions`. Returns the exit code. Raises ConfigError, RoleDied.
 
-        A start that is refused (exit code 2) removes the run directory if it made it.
+        A start that is refused (exit code 2) removes the run directory if it made it; one that is refused before a role
+        starts leaves an older one as it was.
         """
         new = not self._run_dir.exists()
         try:
@@ -112,6 +114,8 @@ class Supervisor:
                     self._say_all(self._cluster.close())
                 self._run_dir.remove_sockets()
                 run_lock.release(self._run_dir)
+                if self._unchanged:
+                    self._run_dir.undo_create()
                 self._display.close()
                 self._say_all(self._notices.close(lambda: self._signals.now))
                 self._signals.restore()
@@ -143,6 +147,7 @@ class Supervisor:
         except ConfigError:
             if not self._trained:  # nothing of the run has changed
                 self._status_file.restore(status_before)
+                self._unchanged = True
             raise
         except RoleDied as error:
             failure = error

@@ -92,6 +92,10 @@ def test_what_a_command_refuses_is_the_commands_own_sentence(tmp_path: Path) -> 
         simul.evaluate(tmp_path / "no-such", progress=False)
     with pytest.raises(simul.errors.ConfigError, match="no-such"):
         simul.serve(tmp_path / "no-such", progress=False)
+    with pytest.raises(
+        simul.errors.ConfigError, match=r"^1 problem in the arguments:\n  learner.clpi=1: .*learner.clip"
+    ):
+        simul.train("cartpole", run_dir=tmp_path / "run", learner={"clpi": 1})
 
 
 @pytest.fixture

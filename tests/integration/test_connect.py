@@ -113,6 +113,10 @@ def test_nobody_and_somebody_else_are_told_apart(refused):
 def test_what_is_no_run_is_a_sentence(tmp_path, capsys):
     assert cli.main(["connect", str(tmp_path)]) == 2
     assert "is no run directory" in capsys.readouterr().err
+    (tmp_path / "config.yaml").write_text("server: {endpont: ''}\n")
+    (tmp_path / "spec.json").touch()
+    assert cli.main(["connect", str(tmp_path)]) == 2
+    assert "server.endpont: there is no such key; did you mean server.endpoint?" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")

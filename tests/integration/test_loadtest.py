@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from simul.common.errors import ConfigError
+from simul.common.role import run_lock
 from simul.common.runtime.installation import ROOT
 from simul.common.transport import client_keys, new_keys
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
@@ -92,6 +93,7 @@ def test_a_running_server_with_keys_is_loaded_and_what_is_not_known_is_not_inven
     new_keys(tmp_path / "keys")
     with Stand(endpoint=f"tcp://127.0.0.1:{free_port()}", curve_keys=str(tmp_path / "keys"), max_batch=5) as stand:
         root = str(stand.run_dir.root)
+        run_lock.claim(stand.run_dir)
         aims = ("--connect", root, *SMALL[:4], "--out", str(tmp_path))
         done = _loadtest(*aims, *QUICK, "--rates", "none", program=("-c", PATIENT))
         assert done.returncode == 0, done.stderr
@@ -109,7 +111,7 @@ def test_a_running_server_with_keys_is_loaded_and_what_is_not_known_is_not_inven
 def test_nobody_at_the_endpoint_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "CONNECT_SEC", 0.3)
     nobody = f"ipc://{tmp_path}/nobody.ipc"
-    sentence = f"The server at {nobody} could not be loaded: .*ERR_TIMEOUT.* `simul connect {nobody}` says why"
+    sentence = f"The server at {nobody} could not be loaded: .*ERR_TIMEOUT.*[^.]\\. `simul connect {nobody}` says why"
     with pytest.raises(ConfigError, match=sentence):
         run(parse(["--out", str(tmp_path), "--connect", nobody]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 import subprocess
@@ -40,6 +41,14 @@ def test_what_is_taken_or_missing_is_said_before_any_role_starts(wrong, tmp_path
         assert cli.main([*line, *(f"--set={setting}" for setting in settings)]) == 2
     assert sentence in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_start_in_the_directory_of_another_game_changes_nothing_in_it(tmp_path, capsys):
+    run = shutil.copytree(ROOT / "tests" / "golden" / "run_75cb9e87", tmp_path / "run")
+    before = {path: path.is_file() and path.read_bytes() for path in run.rglob("*")}
+    assert cli.main(["up", "memory", "--run-dir", str(run), "--plain"]) == 2
+    assert "is of another game or encoder" in capsys.readouterr().err
+    assert {path: path.is_file() and path.read_bytes() for path in run.rglob("*")} == before
 
 
 def test_a_network_that_cannot_read_the_deck_is_refused_before_any_process_starts(tmp_path, capsys, monkeypatch):

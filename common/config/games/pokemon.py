@@ -75,7 +75,7 @@ class PokemonConfig(GameSection, frozen=True):
     max_turns: Positive = 300  # a longer battle is truncated (Showdown's own limit is 1000)
     team_uses: Positive = 4  # of formats that draw teams: a team plays so many battles of training; 1: all are new
     accelerate: bool = True  # apply our speed-up to the pinned simulator, in memory
-    encoder: Literal["host", "python"] = "host"  # where observations are written: in the simulator's process, or here
+    encoder: Literal["host", "python"] = "host"  # of stored configurations: means nothing, and `python` is gone
     transport: Literal["ipc", "websocket"] = "ipc"  # a simulator host beside the worker, or Showdown servers
     local_servers: Positive = 1  # websocket: so many servers of each worker's own, where `servers` names none
     servers: tuple[ShowdownAddress, ...] = ()  # websocket: [{host, port, max_connections}], used instead of our own
@@ -86,6 +86,12 @@ class PokemonConfig(GameSection, frozen=True):
     rewards: RewardsConfig = RewardsConfig()
 
     def broken_rules(self) -> Iterator[Rule]:
+        if self.encoder == "python":
+            yield (
+                ("pokemon.encoder",),
+                "the encoder in Python is gone; the simulator host writes the same numbers. Leave the key out: the run "
+                "and its checkpoints go on",
+            )
         if self.transport == "websocket" and "bo3" in self.format:
             yield (
                 ("pokemon.format", "pokemon.transport"),

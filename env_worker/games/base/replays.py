@@ -53,8 +53,8 @@ class Replay(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def config(self, trust: Trust) -> Config:
         """The configuration that builds the game again. Raises ConfigError, also where it names what is not trusted."""
-        config = config_from_tree(self.settings, "the replay's settings")
-        check_trust(values_to_trust(config), trust, "The replay's settings", way="")
+        config = config_from_tree(self.settings, "the settings of the replay")
+        check_trust(values_to_trust(config), trust, "The replay", way="")
         return config
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import matplotlib
 import msgspec
 import numpy as np
-import yaml
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, PercentFormatter
@@ -179,7 +178,7 @@ def _configuration(folder: Path) -> str:
     """The same for two runs whose configurations differ in their seed alone; the folder where it cannot be read."""
     try:
         config = RunDir(folder).read_config()
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError, ConfigError):
+    except ConfigError:
         return str(folder.resolve())
     return msgspec.structs.replace(config, seed=0).fingerprint()
 

@@ -104,8 +104,6 @@ def _processor(profile: Profile, in_use: float, config: Config) -> Bottleneck:
     sentence += f", {used:.1f} of them by the {TITLES[role]}{hosts}, {_most_of_it(most)}"
     if role == "learner":
         return _with_setting("processor", sentence, *_less_learning(config))
-    if role == "env_worker" and config.game == "pokemon" and config.pokemon.encoder != "host":
-        return _with_setting("processor", sentence, "pokemon.encoder=host", config.pokemon.encoder)
     if role == "inference_server" and most.largest() == "forward" and (profile.mean_batch or 0.0) >= SMALL_BATCH:
         return _with_setting("processor", sentence, *_cheaper_forward(config))
     if config.workers.count > profile.cores:

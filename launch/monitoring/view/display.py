@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -116,18 +115,26 @@ class EventLogDisplay:
     """Appends every event to a file, logs/simul-supervisor.log, and passes all calls on to another display.
 
     Events are deaths, restarts, a resumed checkpoint, a simulator host that hung. Figures are not written. Where the
-    file cannot be written the run continues without it.
+    file cannot be written the run continues without it, and the view says so once.
     """
 
     def __init__(self, display: Display, path: Path) -> None:
         self._display = display
         self._path = path
+        self._fault_said = False
 
     def say(self, sentence: str) -> None:
         """Write and show it."""
         stamp = datetime.now().isoformat(" ", "milliseconds").replace(".", ",")  # as in the roles' logs
-        with contextlib.suppress(OSError), os.fdopen(open_to_append(self._path), "a", encoding="utf-8") as file:
-            file.write(f"{stamp} simul-supervisor {sentence}\n")
+        try:
+            with os.fdopen(open_to_append(self._path), "a", encoding="utf-8") as file:
+                file.write(f"{stamp} simul-supervisor {sentence}\n")
+        except FileNotFoundError:  # before a start has made the folder
+            pass
+        except OSError as error:
+            if not self._fault_said:
+                self._fault_said = True
+                self._display.say(f"the log {self._path} cannot be written: {error.strerror}")
         self._display.say(sentence)
 
     def update(self, snapshot: Snapshot) -> None:

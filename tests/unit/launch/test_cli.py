@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 
 import pytest
 
 from simul.common.runtime.installation import ROOT
 from simul.launch import cli
+from simul.launch.commands.policies import LIST_TIMEOUT_SEC
 
 
 def test_a_bad_configuration_is_exit_code_2_and_names_every_problem(tmp_path, capsys):
@@ -81,12 +83,41 @@ def test_an_empty_path_is_refused_and_not_the_current_folder(arguments, tmp_path
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("option", "names"), [("--episodes", "--games/--battles/--episodes"), ("--workers", "--workers")]
+)
+def test_a_number_below_one_is_refused_by_the_name_of_its_option(option, names, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["eval", option, "0"])
+    assert f"argument {names}: expected a whole number, at least 1; got '0'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["up", "up-set", "policies list"])
 def test_a_run_directory_whose_name_is_too_long_is_a_sentence(command, capsys):
     name = "x" * 5000
     line = ["up", "--set", f"run_dir={name}"] if command == "up-set" else [*command.split(), "--run-dir", name]
     assert cli.main(line) == 2
-    assert "File name too long" in (words := capsys.readouterr().err) or "There is no run in" in words
+    assert "File name too long" in (words := capsys.readouterr().err) or "No run is active in" in words
+
+
+@pytest.mark.parametrize(
+    "command", ["policies list", "policies load name folder", "policies unload name", "profile", "play"]
+)
+def test_a_run_that_is_not_active_is_refused_at_once(command, tmp_path, capsys):
+    (tmp_path / "token").write_text("of a run that has ended")
+    began = time.monotonic()
+    assert cli.main([*command.split(), "--run-dir", str(tmp_path)]) == 2
+    assert f"No run is active in {tmp_path}. Start it with `simul up`" in capsys.readouterr().err
+    assert time.monotonic() - began < LIST_TIMEOUT_SEC
+
+
+@pytest.mark.parametrize("command", ["up", "eval", "policies list", "keys new"])
+def test_an_unknown_option_shows_the_usage_of_its_command(command, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        cli.main([*command.split(), *["name"] * (command == "keys new"), "--bogus"])
+    words = capsys.readouterr().err
+    assert words.startswith(f"usage: simul {command} ")
+    assert words.endswith(f"simul {command}: error: unrecognized arguments: --bogus\n")
 
 
 def test_the_version_is_that_of_the_package(capsys):

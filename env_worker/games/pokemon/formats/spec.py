@@ -7,8 +7,8 @@ import re
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.pokemon.encoding.set_knowledge import check_sets_known
 from simul.env_worker.games.pokemon.tables import doubles_layout, layout
+from simul.env_worker.games.pokemon.tables.random_sets import check_sets_known
 
 DOUBLES_NAMES = ("doubles", "vgc", "2v2")
 

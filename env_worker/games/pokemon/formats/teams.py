@@ -15,11 +15,11 @@ from poke_env.data import GenData, to_id_str
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.errors import ConfigError
 from simul.common.runtime.private_files import read_regular
-from simul.env_worker.games.pokemon.encoding.host_tables import makes_a_pokemon
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.host.backend import BattleBackend
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
-from simul.env_worker.games.pokemon.install.node import node_for
+from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.tables.tracker_tables import makes_a_pokemon
 
 WIDTH = 256  # teams that may be drawn at a time; the host keeps four times as many
 
@@ -136,7 +136,7 @@ def _nearest(name: str, formats: Sequence[str]) -> list[str]:
 
 def check_battles(config: PokemonConfig) -> None:
     """Start a simulator and check that the configured battles can be played. Raises ConfigError."""
-    host = NodeHost(node_for(config.encoder).path, accelerate=config.accelerate)
+    host = NodeHost(find_node().path, accelerate=config.accelerate)
     host.start()
     try:
         legal_teams(host, config.format, read_teams(config.teams))

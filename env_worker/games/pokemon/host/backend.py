@@ -18,7 +18,7 @@ class BattleStart(NamedTuple):
     teams: packed; None: the format draws one from its seed in `team_seeds`.
     reuse: True = the seeds come from a pool, so the host caches the teams drawn from them.
     encode: seats whose decisions come as rows instead of records.
-    play: bots that play a seat: their names in `node/bots/seat.mjs`, and a seed of 32 bits.
+    play: bots that play a seat: their names in `node/bots/seat.mjs`, and a seed, of which the low 32 bits count.
     max_turns: a battle that only bots play is ended behind it, as `truncated`; None: never.
     tally: number of free switches in a row when counting for rewards; None: count nothing.
     log: True = send the spectator's protocol log when the battle ends.

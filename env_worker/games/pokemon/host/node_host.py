@@ -122,7 +122,7 @@ class NodeHost:
             raise EnvError(
                 f"the simulator host writes observations of layout {found}, the tables here are of {wanted}: install "
                 "Simul again; after a change of a layout run "
-                "`python -m simul.env_worker.games.pokemon.encoding.layout_files`"
+                "`python -m simul.env_worker.games.pokemon.tables.layout_files`"
             )
         self._commands.append({"c": "tables", "tables": tables})
         self._observation_size, self._num_actions = tables["layout"]["size"], tables["layout"]["num_actions"]

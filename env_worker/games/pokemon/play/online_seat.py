@@ -16,10 +16,10 @@ from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.host.host_messages import SeatChoice, SeatRow
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from simul.env_worker.games.pokemon.source.seats import HostedSeat
+from simul.env_worker.games.pokemon.source.seats import PolicySeat
 
 
-class OnlineSeat(HostedSeat):
+class OnlineSeat(PolicySeat):
     """Tracked and encoded by the following process. What is awaited raises RoomLost."""
 
     def __init__(self, rooms: RoomFollower, env: int, seat: int, episode: int, policy: str, flags: int) -> None:

@@ -27,17 +27,17 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.intervals import wilson
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import client_keys
-from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
-from simul.env_worker.games.pokemon.install.node import find_node, node_for
+from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.play.agent import AgentPlayer
 from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge
 from simul.env_worker.games.pokemon.play.guard import login
 from simul.env_worker.games.pokemon.showdown.address import account, is_local, server_at
 from simul.env_worker.games.pokemon.showdown.local_server import HOST, local_server
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import extras_of
 from simul.env_worker.replays import make_folder
 
@@ -291,7 +291,7 @@ def _teams(config: Config) -> list[str]:
 def _follower(config: PokemonConfig, say: Callable[[str], None]) -> Follower:
     """What tracks and encodes the battles, started."""
     tables = encoder_tables(generation(config.format), extras_of(config), is_doubles(config.format))
-    follower = Follower(following_keeper(node_for("host").path, tables), say)
+    follower = Follower(following_keeper(find_node().path, tables), say)
     follower.start()
     return follower
 

@@ -11,12 +11,12 @@ from poke_env.battle.battle import Battle
 from poke_env.ps_client import PSClient
 
 from simul.common.protocol.decisions import Decision, start_flags
-from simul.env_worker.games.pokemon.battle_view.protocol_lines import SKIPPED_LINES
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd
 from simul.env_worker.games.pokemon.play.online_seat import OnlineSeat
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
 from simul.env_worker.games.pokemon.replays.battle_replays import write_replay
 from simul.env_worker.games.pokemon.showdown.room import ROOM_ONLY, SEATS, early_end
+from simul.env_worker.games.pokemon.tables.tracker_tables import SKIPPED_LINES
 from simul.env_worker.source import ReplayPlayer
 
 MOST_TEXT = 16 << 20  # characters of a battle's lines; a battle of a thousand turns has less than one million

@@ -9,7 +9,7 @@ from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
-from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, HostedSeat, ReadingSeat, ScriptedSeat
+from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, PolicySeat, ScriptedSeat
 
 
 class BackendEvents:
@@ -29,7 +29,7 @@ class BackendEvents:
         for row in tick.rows:
             self._apply_row(row, decisions)
         for record in tick.records:
-            self._apply_record(record, decisions)
+            self._apply_record(record)
         if tick.rows or tick.records:
             decisions = self._truncate_long(backend, decisions)
         self._score.parse_errors.update(tick.parse_errors)
@@ -55,25 +55,19 @@ class BackendEvents:
         if battle is None:
             return
         seat = battle.seats[row.seat]
-        assert isinstance(seat, HostedSeat)
+        assert isinstance(seat, PolicySeat)
         self._score.previews += row.pick == 1 and not seat.redo
         decisions.append(seat.decide(row))
         self._score.decisions += 1
 
-    def _apply_record(self, record: SeatRecord, decisions: list[Decision]) -> None:
+    def _apply_record(self, record: SeatRecord) -> None:
         battle = self._battles.battles.get(record.battle)
         if battle is None:
             return  # already over here
-        seat = battle.seats[record.seat]
-        if isinstance(seat, ReadingSeat):
-            seat.read_lines(record.lines, record.request)
         if record.request is None:
             return  # the last lines: a scripted seat does not need them
         self._score.previews += "teamPreview" in record.request
-        if isinstance(seat, ReadingSeat):
-            decisions.append(seat.decide(record.request_number, record.request))
-            self._score.decisions += 1
-        elif isinstance(seat, ScriptedSeat):
+        if isinstance(battle.seats[record.seat], ScriptedSeat):
             self._turns.add_request(record)
 
     def _apply_error(self, backend: BattleBackend, error: CommandError, decisions: list[Decision]) -> None:
@@ -94,18 +88,10 @@ class BackendEvents:
             self.abort(backend, battle, "no_valid_choice", decisions)
             return
         self._score.redos += 1
-        seat.redo = True
-        if error.kind == "unavailable":
-            return  # a new request follows
-        self._score.invalid_choices += 1
-        self._score.events.append(f"an allowed choice was refused: {error.message}")
-        if not isinstance(seat, ReadingSeat):
-            return  # a new row follows
-        decision = seat.refuse()
-        if decision is None:
-            self.abort(backend, battle, "no_valid_choice", decisions)
-        else:
-            decisions.append(decision)
+        seat.redo = True  # a new row follows
+        if error.kind == "invalid":
+            self._score.invalid_choices += 1
+            self._score.events.append(f"an allowed choice was refused: {error.message}")
 
     def _apply_end(self, end: BattleEnd, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(end.battle)

@@ -10,7 +10,7 @@ from simul.env_worker.games.pokemon.host.backend import BattleBackend, drawn_sta
 from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
-from simul.env_worker.games.pokemon.source.seats import PolicySeat, ReadingSeat, ScriptedSeat
+from simul.env_worker.games.pokemon.source.seats import PolicySeat, ScriptedSeat
 from simul.env_worker.recent_episodes import Episode
 
 
@@ -93,7 +93,7 @@ class BattlePool:
         del self.battles[battle.number]
         self.by_env[battle.env] = None
         for seat in battle.seats:
-            if isinstance(seat, (ReadingSeat, ScriptedSeat)):
+            if isinstance(seat, ScriptedSeat):
                 self._score.parse_errors.update(seat.battle.parse_errors)
             if isinstance(seat, PolicySeat):
                 for part, value in enumerate(seat.rewards.parts):

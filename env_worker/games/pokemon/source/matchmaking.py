@@ -9,16 +9,13 @@ from typing import Any
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
-from simul.common.runtime.metrics import Stages
 from simul.env_worker.games.base.matchmaking import PAST, SELF_PLAY, Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.pokemon.host.backend import Play
 from simul.env_worker.games.pokemon.opponents.players import HOST_BOTS, SCRIPTED
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedPlayer
 from simul.env_worker.games.pokemon.opponents.stock_battle import StockBattle, StockDoubleBattle
-from simul.env_worker.games.pokemon.source.double_seat import DoubleSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, HostedSeat, PolicySeat, ReadingSeat, ScriptedSeat
-from simul.env_worker.games.pokemon.tables.layout import PLAIN, Extras
+from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, PolicySeat, ScriptedSeat
 
 Seat = PolicySeat | ScriptedSeat | HostedBotSeat
 KINDS = (SELF_PLAY, PAST, *SCRIPTED)
@@ -50,7 +47,7 @@ class LiveBattle:
     def encoded(self) -> tuple[bool, bool]:
         """Which seats the host encodes."""
         first, second = self.seats
-        return isinstance(first, HostedSeat), isinstance(second, HostedSeat)
+        return isinstance(first, PolicySeat), isinstance(second, PolicySeat)
 
     @property
     def played(self) -> tuple[Play | None, Play | None]:
@@ -65,10 +62,7 @@ class LiveBattle:
 
 
 class Matchmaker:
-    """Draws an opponent for each battle from the configured shares; equal seeds draw equally.
-
-    `encoding`: the time that the seats' observations take here. `host_plays`: True = some seats are the host's bots'.
-    """
+    """Draws an opponent for each battle from the configured shares; equal seeds draw equally."""
 
     def __init__(
         self,
@@ -80,8 +74,6 @@ class Matchmaker:
         record: bool,
         greedy: bool,
         learner_policy: str,
-        hosted: bool,
-        extras: Extras = PLAIN,
         doubles: bool = False,
     ) -> None:
         self._draw = OpponentDraw(opponents, KINDS, 2, learner_policy)
@@ -91,11 +83,7 @@ class Matchmaker:
         self._gen = gen
         self._record = record
         self._greedy = greedy
-        self._hosted = hosted
-        self._extras = extras
         self._doubles = doubles
-        self._reading = DoubleSeat if doubles else ReadingSeat
-        self.encoding = Stages(("encode",))
         self._battle_class = StockDoubleBattle if doubles else StockBattle
         self._seat_bots([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
 
@@ -120,20 +108,18 @@ class Matchmaker:
         return LiveBattle(number, env, episode, matchup.opponent, seats)
 
     def _seat_bots(self, kinds: Collection[str]) -> None:
-        self.host_plays = not HOST_BOTS.keys().isdisjoint(kinds)
         self._players = {kind: ScriptedPlayer(kind, self._doubles) for kind in kinds if kind not in HOST_BOTS}
 
     def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat | HostedBotSeat:
+        seed = rng.getrandbits(48)
         if kind in HOST_BOTS:
-            return HostedBotSeat(seat, (HOST_BOTS[kind], rng.getrandbits(32)))
+            return HostedBotSeat(seat, (HOST_BOTS[kind], seed))
         battle = self._battle_class(f"p{seat + 1}", self._gen)
-        return ScriptedSeat(seat, battle, self._players[kind], rng.getrandbits(48))
+        return ScriptedSeat(seat, battle, self._players[kind], seed)
 
     def _policy_seat(self, env: int, seat: int, episode: int, policy: str, *, learns: bool) -> PolicySeat:
         flags = start_flags(self._record and learns, self._greedy)
-        if self._hosted:
-            return HostedSeat(env, seat, episode, policy, flags, self._weights)
-        return self._reading(env, seat, episode, self._gen, policy, flags, self._weights, self._extras, self.encoding)
+        return PolicySeat(env, seat, episode, policy, flags, self._weights)
 
 
 class ScheduledMatchmaker(Matchmaker):

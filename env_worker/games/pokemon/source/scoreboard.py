@@ -44,8 +44,8 @@ class Scoreboard(GameCounters):
     def count_played(self, played: Played) -> None:
         """What bots of the host did; for a refused answer the simulator chose."""
         self.scripted_decisions += played.decisions
-        self.scripted_replaced["invalid"] += played.refused
         self.scripted_defaults += played.refused
+        self.scripted_replaced["invalid"] += played.refused
         self.previews += played.previews
 
     def metrics(self, alive: int) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action, Decision
-from simul.env_worker.games.pokemon.encoding.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import TeamPool, legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.backend import BackendKeeper
@@ -18,7 +17,7 @@ from simul.env_worker.games.pokemon.host.followed_backend import FollowedKeeper
 from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
 from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
 from simul.env_worker.games.pokemon.host.node_host import HostDied
-from simul.env_worker.games.pokemon.install.node import node_for
+from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
 from simul.env_worker.games.pokemon.source.backend_events import BackendEvents
 from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
@@ -27,6 +26,7 @@ from simul.env_worker.games.pokemon.source.rewards import reward_weights
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
 from simul.env_worker.games.pokemon.source.seats import PolicySeat
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import extras_of
 from simul.env_worker.source import ReplayPlayer
 
@@ -66,19 +66,17 @@ class PokemonSource:
         self.envs = envs
         self._format, self._teams = config.format, config.teams
         self._config = config
-        gen, hosted, doubles = generation(config.format), config.encoder == "host", is_doubles(config.format)
+        gen, doubles = generation(config.format), is_doubles(config.format)
         self._index = index
         self._score = Scoreboard()
         seating: dict[str, Any] = {
             "seed": f"{seed}/{index}", "weights": reward_weights(config.rewards, discount), "gen": gen,
-            "record": record, "greedy": greedy, "learner_policy": learner_policy, "hosted": hosted,
-            "extras": extras_of(config), "doubles": doubles,
+            "record": record, "greedy": greedy, "learner_policy": learner_policy, "doubles": doubles,
         }  # fmt: skip
         self._matchmaker = (
             ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)
         )
-        needed = hosted or self._matchmaker.host_plays
-        self._tables = encoder_tables(gen, extras_of(config), doubles) if needed else None
+        self._tables = encoder_tables(gen, extras_of(config), doubles)
         self._battles = BattlePool(self._matchmaker, self._score, config.format, envs, episodes, config.max_turns)
         if episodes is None and config.team_uses > 1:
             self._battles.team_pool = TeamPool(f"{seed}/{index}", config.team_uses)
@@ -139,9 +137,6 @@ class PokemonSource:
             if not seat.answer(backend, battle.number, action.action):
                 self._score.bad_actions += 1
                 self._abort(battle, "illegal_action", self._unsent)
-            elif (next_decision := seat.follow_up()) is not None:
-                self._score.decisions += 1
-                self._unsent.append(next_decision)
         backend.flush()
 
     def episode(self, env: int) -> int:
@@ -175,7 +170,6 @@ class PokemonSource:
     def metrics(self) -> dict[str, Any]:
         metrics = self._score.metrics(alive=len(self._battles.battles))
         keeper = self._keeper
-        metrics["encode_sec"] = self._matchmaker.encoding.seconds["encode"]
         metrics["host_pids"] = keeper.pids if keeper is not None else []
         metrics["host_restarts"] = keeper.restarts if keeper is not None else 0
         return metrics
@@ -193,24 +187,18 @@ class PokemonSource:
         if config.transport == "websocket":
             return self._make_showdown_keeper()
         return HostKeeper(
-            self._node(), accelerate=config.accelerate, index=self._index, tables=self._tables,
+            find_node().path, accelerate=config.accelerate, index=self._index, tables=self._tables,
             replies_per_write=config.replies_per_write, silence_limit_sec=config.host_timeout_sec,
         )  # fmt: skip
-
-    def _node(self) -> Path:
-        """One that can encode, where the host gets the tables for it."""
-        return node_for("python" if self._tables is None else "host").path
 
     def _make_showdown_keeper(self) -> BackendKeeper:
         from simul.env_worker.games.pokemon.showdown.server_keeper import ShowdownKeeper
 
         config, say = self._config, self._score.events.append
-        node = self._node()
+        node = find_node().path
         servers = ShowdownKeeper(
             node, config.servers, config.local_servers, stall_sec=config.host_timeout_sec, say=say
         )  # fmt: skip
-        if self._tables is None:
-            return servers
         return FollowedKeeper(
             servers, Follower(following_keeper(node, self._tables, self._index, config.host_timeout_sec), say)
         )

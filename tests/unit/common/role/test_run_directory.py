@@ -49,7 +49,7 @@ def full_disk(monkeypatch):
 def test_a_start_on_a_full_disk_leaves_no_empty_token(tmp_path, full_disk) -> None:
     with pytest.raises(ConfigError, match="No space left on device"):
         RunDir(tmp_path).create()
-    assert [path for path in tmp_path.iterdir() if path.is_file()] == []
+    assert list(tmp_path.iterdir()) == []
     full_disk.undo()
     RunDir(tmp_path).create()
     assert len(RunDir(tmp_path).token()) == 32
@@ -81,6 +81,32 @@ def test_what_is_empty_or_damaged_is_named_and_the_token_made_anew(tmp_path) -> 
     assert len(run_dir.token()) == 32
     assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
     assert not (tmp_path / ".status.json.4711").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("config.yaml", b"\x00\xff{", "config.yaml cannot be read: it is not UTF-8 text.$"),
+        ("config.yaml", b"game: {torn", "config.yaml is not YAML: "),
+        ("config.yaml", b"[" * 5000, "config.yaml is (not YAML|nested too deeply)"),
+        ("config.yaml", b"learner: {clpi: 1}", r"config.yaml:\n  learner.clpi: .*did you mean learner.clip\?"),
+        ("config.yaml", None, "config.yaml, cannot be read: No such file or directory"),
+        ("spec.json", b"\x00\xff{", "spec.json, is damaged: .* Start the run again"),
+        ("spec.json", None, "spec.json, cannot be read: No such file or directory"),
+    ],
+)
+def test_a_damaged_configuration_or_spec_of_a_run_is_a_sentence(tmp_path, name, content, says) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError, match=says):
+        RunDir(tmp_path).read_config() if name == "config.yaml" else RunDir(tmp_path).read_spec()
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="every name is text there")
+def test_a_name_that_is_no_text_is_refused_before_anything_is_made(tmp_path) -> None:
+    with pytest.raises(ConfigError, match=r"is not UTF-8 text: b'.*run-\\xff'\. Choose another one with --run-dir"):
+        RunDir(tmp_path / os.fsdecode(b"run-\xff")).create()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["token", "config.yaml", "curves.csv"])

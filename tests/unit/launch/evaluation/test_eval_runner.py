@@ -47,8 +47,9 @@ def test_a_misspelt_game_of_bots_is_named_before_what_else_is_missing(opponents)
 @pytest.mark.parametrize(
     ("game", "opponents", "sentence"),
     [
-        ("gymnasium/CartPole-v1", ["random"], "The game gymnasium:CartPole-v1 has no opponents; leave --opponent out"),
+        ("gymnasium/CartPole-v1", ["nobody"], "The game gymnasium:CartPole-v1 has no opponents; leave --opponent out"),
         ("examples.custom_env:Corridor", ["random"], "custom_env:Corridor is not a simul.TurnGame, which alone has"),
+        ("pokemon/gen9randombattle", ["nobody"], r"no opponent 'nobody'\. Opponents are random, (?!.*mcts)"),
         ("pokemon/gen9randombattle", [], "Name an opponent, or a second --checkpoint: --opponent random, max_base_"),
     ],
 )

@@ -67,7 +67,7 @@ def test_the_table_shows_every_pair_from_both_sides(matrix):
     assert "3 won 5 lost 1 tied 1 cut" in text
     assert "0.500 (0.237-0.763)" in text
     assert "not played" in text
-    assert "11 battles were not played to their end." in text
+    assert "11 of 30 battles were not played to their end (host_died 11)." in text
 
 
 def test_the_table_of_standings_shows_figures_with_intervals():

@@ -11,6 +11,7 @@ from simul.common.config.schema import Config, ServerConfig
 from simul.common.errors import ConfigError
 from simul.common.nets.io import load_policy
 from simul.common.protocol.specs import GameSpec
+from simul.common.role import run_lock
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import new_keys
 from simul.launch.loadtest.options import parse
@@ -33,6 +34,9 @@ def test_a_run_directory_names_its_endpoint_game_and_network(tmp_path: Path) -> 
     run_dir.create()
     run_dir.write_config(Config(server=ServerConfig(endpoint="tcp://127.0.0.1:9")))
     run_dir.write_spec(GameSpec("test/numbers", 3, 2))
+    with pytest.raises(ConfigError, match=rf"No run is active in {run_dir.root}\."):
+        make_subject(parse(["--connect", str(run_dir.root)]), tmp_path / "load")
+    run_lock.claim(run_dir)
     subject = make_subject(parse(["--connect", str(run_dir.root)]), tmp_path / "load")
     assert subject.endpoint == "tcp://127.0.0.1:9"
     assert subject.spec.name == "test/numbers"
@@ -49,6 +53,7 @@ def test_keys_are_those_named_or_those_of_the_run_directory(tmp_path: Path) -> N
     run_dir.write_spec(GameSpec("test/numbers", 3, 2))
     for name in ("keys", "mine"):
         new_keys(tmp_path / name)
+    run_lock.claim(run_dir)
     of_run = make_subject(parse(["--connect", str(run_dir.root)]), tmp_path / "load")
     assert (of_run.keys, of_run.endpoint) == (tmp_path / "keys", "tcp://127.0.0.1:9")
     subject = make_subject(

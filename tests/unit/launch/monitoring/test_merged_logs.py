@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import ExitStack
 from datetime import datetime
 
 import pytest
 
 from simul.common.errors import ConfigError
-from simul.launch.monitoring.merged_logs import HEAD_BYTES, MergedLogs, check_roles, format_entry, process_filter
+from simul.launch.monitoring.merged_logs import (
+    HEAD_BYTES,
+    LONGEST,
+    MergedLogs,
+    check_roles,
+    format_entry,
+    process_filter,
+)
 from simul.launch.processes.log_rotation import rotate_logs
 
 ALL = process_filter([])
@@ -55,6 +63,18 @@ def test_a_rotated_log_is_read_before_what_followed_and_once(folder, merged):
     append(folder / "simul-learner-0.log", "2026-11-22 20:01:00,000 simul-learner-0 INFO after it\n")
     assert shown(logs) == ["2026-11-22 20:01:00,000 learner-0    INFO after it"]
     assert shown(merged(folder, 0.0, ALL)) == [*whole, "2026-11-22 20:01:00,000 learner-0    INFO after it"]
+
+
+def test_a_line_without_end_is_cut_and_takes_no_more_time_than_its_bytes(tmp_path, merged):
+    log = tmp_path / "simul-worker-0.log"
+    append(log, "2026-11-22 20:00:01,000 simul-worker-0 INFO ")
+    os.truncate(log, 256 << 20)
+    append(log, "\n2026-11-22 20:00:02,000 simul-worker-0 INFO after it\n")
+    began = time.process_time()
+    cut, after = shown(merged(tmp_path, 0.0, ALL))
+    assert time.process_time() - began < 30, "a copy of the line for each chunk takes minutes"
+    assert cut.endswith(f" ... (cut after {LONGEST:,} bytes)")
+    assert after.endswith("INFO after it")
 
 
 def test_a_long_log_that_is_rotated_while_it_is_followed_is_shown_once_and_to_its_end(tmp_path, merged):

@@ -215,8 +215,10 @@ def test_what_vanished_is_written_again_as_it_was(run_dir):
     assert run_dir.logs.is_dir()
     assert files.restore() == []
     (run_dir.root / "token").write_text("")
-    assert len(files.restore()) == 1
-    assert (run_dir.root / "token").read_bytes() == before["token"]
+    (run_dir.root / "config.yaml").write_bytes(b"\x00\xff{")
+    changed, emptied = files.restore()
+    assert (changed.split()[1:4], emptied.split()[1:3]) == (["had", "been", "changed"], ["had", "vanished"])
+    assert {name: (run_dir.root / name).read_bytes() for name in before} == before
 
 
 def test_where_it_cannot_be_written_a_sentence_says_so(run_dir):
@@ -225,6 +227,17 @@ def test_where_it_cannot_be_written_a_sentence_says_so(run_dir):
     shutil.rmtree(run_dir.logs)
     run_dir.logs.write_text("in the way")
     assert files.restore() == [f"{run_dir.logs} is missing and cannot be written again: File exists"]
+
+
+def test_a_log_that_cannot_be_written_is_said_once(group):
+    log = group.members["learner", 0].child.log
+    log.unlink()
+    log.symlink_to("elsewhere")
+    said = []
+    for now in range(1, 4):
+        said += group.restart_dead(float(now))
+        group.members["learner", 0].child._process.wait(100)
+    assert said.count(f"the log {log} cannot be written: a symbolic link") == 1
 
 
 def _named(cpu_sec, until_sec):

@@ -26,12 +26,13 @@ def run_dir(tmp_path):
     return run_dir
 
 
-def test_a_role_whose_log_cannot_be_written_runs_without_one(run_dir):
-    shutil.rmtree(run_dir.logs)
-    child = RoleProcess("learner", 0, run_dir, ["sh", "-c", "echo a last word >&2; exit 1", "sh"])
+def test_of_a_role_whose_log_cannot_be_written_the_last_words_are_kept(run_dir):
+    (run_dir.logs / "simul-learner-0.log").symlink_to(run_dir.root / "elsewhere")
+    child = RoleProcess("learner", 0, run_dir, ["sh", "-c", "echo a last word >&2; exit 2", "sh"])
     child._process.wait(100)
-    assert child.exit_reason() == "exit code 1"
-    assert child.log_tail() == ""
+    assert (child.exit_reason(), child.error_message()) == ("exit code 2", "a last word")
+    assert child.log_fault == f"the log {child.log} cannot be written: a symbolic link"
+    assert not (run_dir.root / "elsewhere").exists()
 
 
 def test_a_log_is_rotated_while_its_process_writes_and_its_tail_is_that_of_the_new_one(run_dir):

@@ -1,4 +1,4 @@
-// One move of one user: all of the damage formula that does not depend on the target. The same as damage/attacker.py.
+// One move of one user: all of the damage formula that does not depend on the target.
 
 import {
 	FIRE, ICE, ONE, PSYCHIC, STELLAR, TYPELESS, WATER, chain, divide, grounded, hasType, held, holds, modify, moveType, speed,

@@ -1,5 +1,4 @@
 // The damage formula of one attacker's move on one target: integers throughout, as each generation's games count.
-// The same as damage/formula.py.
 
 import { FIRE, FLYING, GHOST, GROUND, NORMAL, ONE, STELLAR, WATER, chain, divide, modify } from './queries.mjs';
 import { CRITS, EXPLODES, FOE_ATTACK, IGNORES_STAGES, STRUGGLES } from './attacker.mjs';

@@ -1,4 +1,4 @@
-// What the seat knows of a Pokemon and of the field, as the damage formula sees it. The same as damage/from_battle.py.
+// What the seat knows of a Pokemon and of the field, as the damage formula sees it.
 
 import { STELLAR } from './queries.mjs';
 

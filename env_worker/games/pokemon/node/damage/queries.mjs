@@ -1,4 +1,4 @@
-// Small pure questions about one Pokemon. The same as damage/queries.py and damage/moves.py.
+// Small pure questions about one Pokemon.
 
 export const ONE = 4096;
 export const FIRE = 7, FLYING = 8, GHOST = 9, GROUND = 11, ICE = 12, NORMAL = 13, PSYCHIC = 15, ROCK = 16, WATER = 18,

@@ -1,4 +1,4 @@
-// One Pokemon as a target: all of the damage formula that does not depend on the attacker's move. The same as damage/target.py.
+// One Pokemon as a target: all of the damage formula that does not depend on the attacker's move.
 
 import { ICE, ONE, ROCK, chain, grounded, hasType, held, modify, removable, speed, staged, stagesOf } from './queries.mjs';
 

@@ -1,5 +1,5 @@
 // Writes the damage numbers of one seat: own attackers on revealed foes. What did not change since the seat's last
-// decision stays where it stands. The same numbers as encoding/damage_block.py.
+// decision stays where it stands.
 
 import { CachedTarget, CachedUser } from './cache.mjs';
 import { Surroundings } from './from_battle.mjs';

@@ -1,4 +1,10 @@
-// poke-env's 26 actions, by slot of a request; the same as actions.py, where they are described.
+// poke-env's 26 actions, computed by slot from a request alone.
+//
+//   0-5 switch to team member i     6-9 move k      10-13 + mega evolution   14-17 as z-move
+//   18-21 + dynamax                 22-25 + terastallization
+//
+// Team members are numbered as in the first request, moves as in the Pokemon's own list. The simulator is answered by
+// slot of the current request (never by name: a transformed Ditto would switch to the wrong one).
 
 export const NUM_ACTIONS = 26;
 export const FIRST_MOVE = 6;

@@ -1,5 +1,5 @@
 // The 12 Pokemon blocks: what each is (body) and how it stands against each opposing active one (pair).
-// Written only when something they depend on has changed; the buffer keeps the rest. The same as blocks.py.
+// Written only when something they depend on has changed; the buffer keeps the rest.
 
 import { PokemonFeatures, PokemonBlock, sameFighter } from './pokemon_features.mjs';
 import { foeProfile, ownProfile } from './expected_damage.mjs';

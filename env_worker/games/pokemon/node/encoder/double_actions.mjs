@@ -1,4 +1,9 @@
-// poke-env's 107 actions of a slot in doubles; the same as doubles/actions.py, where they are described.
+// poke-env's 107 actions of a slot in doubles, computed from a request alone.
+//
+//   0 pass      1-6 switch to team member i      then for each of four moves five targets (-2, -1, 0, 1, 2):
+//   7-26 move   27-46 + mega evolution   47-66 as z-move   67-86 + dynamax   87-106 + terastallization
+//
+// Targets are Showdown's: -1 and -2 the own left and right slot, 1 and 2 the foe's, 0 where the move asks for none.
 
 import { SUFFIXES, knownSlot } from './actions.mjs';
 

@@ -1,4 +1,4 @@
-// Writes a slot's decision of doubles into the layout: float16, the same numbers as doubles/encoder.py.
+// Writes a slot's decision of doubles into the layout: float16.
 
 import { TARGETS, meaning } from './double_actions.mjs';
 import { TeamBlocks } from './blocks.mjs';

@@ -1,4 +1,4 @@
-// Writes one seat's battle into the layout: float16, the same numbers as encoder.py.
+// Writes one seat's battle into the layout: float16.
 //
 // Reads a SeatTracker, so only what that seat has been told.
 

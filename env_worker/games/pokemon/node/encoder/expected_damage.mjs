@@ -1,5 +1,7 @@
 // The encoder's estimate of damage between two Pokemon, before stages; damage/ has the exact formula.
-// The same as expected_damage.py and profiles.py, number for number.
+//
+// It is split in two: what depends on the user alone, as far as the seat can know, and what depends on the target alone.
+// Stages, burn, weather and screens change from turn to turn and are applied elsewhere.
 
 import { takesType } from '../damage/queries.mjs';
 
@@ -116,7 +118,7 @@ function setOffence(tables, profile) {
 	return profile;
 }
 
-/** One damaging move of one user: everything that does not depend on the target; fields as in expected_damage.py. */
+/** One damaging move of one user: everything that does not depend on the target. */
 class MoveOffence {
 	constructor(type, special, stab, scale, defence, accuracy) {
 		this.type = type;

@@ -1,4 +1,4 @@
-// The field at one decision, and its effect on damage and speed. The same as field_state.py and features.py.
+// The field at one decision, and its effect on damage and speed.
 
 import { GLOBAL, SIDE } from './layout.mjs';
 

@@ -1,5 +1,4 @@
 // The blocks of an active Pokemon's moves: what each is, and what it would do now to each foe that is out.
-// The same as move_features.py.
 
 import { PHYSICAL, SPECIAL } from './expected_damage.mjs';
 import { NO_DAMAGE, moveDamage } from './expected_damage.mjs';

@@ -1,4 +1,4 @@
-// The first part of a Pokemon block: what it is, and in what state. The same as features.py.
+// The first part of a Pokemon block: what it is, and in what state.
 
 import { ppLeft } from '../tracker/counters.mjs';
 import { moveId } from '../tracker/dex.mjs';

@@ -1,4 +1,4 @@
-// What each foe may still have, by the sets of random battles. The same as set_knowledge.py.
+// What each foe may still have, by the sets of random battles.
 
 import { POKEMON, POSSIBLE } from './layout.mjs';
 
@@ -7,7 +7,7 @@ const MOVE_SLOTS = POKEMON.size.moves;
 const KINDS = ['moves', 'abilities', 'tera_types'];
 const REMEMBERED = 16384; // numbers of a foe, over all battles of the host
 
-/** One kind of set; fields as in set_knowledge.py. */
+/** One kind of set; fields as in random_sets.py. */
 class Role {
 	constructor([level, moves, rows, abilities, teras]) {
 		this.level = level;

@@ -1,4 +1,4 @@
-// What a seat of doubles is made of: see SeatView and Preview. The same as double_seat.py.
+// What a seat of doubles is made of: see SeatView and Preview.
 
 import { FIRST_SWITCH, PASS, SlotChoices } from '../encoder/double_actions.mjs';
 import { DoubleEncoder } from '../encoder/double_encoder.mjs';

@@ -1,4 +1,4 @@
-// Team preview as decisions of one seat: who leads, and where only some may come, who follows. The same as PreviewSteps in request_steps.py.
+// Team preview as decisions of one seat: who leads, and where only some may come, who follows.
 
 const TEAM_SIZE = 6;
 

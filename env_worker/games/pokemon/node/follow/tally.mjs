@@ -1,4 +1,4 @@
-// Counts in a seat's protocol lines what rewards need and the state does not show. The same as tally.py.
+// Counts in a seat's protocol lines what rewards need and the state does not show.
 
 // Lines that end what the last |move| line did; whatever fails later is not its fault.
 const OTHER_ACTIONS = new Set(['', 'cant', 'drag', 'switch', 'turn', 'upkeep']);

@@ -1,7 +1,6 @@
 // One seat's view of a battle, from that seat's protocol lines and requests alone.
 //
-// The state that SeatBattle (Python, on poke-env's Battle) has after the same lines and requests, corrected as
-// corrections.py corrects it: tests/integration/pokemon/test_tracker.py compares the two after every request.
+// The audit (tests/support/pokemon/audit) compares what is made of it with the simulator's own state.
 
 import { COUNTED, readOffered } from './counters.mjs';
 import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';

@@ -1,5 +1,4 @@
-// Counters that poke-env lacks or keeps differently from the game: turns asleep, the stage of bad poison, pp as requests
-// say it. The same as counters.py.
+// Counters that no line tells: turns asleep, the stage of bad poison, pp as requests say it.
 
 import { moveId } from './dex.mjs';
 

@@ -66,6 +66,8 @@ def test_every_game_of_an_evaluation_is_written_and_plays_again(tmp_path):
     files = list((tmp_path / "games").glob("*.json"))
     assert sorted(file.stem.rpartition("-")[2] for file in files) == ["0", "1", "2", "3", "4"]
     assert {file.stem.rsplit("-", 2)[1] for file in files} == {"4"}, "the worker's index"
+    with pytest.raises(ConfigError, match="The replay names what would be run, "):
+        read_replay(files[0]).config(NOTHING)
     total = 0.0
     for file in files:
         replay = read_replay(file)

@@ -28,5 +28,12 @@ def test_events_are_shown_and_kept_over_several_runs(tmp_path):
 
 def test_an_event_that_cannot_be_written_is_still_shown(tmp_path):
     screen = io.StringIO()
-    EventLogDisplay(PlainDisplay(Console(file=screen), lambda snapshot: ""), tmp_path / "gone" / "log").say("stopping")
-    assert "stopping" in screen.getvalue()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for path in (tmp_path / "gone" / "log", tmp_path / "link"):
+        display = EventLogDisplay(PlainDisplay(Console(file=screen), lambda snapshot: ""), path)
+        display.say("stopping")
+        display.say("stopped")
+    assert [line.split(" ", 1)[1] for line in screen.getvalue().splitlines()] == [
+        "stopping", "stopped", f"the log {tmp_path}/link cannot be written: a symbolic link", "stopping", "stopped",
+    ]  # fmt: skip
+    assert not (tmp_path / "elsewhere").exists()

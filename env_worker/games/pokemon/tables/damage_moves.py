@@ -1,4 +1,4 @@
-"""What the damage formula needs of a move, as plain integers that the host keeps too, and its type when it is used."""
+"""What the damage formula needs of a move, as plain integers; `node/damage/tables.mjs` reads them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from poke_env.battle.move import Move
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
-from simul.env_worker.games.pokemon.damage.queries import NORMAL, STELLAR, effective_item, grounded
-from simul.env_worker.games.pokemon.damage.types import FACTS, Fighter, Surroundings
+from simul.env_worker.games.pokemon.tables.damage_facts import FACTS
 
 STATUS, PHYSICAL, SPECIAL = 0, 1, 2
 # Power that follows from the two Pokemon; everything else has a number of its own.
@@ -211,7 +210,8 @@ def _hits(gen: int, hits: int | list[int]) -> tuple[float, float]:
 
 
 BUG, DARK, DRAGON, ELECTRIC, FAIRY, FIGHTING, FIRE, FLYING, GHOST, GRASS, GROUND, ICE = range(1, 13)
-POISON, PSYCHIC, ROCK, STEEL, WATER = range(14, 19)
+NORMAL, POISON, PSYCHIC, ROCK, STEEL, WATER = range(13, 19)
+STELLAR = 20
 RETYPING = {
     "aerilate": (FLYING, 6),
     "pixilate": (FAIRY, 6),
@@ -252,41 +252,3 @@ ITEM_TYPES = {
     **_item_types(_MEMORIES, "memory"),
     **_item_types("burn:7 douse:18 shock:4 chill:12", "drive"),
 }
-
-
-def move_type(gen: int, user: Fighter, name: str, move: DamageMove, around: Surroundings) -> tuple[int, bool]:
-    """The move's type id, and whether an ability changed it."""
-    how = move.type_kind
-    if how == OWN_TYPE or (how == TERA_TYPE and not user.terastallized):
-        return _by_ability(gen, user, move)
-    if how == TERA_TYPE:
-        return user.tera, False
-    if how == WEATHER_TYPE:
-        return _first(BY_WEATHER, around, move.type), False
-    if how == TERRAIN_TYPE:
-        return (_first(BY_TERRAIN, around, move.type) if grounded(gen, user, around) else move.type), False
-    if how == ITEM_TYPE:
-        return ITEM_TYPES.get(effective_item(user), move.type), False
-    if how == FIRST_TYPE:
-        return user.types[0], False
-    if how == FORME_TYPE:
-        for asked, species, kind in BY_FORME:
-            if asked == name and user.species.startswith(species):
-                return kind, False
-    return move.type, False
-
-
-def _by_ability(gen: int, user: Fighter, move: DamageMove) -> tuple[int, bool]:
-    if user.ability == "liquidvoice" and move.mask & FACTS["sound"]:
-        return WATER, False
-    kind, first = RETYPING.get(user.ability, (0, 99))
-    if gen >= first and (move.type == NORMAL or kind == NORMAL) and not move.bits & STRUGGLES:
-        return kind, True
-    return move.type, False
-
-
-def _first(pairs: tuple[tuple[str, int], ...], around: Surroundings, otherwise: int) -> int:
-    for fact, kind in pairs:
-        if around.facts & FACTS[fact]:
-            return kind
-    return otherwise

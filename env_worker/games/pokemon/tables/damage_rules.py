@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from poke_env.data import GenData
 
-from simul.env_worker.games.pokemon.damage.types import PAIR_FACTS, facts
+from simul.env_worker.games.pokemon.tables.damage_facts import facts
 from simul.env_worker.games.pokemon.tables.movedex import type_chart
 
 USER_ABILITY = """
@@ -244,22 +244,12 @@ def berries() -> str:
     return "\n".join(f"{name}berry | final | 2048 | {kind} super_effective | 4-9" for name, kind in pairs)
 
 
-_STAGES = "power attack defence special_defence final attack_first foe_defence foe_special_defence immune early middle"
-STAGE_NAMES = tuple(_STAGES.split())
-STAGES = len(STAGE_NAMES)
-(
-    POWER,
-    ATTACK,
-    DEFENCE,
-    SPECIAL_DEFENCE,
-    FINAL,
-    ATTACK_FIRST,  # before all others, rounded by itself
-    FOE_DEFENCE,
-    FOE_SPECIAL_DEFENCE,
-    IMMUNE,  # no damage
-    EARLY,  # gens 3-4: before 2 is added
-    MIDDLE,  # gen 4: after it
-) = range(STAGES)
+# attack_first: before all others, rounded by itself; immune: no damage; early: gens 3 and 4, before 2 is added; middle:
+# gen 4, after it
+STAGE_NAMES = (
+    "power", "attack", "defence", "special_defence", "final", "attack_first", "foe_defence", "foe_special_defence",
+    "immune", "early", "middle",
+)  # fmt: skip
 
 
 class Rule(NamedTuple):
@@ -309,15 +299,12 @@ class DamageTables:
     Attributes:
         exponents: [21][21], attacking by defending type: log2 of the multiplier, 0 where immune; 0 is no type.
         immune: [21][21], True = no damage.
-        asked: facts of moves that some target's rule asks for.
         weights: tenths of a kilogram by species id; unfinished: species that still evolve.
     """
 
-    gen: int
     rules: dict[str, dict[str, tuple[Rule, ...]]]
     exponents: tuple[tuple[int, ...], ...]
     immune: tuple[tuple[bool, ...], ...]
-    asked: int
     weights: dict[str, int]
     unfinished: frozenset[str]
 
@@ -327,22 +314,10 @@ def tables(gen: int) -> DamageTables:
     """The tables of one generation; the same object every time."""
     data = GenData.from_gen(gen)
     chart = type_chart(gen)
-    known = rules(gen)
     return DamageTables(
-        gen=gen,
-        rules=known,
+        rules=rules(gen),
         exponents=tuple([tuple([_EXPONENTS[value] for value in row]) for row in chart]),
         immune=tuple([tuple([value == 0.0 for value in row]) for row in chart]),
-        asked=_asked(known),
         weights={name: round(10 * entry.get("weightkg", 0)) for name, entry in data.pokedex.items()},
         unfinished=frozenset(name for name, entry in data.pokedex.items() if entry.get("evos")),
     )
-
-
-def _asked(known: dict[str, dict[str, tuple[Rule, ...]]]) -> int:
-    mask = 0
-    for who in ("target_ability", "target_item", "target_effect", "screen"):
-        for found in known[who].values():
-            for rule in found:
-                mask |= rule.mask
-    return mask & ~PAIR_FACTS
