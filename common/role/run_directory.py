@@ -348,9 +348,9 @@ class RunDir:
         return {name: self._read(name) for name in names if (self.root / name).exists()}
 
     def restore_start_files(self, files: Mapping[str, bytes]) -> None:
-        """Write back what `read_start_files` returned."""
+        """Write back files of a start, such as `read_start_files` returns; the token and the signature are private."""
         for name, content in files.items():
-            self.write(name, content, mode=0o600 if name == SIGNATURE else 0o666)
+            self.write(name, content, mode=0o600 if name in ("token", SIGNATURE) else 0o666)
 
     def write_spec(self, spec: GameSpec) -> None:
         """Write the game spec as spec.json."""

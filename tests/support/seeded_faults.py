@@ -75,7 +75,7 @@ ROOMS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "pokemon": (
         [f"{GAMES}/pokemon"],
         [f"{UNIT}/{GAMES}/pokemon", "tests/integration/pokemon/test_source.py",
-         "tests/integration/pokemon/test_tracker.py", "tests/integration/pokemon/test_damage_hits.py"],
+         "tests/integration/pokemon/test_vectors.py", "tests/integration/pokemon/test_damage_hits.py"],
     ),
     "learner": (["learner"], [f"{UNIT}/learner", "tests/integration/test_learner.py"]),
 }  # fmt: skip

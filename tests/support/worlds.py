@@ -18,7 +18,7 @@ from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.tables.layout import Extras
 from tests.support.hosts import wait
 from tests.support.pokemon.recorded import RecordedSeat
-from tests.support.pokemon.views import Seen, SeatToSee, Told, Views
+from tests.support.pokemon.views import SeatToSee, Seen, Told, Views
 
 _FIRST_MOVES = {6, 7}
 _FIRST_MOVES_OF_DOUBLES = {9, 10, 11, 14, 15, 16}  # not at an ally

@@ -13,8 +13,8 @@ import pytest
 from simul.env_worker.games.pokemon.formats.teams import read_teams
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
 from simul.env_worker.games.pokemon.install.node import find_node
-from tests.support.pokemon.wild_teams import wild_team
 from tests.support.pokemon.recorded import TEAMS
+from tests.support.pokemon.wild_teams import wild_team
 
 RANDOM = [*(f"gen{gen}randombattle" for gen in range(1, 10)), "gen9randomdoublesbattle"]
 FILES = {"gen9ou": "gen9ou", "gen9bssregi": "gen9bssregi", "gen9vgc2025regi": "gen9bssregi"}

@@ -1,124 +1,65 @@
-"""Every format, by uniformly random legal actions: nothing that a mask allows is refused, both encoders agree.
+"""Every format, by random legal actions: the simulator refuses nothing that a mask allows, every line is read.
 
-See tests/support/twins.py for what fails a battle.
+It may refuse what a request itself has called uncertain: a switch of a Pokemon that may be trapped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 import pytest
 
-from simul.env_worker.games.pokemon.formats.spec import is_doubles
-from simul.env_worker.games.pokemon.host.node_host import NodeHost
-from simul.env_worker.games.pokemon.install.node import find_node
-from simul.env_worker.games.pokemon.tables.layout import PLAIN, TEAM_SIZE, Extras
-from tests.support.pokemon.wild_teams import wild_team
-from tests.support.twins import Twins
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.protocol.decisions import Decision
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from tests.support.battles import Table, make_source
+from tests.support.pokemon.recorded import TEAMS
 
 RANDOM = [f"gen{gen}randombattle" for gen in range(1, 10)]
-WITH_TEAMS = ["gen9ou", "gen9bssregi"]
 CHAMPIONS = "gen9championsvgc2026regmb"
-DOUBLES = [("gen9randomdoublesbattle", ""), ("gen9vgc2025regi", "gen9bssregi.txt"), (CHAMPIONS, f"{CHAMPIONS}.txt")]
+TEAM_FILES = {"gen9ou": "gen9ou", "gen9bssregi": "gen9bssregi", "gen9vgc2025regi": "gen9bssregi", CHAMPIONS: CHAMPIONS}
+FORMATS = [*RANDOM, "gen9randomdoublesbattle", *TEAM_FILES]
+TRAPPING = {"gen9bssregi", "gen9vgc2025regi"}  # Shadow Tag and Magnet Pull are in these teams
 
 
-HostFor = Callable[[str, Extras], NodeHost]
+def check(battle_format: str, battles: int, **settings: object) -> None:
+    team_file = TEAM_FILES.get(battle_format)
+    teams = str(TEAMS / f"{team_file}.txt") if team_file else ""
+    config = PokemonConfig(format=battle_format, teams=teams, **settings)
+    announced = [part.start for part in pokemon_spec(config).layout if part.name.endswith("maybe_trapped")]
+    source = make_source(config, episodes=battles)
+    last: dict[tuple[int, int], Decision] = {}
+    refused = 0
+    source.start()
+    try:
+        table = Table(source)
+        while not source.idle():
+            for decision in table.turn():
+                before = last.get((decision.env, decision.seat))
+                if decision.attempt:
+                    assert before is not None
+                    assert before.observation[announced].any()
+                    refused += 1
+                last[decision.env, decision.seat] = decision
+        metrics = source.metrics()
+    finally:
+        source.close()
+    assert metrics["episodes"]["finished"] == battles
+    assert (metrics["invalid_choices"], metrics["bad_actions"], metrics["parse_errors"]) == (0, 0, {})
+    assert metrics["redos"] == refused
+    assert refused > 0 or battle_format not in TRAPPING
 
 
-@pytest.fixture(scope="module")
-def host_for() -> Iterator[HostFor]:
-    """The host of the test before where that had the same layout, else a new one: all rows of a host have one size."""
-    running: list[tuple[object, NodeHost]] = []
-
-    def close() -> None:
-        while running:
-            running.pop()[1].close()
-
-    def start(battle_format: str, extras: Extras) -> NodeHost:
-        layout = is_doubles(battle_format), extras
-        if not running or running[0][0] != layout:
-            close()
-            running.append((layout, NodeHost(find_node().path)))
-            running[0][1].start()
-        return running[0][1]
-
-    yield start
-    close()
+@pytest.mark.parametrize("battle_format", FORMATS)
+def test_some_battles(battle_format: str) -> None:
+    check(battle_format, 6, set_knowledge=battle_format in RANDOM)
 
 
-def played(host_for: HostFor, battle_format: str, battles: int, seed: int, extras: Extras = PLAIN) -> Twins:
-    twins = Twins(host_for(battle_format, extras), battle_format, seed, extras)
-    twins.play(battles)
-    return twins
-
-
-@pytest.mark.parametrize(
-    "battle_format",
-    [*RANDOM, "gen9bssregi", pytest.param("gen9ou", marks=pytest.mark.slow)],  # .ci/long runs it
-)
-def test_some_battles(host_for: HostFor, battle_format: str) -> None:
-    twins = played(host_for, battle_format, 6, seed=1, extras=Extras(sets=battle_format in RANDOM))
-    assert twins.compared > 250
-    if battle_format == "gen9bssregi":  # Shadow Tag and Magnet Pull are in these teams
-        assert twins.refused > 0
-
-
-@pytest.mark.parametrize(
-    "battle_format",  # the whole team in two others
-    [
-        pytest.param("gen9randombattle", marks=pytest.mark.slow),
-        pytest.param("gen9ou", marks=pytest.mark.slow),
-        "gen9bssregi",
-    ],
-)
-def test_the_damage_of_the_whole_team(host_for: HostFor, battle_format: str) -> None:
-    assert played(host_for, battle_format, 4, seed=2, extras=Extras(TEAM_SIZE)).compared > 100
-
-
-@pytest.mark.parametrize("extras", [Extras(0), Extras(0, sets=True)])
-def test_without_damage(host_for: HostFor, extras: Extras) -> None:
-    assert played(host_for, "gen9randombattle", 2, seed=2, extras=extras).compared > 50
-
-
-def played_doubles(host_for: HostFor, battle_format: str, team_file: str, battles: int, seed: int) -> Twins:
-    doubles = Twins(host_for(battle_format, PLAIN), battle_format, seed)
-    doubles.play(battles, team_file)
-    assert doubles.parse_errors == set()
-    return doubles
-
-
-@pytest.mark.parametrize(("battle_format", "team_file"), DOUBLES)
-def test_some_battles_of_doubles(host_for: HostFor, battle_format: str, team_file: str) -> None:
-    doubles = played_doubles(host_for, battle_format, team_file, 10, seed=1)
-    assert doubles.compared > 250
-    if team_file == "gen9bssregi.txt":  # Shadow Tag and Magnet Pull are in these teams
-        assert doubles.refused > 0
+@pytest.mark.parametrize("settings", [{"damage_attackers": 6}, {"damage_attackers": 0, "set_knowledge": True}])
+def test_other_layouts(settings: dict[str, object]) -> None:
+    check("gen9randombattle", 2, **settings)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("gen", range(3, 10))
-def test_custom_games_of_doubles(host_for: HostFor, gen: int) -> None:
-    """Every gimmick; abilities and moves where no rule allows them."""
-    doubles = Twins(host_for("doubles", PLAIN), f"gen{gen}doublescustomgame", seed=2)
-    doubles.play(40, team=lambda number, seat: wild_team(gen, (number, seat)))
-    assert doubles.compared > 3000
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize(("battle_format", "team_file"), DOUBLES)
-def test_two_hundred_battles_of_doubles(host_for: HostFor, battle_format: str, team_file: str) -> None:
-    assert played_doubles(host_for, battle_format, team_file, 200, seed=2).compared > 5000
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("battle_format", [*RANDOM, *WITH_TEAMS])
-def test_encoders_agree_over_thousands_of_decisions(host_for: HostFor, battle_format: str) -> None:
-    decisions = 0
-    for seed in range(100, 1000):
-        extras = Extras(sets=seed % 2 == 0 and battle_format in RANDOM)
-        decisions += played(host_for, battle_format, 40, seed, extras).compared
-        if decisions >= 12_000:
-            return
+@pytest.mark.parametrize("battle_format", FORMATS)
+def test_hundreds_of_battles(battle_format: str) -> None:
+    check(battle_format, 300)

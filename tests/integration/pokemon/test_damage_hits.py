@@ -37,23 +37,18 @@ def cause(hit: Hit) -> str:
     return next((reason for reason, names in CAUSES.items() if named & set(names.split())), "")
 
 
-def recorded(count: int, seed: int) -> list[tuple[int, Hit]]:
-    """`count` hits of every generation."""
-    return [(hit["gen"], hit) for hit in record(GENERATIONS, count, seed)]
-
-
 def check(hands: Hands, hits_of_generation: int, seed: int) -> Counter[str]:
     """Counts by outcome; critical hits and moves that return what they got stay outside."""
     found: Counter[str] = Counter()
     unexplained = []
-    for gen, hit in recorded(hits_of_generation, seed):
+    for hit in record(GENERATIONS, hits_of_generation, seed):
         damage = foreseen(hands, hit)
         if hit["crit"] or damage is None:
             continue
         within = bool(damage.min() <= hit["damage"] <= damage.max())
         found["within" if within else cause(hit)] += 1
         if not within and not cause(hit):
-            unexplained.append((gen, hit, damage.min(), damage.max()))
+            unexplained.append((hit, damage.min(), damage.max()))
     assert unexplained == []
     return found
 
@@ -74,8 +69,8 @@ def test_ten_thousand_real_hits_lie_within_their_rolls(hands):
 NOT_COMPARED = {"superfang", "naturesmadness", "ruination", "tripleaxel", "triplekick", "shellsidearm", "beatup"}
 
 
-def calculated(hits: list[tuple[int, Hit]]) -> list[list[int] | None]:
-    lines = b"".join(orjson.dumps(hit) + b"\n" for _, hit in hits)
+def calculated(hits: list[Hit]) -> list[list[int] | None]:
+    lines = b"".join(orjson.dumps(hit) + b"\n" for hit in hits)
     command = [find_node().path, str(CALC / "calculate.mjs")]
     out = subprocess.run(command, input=lines, capture_output=True, check=True, timeout=600).stdout
     return [orjson.loads(line) for line in out.splitlines()]
@@ -84,9 +79,9 @@ def calculated(hits: list[tuple[int, Hit]]) -> list[list[int] | None]:
 def agreement(hands: Hands, hits_of_generation: int, seed: int) -> tuple[int, int]:
     """How many of our ranges are those of @smogon/calc, to a point, and of how many."""
     same = compared = 0
-    played = recorded(hits_of_generation, seed)
-    hits = [(gen, hit) for gen, hit in played if not hit["crit"] and hit["move"] not in NOT_COMPARED]
-    for (gen, hit), theirs in zip(hits, calculated(hits), strict=True):
+    played = record(GENERATIONS, hits_of_generation, seed)
+    hits = [hit for hit in played if not hit["crit"] and hit["move"] not in NOT_COMPARED]
+    for hit, theirs in zip(hits, calculated(hits), strict=True):
         ours = foreseen(hands, hit)
         if theirs is None or ours is None or hit["user"]["ability"] == "parentalbond":
             continue

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from simul.env_worker.games.pokemon.tables.layout import Extras
-from tests.support.pokemon.vectors import DOUBLES, SINGLES, Vectors, read_vectors
+from tests.support.pokemon.vectors import DOUBLES, SINGLES, Seat, Vectors, read_vectors
 from tests.support.pokemon.views import SeatToSee, SeenSeat, Told, Views
 
 
@@ -27,13 +27,13 @@ def compare(vectors: Vectors, columns: NDArray[np.intp], found: list[SeenSeat]) 
 def check(views: Views, names: list[str], extras: Extras) -> None:
     for vectors in map(read_vectors, names):
         seats = [
-            SeatToSee(
-                vectors.head.format, seat.seat, [Told(*one[:3], [d.action for d in one.decisions]) for one in seat.records],
-                extras, seat.free_switches,
-            )
-            for seat in vectors.seats
-        ]  # fmt: skip
+            SeatToSee(vectors.head.format, one.seat, told(one), extras, one.free_switches) for one in vectors.seats
+        ]
         compare(vectors, vectors.columns(*extras), list(views.seen(seats)))
+
+
+def told(seat: Seat) -> list[Told]:
+    return [Told(*record[:3], [decision.action for decision in record.decisions]) for record in seat.records]
 
 
 @pytest.mark.parametrize(("attackers", "sets"), [(0, False), (3, True), (6, True)])

@@ -1,14 +1,12 @@
-"""Protocol lines that no simulator would write: what poke-env takes of them, the tracker must take too."""
+"""Protocol lines that no simulator would write."""
 
 from __future__ import annotations
 
 import random
 import re
 
-from poke_env.exceptions import ShowdownException
-from simul.env_worker.games.pokemon.battle_view.seat_battle import SeatBattle
-
-from tests.support.pokemon.tracker_reference import Seat
+from tests.support.pokemon.recorded import RecordedSeat
+from tests.support.pokemon.views import SeatToSee, Told
 
 EVENTS_TEXT = """
 switch drag -damage move cant turn -heal -boost -unboost -weather faint -ability -start -activate -status
@@ -35,24 +33,16 @@ Ditto, L84;Flabébé;Ho-Oh;Porygon-Z, L80
 PARTS = PARTS_TEXT.strip().replace("\n", ";").split(";")
 
 
-def garbled(seat: Seat, rng: random.Random) -> Seat:
-    """The seat with a quarter of its lines spoilt, up to where even its request cannot be taken any more."""
+def garbled(seat: RecordedSeat, rng: random.Random) -> SeatToSee:
+    """The seat with a quarter of its lines spoilt."""
     told = "\n".join(lines for lines, _ in seat.records)
     names = sorted(set(re.findall(r"p[12]a: [^|\n]+", told)))
-    battle = SeatBattle(seat.role, seat.gen)
     records = []
     for number, (lines, request) in enumerate(seat.records):
-        if request is None:
-            continue
         if number:
             lines = "\n".join(_spoilt(line, rng, names) for line in lines.split("\n"))
-        try:
-            battle.feed(lines)
-            battle.sync(request)
-        except (AttributeError, LookupError, ShowdownException):
-            break
-        records.append((lines, request))
-    return Seat(seat.role, seat.gen, records)
+        records.append(Told(lines, request))
+    return SeatToSee(seat.format, seat.seat, records)
 
 
 def _spoilt(line: str, rng: random.Random, names: list[str]) -> str:

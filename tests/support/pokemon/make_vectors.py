@@ -24,8 +24,8 @@ from simul.env_worker.games.pokemon.tables import doubles_layout, layout
 from simul.env_worker.games.pokemon.tables.layout import Extras
 from tests.support.hosts import wait
 from tests.support.pokemon.audit.teams import custom_team
-from tests.support.pokemon.vector_teams import EFFECTS, GIMMICKS
 from tests.support.pokemon.recorded import TEAMS
+from tests.support.pokemon.vector_teams import EFFECTS, GIMMICKS
 from tests.support.pokemon.vectors import PARTS, Decision, Head, Record, Seat, Vectors, write_vectors
 from tests.support.pokemon.views import Seen, Views, running_views
 
@@ -78,17 +78,15 @@ class Reader:
         self.refused = False
         self._rng = random.Random(f"{chosen.format} {battle} {seat}")
         self._doubles = is_doubles(chosen.format)
-        self._views = [
-            views.open(chosen.format, seat, extras, self.free_switches) for extras in layouts(chosen.format)
-        ]
+        self._views = [views.open(chosen.format, seat, extras, self.free_switches) for extras in layouts(chosen.format)]
 
     def read(self, record: SeatRecord) -> str | None:
         """Take a record; returns the answer to its request."""
         decisions: list[Decision] = []
         self.records.append(Record(record.lines, record.request, self.refused, decisions, None))
         if record.request is None:
-            final = [view.end(record.lines) for view in self._views][0]
-            self.records[-1] = self.records[-1]._replace(final=final)
+            finals = [view.end(record.lines) for view in self._views]
+            self.records[-1] = self.records[-1]._replace(final=finals[0])
             return None
         answers: list[str | Seen] = [view.see(record.lines, record.request, self.refused) for view in self._views]
         self.refused = False

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd
-from simul.env_worker.games.pokemon.host.tally import RewardFacts, Tally
+from simul.env_worker.games.pokemon.host.tally import RewardFacts, Standing, Tally
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.tables import doubles_layout, layout
 from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
@@ -69,7 +69,7 @@ class Told(NamedTuple):
 class SeenSeat(NamedTuple):
     """A seat to its last record. words: its answer to each request. errors: lines it could not take, by event.
 
-    final: where its rewards ended, if the battle was over. crashed: a request could not be taken, and the rest is unseen.
+    final: where its rewards ended, if the battle was over. crashed: a request could not be taken; the rest is unseen.
     """
 
     decisions: list[Seen]
@@ -166,7 +166,7 @@ class View:
         self.errors: dict[str, int] = {}
 
     def see(self, lines: str, request: Request, refused: bool = False, anew: bool = False) -> Seen:
-        """The first decision of a request. anew: fails if an encoder that has seen nothing before writes another row."""
+        """The first decision of a request. anew: an encoder that has seen nothing before must write the same row."""
         answer = self._ask(_see(self._opened, Told(lines, request, refused)) | {"actions": None, "anew": anew})
         assert answer.get("anew") is not False, "what was kept is not what is written anew"
         return _decisions(answer)[0]
@@ -220,10 +220,10 @@ def _decisions(answer: dict[str, Any]) -> list[Seen]:
         Seen(
             np.frombuffer(base64.b64decode(row), np.float16),
             np.frombuffer(mask.encode(), np.uint8) - ord("0"),
-            RewardFacts((float(own), float(foe), float(own_hp), float(foe_hp)), turn, Tally(*counts)),
+            RewardFacts(_standing(standing), turn, Tally(*counts)),
             pick,
         )
-        for row, mask, (own, foe, own_hp, foe_hp), turn, counts, pick in answer["decisions"]
+        for row, mask, standing, turn, counts, pick in answer["decisions"]
     ]
 
 
@@ -231,4 +231,10 @@ def _final(answer: dict[str, Any]) -> RewardFacts | None:
     if not answer.get("final"):
         return None
     standing, counts = answer["final"]
-    return BattleEnd(0, None, answer["turn"], "win", [([float(one) for one in standing], counts)]).facts(0)
+    return BattleEnd(0, None, answer["turn"], "win", [(_standing(standing), counts)]).facts(0)
+
+
+def _standing(numbers: list[float | None]) -> Standing:
+    """As the host sends it; JSON has no NaN, which spoilt lines can make of hp."""
+    own, foe, own_hp, foe_hp = (float("nan") if number is None else float(number) for number in numbers)
+    return own, foe, own_hp, foe_hp

@@ -240,6 +240,9 @@ function play(job, tables) {
 			hosted.choose(index, number, choices[place]);
 		});
 	}
+	for (const { view } of seats) {
+		if (view.tracker.parseErrors.size) throw new Error(`lines not taken: ${[...view.tracker.parseErrors.keys()]}`);
+	}
 	process.stdout.write(`${JSON.stringify({ end: battle.turn })}\n`);
 	hosted.destroy();
 }

@@ -135,7 +135,9 @@ def _packed(rng: random.Random, gen: int, offer: _Offer, member: RarePokemon) ->
     moves = [move for move in member.moves if move in offer.moves]
     while len(moves) < 4:
         move = rng.choice(offer.rare_moves if rng.random() < 0.5 and offer.rare_moves else offer.moves)
-        if move != "struggle" and Move.retrieve_id(move) not in map(Move.retrieve_id, moves):  # one hidden power, as everywhere
+        if move != "struggle" and Move.retrieve_id(move) not in map(
+            Move.retrieve_id, moves
+        ):  # one hidden power, as everywhere
             moves.append(move)
     item = (member.item or rng.choice(offer.items)) if gen >= 2 else ""
     ability = (member.ability or rng.choice(offer.abilities[member.species])) if gen >= 3 else "noability"

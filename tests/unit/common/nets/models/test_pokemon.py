@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 import pytest
 import torch
-from simul.env_worker.games.pokemon.doubles.actions import NUM_ACTIONS, Meaning, meaning
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.loader import load_config
@@ -18,12 +18,25 @@ from simul.common.nets.models.pokemon import TEAM, PokemonDoublesNetwork, Pokemo
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.env_worker.games.pokemon.tables.doubles_layout import NUM_ACTIONS
 from tests.unit.common.nets.conftest import observe
 
 SPEC = pokemon_spec(PokemonConfig(format="gen9randomdoublesbattle"))
 STANDING = {"own": (2, 4), "foe": (0, 3)}  # who stands left and right
 OWN_LEFT, OWN_RIGHT, FOE_LEFT, FOE_RIGHT = -1, -2, 1, 2
-MEANINGS = [meaning(action) for action in range(NUM_ACTIONS)]
+
+
+class Meaning(NamedTuple):
+    """What an action stands for; `member`, `move`: -1 where it is none. gimmick: 0 none, 1 mega .. 4 tera."""
+
+    member: int = -1
+    move: int = -1
+    target: int = 0
+    gimmick: int = 0
+
+
+MEANINGS = [Meaning(), *(Meaning(member=i) for i in range(6))]
+MEANINGS += [Meaning(-1, k, target, gimmick) for gimmick in range(5) for k in range(4) for target in range(-2, 3)]
 
 
 @pytest.fixture

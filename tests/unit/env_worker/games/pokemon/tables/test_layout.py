@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from simul.env_worker.games.pokemon.encoding import layout_files
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.specs import Slice

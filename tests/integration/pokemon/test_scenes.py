@@ -1,4 +1,4 @@
-"""What poke-env gets wrong, each in a battle played for it: the host's observation against the simulator's own state."""
+"""Rare situations, each in a battle played for it: the observation against the simulator's own state."""
 
 from __future__ import annotations
 
