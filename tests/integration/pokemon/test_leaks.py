@@ -9,8 +9,8 @@ from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
+from tests.support.pokemon.audit.teams import custom_team
 from tests.support.pokemon.views import Views
-from tests.support.pokemon.wild_teams import wild_team
 from tests.support.worlds import FULL, Chooser, World, again, agreed, play, told_apart
 
 # Nobody of seat 0's team does damage or is fast, the foe only does what its level says: no roll decides anything.
@@ -105,7 +105,7 @@ def test_a_zoroark_in_disguise_is_whom_it_looks_like(host, views, battle_format)
 def wild_foe(gen: int, number: int) -> list[str]:
     """Six named Pokemon of any kind; half of them with an ability and an item that show only if something asks."""
     members = []
-    for place, member in enumerate(gendered(wild_team(gen, ("foe", number)))):
+    for place, member in enumerate(gendered(custom_team(gen, ("foe", number)))):
         _, species, item, ability, *rest = member.split("|")
         if place % 2:
             item, ability = item and INERT[0][1], ability and INERT[0][0]
@@ -123,7 +123,7 @@ def with_other_secrets(gen: int, number: int, members: list[str], world: World) 
     """The same team as far as seat 0 has been shown it (a request shows whose copy one's own Pokemon is)."""
     lines, shown = world.lines, world.moves_shown
     untold = not any(text in lines for text in ("Run Away", "Poke Ball", "|-transform|p1"))
-    strangers = gendered(wild_team(gen, ("stranger", number)))
+    strangers = gendered(custom_team(gen, ("stranger", number)))
     found = []
     for place, (member, stranger) in enumerate(zip(members, strangers)):
         if f": Foe{place}|" not in lines:
@@ -147,7 +147,7 @@ def compare_wild(host: NodeHost, views: Views, battle_format: str, numbers: rang
     host.send_tables(encoder_tables(gen, FULL, is_doubles(battle_format)))
     asked = same = 0
     for number in numbers:
-        own, members = "]".join(gendered(wild_team(gen, ("own", number)))), wild_foe(gen, number)
+        own, members = "]".join(gendered(custom_team(gen, ("own", number)))), wild_foe(gen, number)
         start = BattleStart([number, gen, 3, 4], teams=(own, "]".join(members)))
         world = play(host, battle_format, start, Chooser(views, battle_format, number, requests=30))
         foe = with_other_secrets(gen, number, members, world)
@@ -163,7 +163,7 @@ WILD = [*(f"gen{gen}randombattle" for gen in range(1, 10)), "gen9randomdoublesba
 
 @pytest.mark.parametrize("battle_format", WILD)
 def test_wild_battles(host, views, battle_format):
-    asked, same = compare_wild(host, views, battle_format, range(1))
+    asked, same = compare_wild(host, views, battle_format, range(1, 2))
     assert same > 0.9 * asked > 10
 
 

@@ -9,7 +9,7 @@ from simul.common.protocol.messages import TRUNCATED
 from simul.env_worker.games.pokemon.host.host_messages import SeatRow
 from simul.env_worker.games.pokemon.host.tally import RewardFacts
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from simul.env_worker.games.pokemon.source.seats import HostedSeat
+from simul.env_worker.games.pokemon.source.seats import PolicySeat
 from simul.env_worker.games.pokemon.tables.layout import NUM_ACTIONS, OBSERVATION_SIZE
 
 DISCOUNT = 0.9
@@ -22,7 +22,7 @@ def row(turn: int, foe_hp: float) -> SeatRow:
 
 @pytest.fixture
 def seat():
-    made = HostedSeat(0, 0, 0, "learner", 0, RewardWeights(hp_delta=1.0, discount=DISCOUNT))
+    made = PolicySeat(0, 0, 0, "learner", 0, RewardWeights(hp_delta=1.0, discount=DISCOUNT))
     assert made.decide(row(1, 6.0)).reward == 0.0
     assert made.decide(row(2, 5.0)).reward == pytest.approx(DISCOUNT)
     return made
