@@ -117,7 +117,8 @@ POKEMON = (
     Field("level", "level / {scale:g}", scale=100),
     Field(
         "stats",
-        "hp, atk, def, spa, spd, spe / {scale:g} (own exact, foe's estimated; a copy has its model's, estimated where that is a foe)",
+        "hp, atk, def, spa, spd, spe / {scale:g} "
+        "(own exact, foe's estimated; a copy has its model's, estimated where that is a foe)",
         6,
         scale=500,
     ),

@@ -237,6 +237,8 @@ def move_effect_claims(
 ) -> Iterator[Claim]:
     """What the moves of the one that decides (or of its partner) do to the foes."""
     own_rows = [info.row if info else None for info in user.moves] if user else []
+    who = "" if not view.doubles else "partner." if block == "partner_move" else "self."
+    asked = f"global.{who}can_gimmick"
     for k in range(layout.MOVE_SLOTS):
         row = view.observed(f"{block}.{k}.id")[0]
         info = user.moves[k] if user and k < len(own_rows) and own_rows[k] == row else None
@@ -246,7 +248,7 @@ def move_effect_claims(
             if user is None or foe is None or info is None or info.category == STATUS or not row:
                 numbers: list[Expected] = [0.0] * 5
             elif user.plain and foe.plain:
-                numbers = effects(view, user, foe, info)
+                numbers = effects(view, asked, user, foe, info)
             else:
                 numbers = [None] * 5
             stabs.append(numbers[0])
@@ -258,8 +260,8 @@ def move_effect_claims(
             yield Claim(f"{block}.{k}.stab", [stabs[1]])
 
 
-def effects(view: View, user: Fighter, foe: Fighter, info: MoveInfo) -> list[Expected]:
-    """stab, effectiveness, damage, knocks_out, tera_damage."""
+def effects(view: View, asked: str, user: Fighter, foe: Fighter, info: MoveInfo) -> list[Expected]:
+    """stab, effectiveness, damage, knocks_out, tera_damage. `asked`: the slice that says what gimmicks it has left."""
     factor = multiplier(view.gen, info.type, foe)
     if not factor:
         return [0.0] * 5
@@ -272,7 +274,7 @@ def effects(view: View, user: Fighter, foe: Fighter, info: MoveInfo) -> list[Exp
             scale *= 1.5 if weather[0 if info.type == FIRE else 1] else 0.5
     damage = before_stages(view.gen, user, foe, info, stab, info.type) * scale
     tera: Expected = 0.0
-    if user.tera and not info.fixed and view.observed(f"global.{'self.' if view.doubles else ''}can_gimmick")[3]:
+    if user.tera and not info.fixed and view.observed(asked)[3]:
         kind = user.tera if info.row == vocabulary().move["terablast"] else info.type
         bonus = (1.5 + 0.5 * (kind in user.types)) if kind == user.tera else stab_of(user, kind)
         tera = min(before_stages(view.gen, user, foe, info, bonus, kind) * scale, 1.0)

@@ -68,11 +68,7 @@ def request_claims(view: View) -> Iterator[Claim]:
     if benched and not forced and not hidden_switch and not view.truth["first"].startswith("switch"):
         yield Claim(f"global.{who}trapped", [float(not switches)])
     if not hidden_moves:
-        first = view.truth["first"]  # the simulator takes what it uses from the right slot's choices
-        gimmicks: list[Expected] = [
-            None if first.endswith(suffix) else float(any(word.endswith(suffix) for word in legal))
-            for suffix in GIMMICKS[1:]
-        ]
+        gimmicks = [float(any(word.endswith(suffix) for word in legal)) for suffix in GIMMICKS[1:]]
         yield Claim(f"global.{who}can_gimmick", gimmicks)
 
 

@@ -47,12 +47,8 @@ APPROXIMATIONS = {
     ),
     "copied pp": (
         "`own.moves_pp`, `foe.moves_pp`",
-        "gen 1: Mimic may bring a move that its user has, and a copy that calls a move gives a move of its own one pp; until gen 4: "
-        "how many pp a move can have that Transform brings depends on moves that a foe may not have shown",
-    ),
-    "hidden ability": (
-        "`own.ability`",
-        "gens 3 to 6: 0 where Skill Swap or Transform brings a foe's ability that it has not shown: no request tells it",
+        "gen 1: Mimic may bring a move that its user has, and a copy that calls a move gives a move of its own one pp; "
+        "until gen 4: how many pp a move can have that Transform brings depends on moves that a foe may not have shown",
     ),
     "max moves": (
         "`own.moves_pp`, `foe.moves_pp`",

@@ -8,6 +8,7 @@ import { MoveBlocks } from './move_features.mjs';
 import { BattleEncoder, firstSix } from './survey.mjs';
 
 const PAIRS = [DOUBLES_POKEMON.at.left, DOUBLES_POKEMON.at.right];
+const TERASTALLIZE = 3; // of can_gimmick
 const AGAINST = [DOUBLES_MOVE.at.left, DOUBLES_MOVE.at.right];
 
 export class DoubleEncoder extends BattleEncoder {
@@ -54,11 +55,13 @@ export class DoubleEncoder extends BattleEncoder {
 		out[at.reviving] = choices.reviving ? 1 : 0;
 		writeAsked(out, at.self, ASKED.at, request.forceSwitch?.[slot], request.active?.[slot]);
 		writeAsked(out, at.partner, ASKED.at, request.forceSwitch?.[1 - slot], request.active?.[1 - slot]);
+		const { gimmick } = meaning(first);
+		if (gimmick > 0) out[at.self + ASKED.at.can_gimmick + gimmick - 1] = 0; // one of a side may use it
 		this.writeFirst(first, others);
 		writeActive(out, at.self_active, tables, ownFighters[slot].mon);
 		writeActive(out, at.partner_active, tables, ownFighters[1 - slot].mon);
-		this.writeMoves(this.moves[0], request, slot, choices);
-		this.writeMoves(this.moves[1], request, 1 - slot, others);
+		this.writeMoves(this.moves[0], request, slot, choices, at.self);
+		this.writeMoves(this.moves[1], request, 1 - slot, others, at.partner);
 		out.set(choices.mask, tables.layout.mask_start);
 	}
 
@@ -81,24 +84,23 @@ export class DoubleEncoder extends BattleEncoder {
 		const { member, move, target, gimmick } = meaning(action);
 		out[start + at.made] = 1;
 		if (member >= 0) out[start + at.switch + member] = 1;
-		if (gimmick > 0) {
-			out[start + at.gimmick + gimmick - 1] = 1;
-			out[DOUBLES_GLOBAL.at.self + ASKED.at.can_gimmick + gimmick - 1] = 0; // one of a side may use it
-		}
+		if (gimmick > 0) out[start + at.gimmick + gimmick - 1] = 1;
 		if (move < 0) return;
 		const entry = left.moveEntries[move];
 		out[start + at.move] = entry === null ? 0 : tables.moveRow(entry.id);
 		out[start + at.target + TARGETS.indexOf(target)] = 1;
 	}
 
-	writeMoves(blocks, request, slot, choices) {
-		const { teams: { ownFighters, foeFighters } } = this, user = ownFighters[slot];
+	/** @param {number} asked where it has been written what the request says of the slot */
+	writeMoves(blocks, request, slot, choices, asked) {
+		const { observation: out, teams: { ownFighters, foeFighters } } = this, user = ownFighters[slot];
 		if (user.mon === null || !request.active) {
 			blocks.clear();
 			return;
 		}
 		const known = request.side.pokemon[slot].moves;
-		blocks.write(this.fieldState, user, foeFighters, known, choices, !!request.active[slot].canTerastallize);
+		const terastallizes = out[asked + ASKED.at.can_gimmick + TERASTALLIZE] === 1;
+		blocks.write(this.fieldState, user, foeFighters, known, choices, terastallizes);
 	}
 }
 
