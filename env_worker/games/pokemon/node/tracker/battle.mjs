@@ -2,11 +2,10 @@
 //
 // The audit (tests/support/pokemon/audit) compares what is made of it with the simulator's own state.
 
-import { COUNTED, readOffered } from './counters.mjs';
+import { readOffered } from './counters.mjs';
 import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
 import { endEffect } from './effects.mjs';
 import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
-import { readCause, REVEALING } from './causes.mjs';
 import { EVENTS } from './events.mjs';
 import { identifiesAs, readDetails, setSpecies, shareAbility, switchIn } from './formes.mjs';
 import { Mon } from './pokemon.mjs';
@@ -45,6 +44,7 @@ export class SeatTracker {
 		this.hiddenFaints = 0; // foes that fainted in a disguise and have never been seen without one
 		this.onField = new Map(); // "p1a: Name" -> Mon
 		this.synced = []; // of one request, in its order
+		this.copies = []; // whose ability is not known yet
 	}
 
 	/** Take the seat's protocol lines. */
@@ -62,8 +62,6 @@ export class SeatTracker {
 				if (handle === undefined) throw new ParseFailure(name);
 				const event = line.split('|');
 				handle(this, event);
-				COUNTED.get(name)?.(this, event);
-				if (REVEALING.has(name)) readCause(this, event);
 			} catch {
 				this.parseErrors.set(name, (this.parseErrors.get(name) ?? 0) + 1);
 			}
@@ -122,7 +120,7 @@ export class SeatTracker {
 			this.entries[mon.position] = entry;
 			this.dirty.add(mon.position);
 		}
-		for (const mon of this.fighters()) shareAbility(mon);
+		if (this.copies.length > 0) this.copies = this.copies.filter(shareAbility);
 		request.active?.forEach((asked, i) => {
 			if (asked) readOffered(synced[i], asked.moves);
 		});

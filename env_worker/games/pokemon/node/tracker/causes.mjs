@@ -2,21 +2,22 @@
 
 import { toId } from './dex.mjs';
 
-/** Events whose handlers do not read what caused them. */
-export const REVEALING = new Set(['-activate', '-fail', '-fieldstart', '-formechange', '-setboost', '-start', '-status', '-weather', 'cant']);
-const ABILITY = /^(?:\[from\] ?)?ability: ?(.+)/, ITEM = /^(?:\[from\] ?)?item: ?(.+)/;
+// Events whose handlers do not read what caused them.
+const REVEALING = ['-activate', '-fail', '-fieldstart', '-formechange', '-setboost', '-start', '-status', '-weather', 'cant'];
+const NAMED = /^(?:\[from\] ?)?(ability|item): ?(.+)/;
 const GIVEN_AWAY = /berry|herb|gem$/; // used up when a line names it
 // Activated they change hands, and their handlers say whose they are.
 const MOVING = new Set(['lingeringaroma', 'mummy', 'symbiosis', 'wanderingspirit']);
 
 /** Takes what the line names: of the Pokemon behind `[of]`, else of the line's own. */
-export function readCause(tracker, event) {
+function readCause(tracker, event) {
 	for (let i = 2; i < event.length; i++) {
-		const ability = ABILITY.exec(event[i]), item = ability ? null : ITEM.exec(event[i]);
-		if (ability === null && item === null) continue;
+		const found = NAMED.exec(event[i]);
+		if (found === null) continue;
 		const owner = ownerOf(tracker, event, event[i].startsWith('['));
-		if (owner !== null && ability !== null) takeAbility(owner, toId(ability[1]));
-		else if (owner !== null) takeItem(owner, toId(item[1]));
+		if (owner === null) return;
+		if (found[1] === 'ability') takeAbility(owner, toId(found[2]));
+		else takeItem(owner, toId(found[2]));
 		return;
 	}
 }
@@ -36,3 +37,6 @@ function takeAbility(mon, id) {
 function takeItem(mon, id) {
 	if (!mon.own && mon.item !== null && !GIVEN_AWAY.test(id)) mon.setItem(id);
 }
+
+/** Event -> what names its cause, after the battle has taken the line. */
+export const CAUSED = new Map(REVEALING.map(name => [name, readCause]));

@@ -3,14 +3,22 @@
 
 import { BATTLE_EVENTS } from './battle_events.mjs';
 import { BOOST_EVENTS } from './boost_events.mjs';
+import { CAUSED } from './causes.mjs';
+import { COUNTED } from './counters.mjs';
 import { moveEvent } from './move_event.mjs';
 import { POKEMON_EVENTS } from './pokemon_events.mjs';
 import { REVEALING_EVENTS } from './revealing_events.mjs';
 
-export const EVENTS = new Map([
-	['move', moveEvent],
-	...Object.entries(POKEMON_EVENTS),
-	...Object.entries(BATTLE_EVENTS),
-	...Object.entries(BOOST_EVENTS),
-	...Object.entries(REVEALING_EVENTS),
-]);
+const HANDLERS = { move: moveEvent, ...POKEMON_EVENTS, ...BATTLE_EVENTS, ...BOOST_EVENTS, ...REVEALING_EVENTS };
+
+/** The handler, and behind it what counts and what reads causes. */
+function whole(name, handle) {
+	const more = [COUNTED, CAUSED].flatMap(kind => kind.get(name) ?? []);
+	if (more.length === 0) return handle;
+	return (tracker, event) => {
+		handle(tracker, event);
+		for (const read of more) read(tracker, event);
+	};
+}
+
+export const EVENTS = new Map(Object.entries(HANDLERS).map(([name, handle]) => [name, whole(name, handle)]));

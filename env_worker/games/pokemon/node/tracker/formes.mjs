@@ -144,19 +144,20 @@ class Copied {
 	}
 }
 
-/** Gives a copy's ability to its model, or the model's to the copy, once either has shown it. */
+/** Gives a copy's ability to its model, or the model's to the copy, once either has shown it. @returns {boolean} neither has */
 export function shareAbility(mon) {
 	const { copied } = mon;
-	if (!copied?.sharesInnate) return;
+	if (!copied?.sharesInnate) return false;
 	const { model } = copied;
 	if (mon.temporaryAbility !== '') {
 		if (model.innateAbility === null) model.revealAbility(mon.temporaryAbility);
 	} else if (model.innateAbility) {
 		mon.setTemporaryAbility(model.innateAbility);
 	} else {
-		return;
+		return true;
 	}
-	mon.copied.sharesInnate = false;
+	copied.sharesInnate = false;
+	return false;
 }
 
 export function transform(mon, into) {

@@ -189,6 +189,7 @@ function transformed(mon, event, tracker) {
 		mon.revealAbility('imposter');
 	}
 	transform(mon, tracker.getPokemon(event[3]));
+	tracker.copies.push(mon);
 }
 
 const singleMove = ofPokemon(4, (mon, event) => startEffect(mon, event[3].replaceAll('move: ', '')));
