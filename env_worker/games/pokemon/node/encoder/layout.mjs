@@ -1,5 +1,5 @@
 // Where each field of a block stands, how many numbers it has (1 where nothing is said), and what they are
-// divided by. From tables/layout.py by `python -m simul.env_worker.games.pokemon.encoding.layout_files`.
+// divided by. From tables/layout.py by `python -m simul.env_worker.games.pokemon.tables.layout_files`.
 
 export const FINGERPRINT = '96fe8f77b7d52182';
 
