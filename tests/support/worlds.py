@@ -48,7 +48,8 @@ class World(NamedTuple):
         """Moves that seat 0 saw the other side use, or saw in its own requests."""
         shown = {to_id_str(line.split("|")[3]) for line in self.lines.split("\n") if line.startswith("|move|p2")}
         for _, request in self.told[0].records:
-            shown.update(move for entry in (request or NOBODY)["side"]["pokemon"] for move in entry["moves"])
+            moves = [move for entry in (request or NOBODY)["side"]["pokemon"] for move in entry["moves"]]
+            shown.update("hiddenpower" if move.startswith("hiddenpower") else move for move in moves)
         return shown | {f"hiddenpower{kind.name.lower()}" for kind in PokemonType if "hiddenpower" in shown}
 
 

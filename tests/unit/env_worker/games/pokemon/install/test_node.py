@@ -32,7 +32,7 @@ def offer(monkeypatch, own=None, on_path=None, wheel=None):
         (None, "22.1.0", "24.19.0", "24.19.0"),
         (None, "20.20.2", "24.19.0", "24.19.0"),
         ("26.10.0", "28.0.0", None, "28.0.0"),
-        (None, "22.1.0", None, "22.1.0"),
+        (None, "24.1.0", None, "24.1.0"),
     ],
 )
 def test_the_newest_node_is_taken(monkeypatch, tmp_path, own, on_path, wheel, expected):
@@ -57,10 +57,10 @@ def test_too_old_only_is_refused_with_what_to_do(monkeypatch, tmp_path):
 
 def test_simul_node_is_taken_or_refused(monkeypatch, tmp_path):
     offer(monkeypatch, own=fake_node(tmp_path, "26.10.0", "own"))
-    monkeypatch.setenv("SIMUL_NODE", str(fake_node(tmp_path, "22.0.0", "mine")))
+    monkeypatch.setenv("SIMUL_NODE", str(fake_node(tmp_path, "24.0.0", "mine")))
     assert node.find_node().why == "SIMUL_NODE names it"
-    monkeypatch.setenv("SIMUL_NODE", str(fake_node(tmp_path, "20.0.0", "old")))
-    with pytest.raises(ConfigError, match="22 or newer"):
+    monkeypatch.setenv("SIMUL_NODE", str(fake_node(tmp_path, "22.0.0", "old")))
+    with pytest.raises(ConfigError, match="24 or newer"):
         node.find_node()
     monkeypatch.setenv("SIMUL_NODE", str(tmp_path / "absent"))
     with pytest.raises(ConfigError, match="not a Node that runs"):
@@ -118,7 +118,7 @@ def test_setup_failing_says_what_to_do_and_exits_2(monkeypatch, setup_folder, ca
 
 
 def test_setup_tries_again_after_a_fallback_until_the_newest_node_is_there(monkeypatch, setup_folder, capsys):
-    offer(monkeypatch, on_path=fake_node(setup_folder, "22.5.0"))
+    offer(monkeypatch, on_path=fake_node(setup_folder, "24.5.0"))
     monkeypatch.setattr(node, "own_node_folder", lambda: setup_folder / "own")
     calls = setup_folder / "calls"
     npm = fake_npm(setup_folder, f'echo "$*" >> {calls}; [ "$1" = ci ]')
@@ -130,7 +130,7 @@ def test_setup_tries_again_after_a_fallback_until_the_newest_node_is_there(monke
     assert "--fetch-retries=0" in second, "a later try costs seconds, not minutes"
     out = capsys.readouterr().out
     assert "`make setup` tries again, other targets in an hour" in out
-    assert "ready: Node 22.5.0 (on PATH)" in out
+    assert "ready: Node 24.5.0 (on PATH)" in out
     fake_npm(setup_folder, "exit 0")
     monkeypatch.setattr(node, "own_node_path", lambda: fake_node(setup_folder, "26.10.0", "new"))
     assert setup_node.main() == 0
