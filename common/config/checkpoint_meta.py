@@ -77,10 +77,10 @@ def read_meta(folder: Path) -> CheckpointMeta:
 
 
 def check_spec(path: Path, meta: CheckpointMeta, spec: GameSpec, advice: str = "") -> None:
-    """Raises CheckpointError for a checkpoint of another encoder, with both fingerprints and `advice`."""
+    """Raises CheckpointError for a checkpoint of another encoder, with both versions and `advice`."""
     if meta.spec_fingerprint != spec.fingerprint():
-        words = f"{path} belongs to another encoder: it has the spec fingerprint {meta.spec_fingerprint}"
-        raise CheckpointError(f"The checkpoint {words}, this game here has {spec.fingerprint()}. {advice}".rstrip())
+        words = f"{path} belongs to another encoder: it has the spec fingerprint {meta.spec.identity()}"
+        raise CheckpointError(f"The checkpoint {words}, this game here has {spec.identity()}. {advice}".rstrip())
 
 
 def read_verified(folder: Path, meta: CheckpointMeta, name: str) -> bytes:

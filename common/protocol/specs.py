@@ -77,6 +77,10 @@ class GameSpec(msgspec.Struct, frozen=True):
         used = {name: value for name, value in fields.items() if value or name not in _LATER}
         return hashlib.sha256(msgspec.msgpack.encode(used)).hexdigest()[:16]
 
+    def identity(self) -> str:
+        """Fingerprint, name and encoder version, for a sentence about specs that differ."""
+        return f"{self.fingerprint()} ({self.name}, encoder version {self.encoder_version})"
+
     def dtype(self) -> np.dtype[Any]:
         """Numpy dtype of an observation on the wire and in unrolls."""
         return np.dtype(self.observation_dtype)

@@ -67,13 +67,13 @@ def check_same_encoder(run_dir: RunDir, spec: GameSpec, config: Config) -> None:
     """Raise ConfigError where the newest checkpoint of the run was made for another game or encoder than `config`'s."""
     for folder in checkpoint_folders(run_dir.checkpoints):
         try:
-            theirs = read_meta(folder).spec_fingerprint
+            meta = read_meta(folder)
         except CheckpointError:
             continue  # damaged: the learner reports it, and loads the one before
-        if theirs != spec.fingerprint():
+        if meta.spec_fingerprint != spec.fingerprint():
             raise ConfigError(
                 f"The run directory {run_dir.root} is of another game or encoder: its checkpoint {folder.name} has "
-                f"the spec fingerprint {theirs}, this configuration {spec.fingerprint()} ({spec.name}). "
+                f"the spec fingerprint {meta.spec.identity()}, this configuration {spec.identity()}. "
                 f"{_changed(run_dir, config)}Choose another run directory with --run-dir. Nothing was changed."
             )
         return
