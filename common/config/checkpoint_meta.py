@@ -44,6 +44,10 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
     milestone: bool = False
     updates: int = 0
 
+    def encoder(self) -> str:
+        """The spec's fingerprint, name and encoder version, for a sentence about specs that differ."""
+        return f"{self.spec_fingerprint} ({self.spec.name}, encoder version {self.spec.encoder_version})"
+
 
 META = msgspec.json.Decoder(CheckpointMeta)  # made here: msgspec may not meet a new type in two threads at once
 
@@ -79,7 +83,7 @@ def read_meta(folder: Path) -> CheckpointMeta:
 def check_spec(path: Path, meta: CheckpointMeta, spec: GameSpec, advice: str = "") -> None:
     """Raises CheckpointError for a checkpoint of another encoder, with both versions and `advice`."""
     if meta.spec_fingerprint != spec.fingerprint():
-        words = f"{path} belongs to another encoder: it has the spec fingerprint {meta.spec.identity()}"
+        words = f"{path} belongs to another encoder: it has the spec fingerprint {meta.encoder()}"
         raise CheckpointError(f"The checkpoint {words}, this game here has {spec.identity()}. {advice}".rstrip())
 
 

@@ -153,7 +153,7 @@ def _check_game(store: Store, newest: Entry, spec_fingerprint: str) -> None:
     if meta.spec_fingerprint != spec_fingerprint:
         raise StoreError(
             f"The store {store.url} is of another game or encoder: its checkpoint {newest.local_name} has the spec "
-            f"fingerprint {meta.spec.identity()}, this configuration {spec_fingerprint}. "
+            f"fingerprint {meta.encoder()}, this configuration {spec_fingerprint}. "
             "Choose another store. Nothing was changed.",
             refused=True,
         )

@@ -201,7 +201,7 @@ class InitialCheckpoint:
         if meta.spec_fingerprint != spec.fingerprint():
             raise ConfigError(
                 f"The checkpoint {origin} of --from is of another game or encoder: it has the spec fingerprint "
-                f"{meta.spec.identity()}, this configuration {spec.identity()}. Nothing was changed."
+                f"{meta.encoder()}, this configuration {spec.identity()}. Nothing was changed."
             )
         if meta.network.name != network:
             raise ConfigError(

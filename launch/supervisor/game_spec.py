@@ -73,7 +73,7 @@ def check_same_encoder(run_dir: RunDir, spec: GameSpec, config: Config) -> None:
         if meta.spec_fingerprint != spec.fingerprint():
             raise ConfigError(
                 f"The run directory {run_dir.root} is of another game or encoder: its checkpoint {folder.name} has "
-                f"the spec fingerprint {meta.spec.identity()}, this configuration {spec.identity()}. "
+                f"the spec fingerprint {meta.encoder()}, this configuration {spec.identity()}. "
                 f"{_changed(run_dir, config)}Choose another run directory with --run-dir. Nothing was changed."
             )
         return
