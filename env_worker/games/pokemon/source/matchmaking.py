@@ -85,7 +85,7 @@ class Matchmaker:
         self._greedy = greedy
         self._doubles = doubles
         self._battle_class = StockDoubleBattle if doubles else StockBattle
-        self._seat_bots([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
+        self._make_players([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
 
     def set_policies(self, names: Sequence[str]) -> None:
         self._draw.set_policies(names)
@@ -107,7 +107,7 @@ class Matchmaker:
         )
         return LiveBattle(number, env, episode, matchup.opponent, seats)
 
-    def _seat_bots(self, kinds: Collection[str]) -> None:
+    def _make_players(self, kinds: Collection[str]) -> None:
         self._players = {kind: ScriptedPlayer(kind, self._doubles) for kind in kinds if kind not in HOST_BOTS}
 
     def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat | HostedBotSeat:
@@ -131,7 +131,7 @@ class ScheduledMatchmaker(Matchmaker):
     def __init__(self, pairings: Sequence[Pairing], mirror_seed: str, **options: Any) -> None:
         super().__init__(OpponentsConfig(), **options)
         self._schedule = Schedule(pairings, mirror_seed)
-        self._seat_bots(self._schedule.bots)
+        self._make_players(self._schedule.bots)
 
     def seed_of(self, number: int) -> str:
         return self._schedule.seed_of(number) or super().seed_of(number)

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
-from numpy.typing import NDArray
-
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.env_worker.games.pokemon.host.backend import BattleBackend, Play
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRow
-from simul.env_worker.games.pokemon.host.tally import RewardFacts
 from simul.env_worker.games.pokemon.opponents.random_choice import Request, random_choice
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
 from simul.env_worker.games.pokemon.opponents.stock_battle import StockReader
@@ -32,8 +28,6 @@ class PolicySeat:
         redo: True = the simulator refused the last action; the next decision repeats its step.
         request_number: the simulator's number of the open request.
     """
-
-    scripted = False
 
     def __init__(self, env: int, seat: int, episode: int, policy: str, flags: int, weights: RewardWeights) -> None:
         self.env, self.seat, self.episode = env, seat, episode
@@ -57,7 +51,27 @@ class PolicySeat:
         self._row = row
         self.turn = row.turn
         self.request_number = row.request_number
-        return self._decision(row.observation, row.mask, row.facts)
+        reward = 0.0
+        if self.redo:
+            self._attempt += 1
+        else:
+            self.step += 1
+            self._attempt = 0
+            reward = self.rewards.advance(row.facts)
+        self.redo = False
+        self.waiting = True
+        return Decision(
+            env=self.env,
+            seat=self.seat,
+            episode=self.episode,
+            step=self.step,
+            attempt=self._attempt,
+            flags=self.flags if self.step == 0 else 0,
+            reward=reward,
+            observation=row.observation,
+            mask=row.mask,
+            policy=self.policy,
+        )
 
     def answer(self, backend: BattleBackend, battle: int, action: int) -> bool:
         """Send an action to the simulator; False if it is not among the legal ones."""
@@ -92,29 +106,6 @@ class PolicySeat:
             self._paid = True
         return decision.reward
 
-    def _decision(self, observation: NDArray[np.float16], mask: NDArray[np.uint8], facts: RewardFacts) -> Decision:
-        reward = 0.0
-        if self.redo:
-            self._attempt += 1
-        else:
-            self.step += 1
-            self._attempt = 0
-            reward = self.rewards.advance(facts)
-        self.redo = False
-        self.waiting = True
-        return Decision(
-            env=self.env,
-            seat=self.seat,
-            episode=self.episode,
-            step=self.step,
-            attempt=self._attempt,
-            flags=self.flags if self.step == 0 else 0,
-            reward=reward,
-            observation=observation,
-            mask=mask,
-            policy=self.policy,
-        )
-
     def _end(self, kind: int, reward: float) -> Decision:
         self.waiting = False
         return Decision(
@@ -135,7 +126,6 @@ class HostedBotSeat:
         play: the bot's name there, and the seed of what it draws.
     """
 
-    scripted = True
     turn = 0
 
     def __init__(self, seat: int, play: Play) -> None:
@@ -145,8 +135,6 @@ class HostedBotSeat:
 
 class ScriptedSeat:
     """A seat that a scripted player answers, inside this process."""
-
-    scripted = True
 
     def __init__(self, seat: int, battle: StockReader, player: ScriptedPlayer, seed: int) -> None:
         self.seat = seat

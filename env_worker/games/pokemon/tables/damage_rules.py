@@ -7,14 +7,10 @@ names | step | 4096ths | facts that must hold | generations | species prefixes o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from poke_env.data import GenData
-
 from simul.env_worker.games.pokemon.tables.damage_facts import facts
-from simul.env_worker.games.pokemon.tables.movedex import type_chart
 
 USER_ABILITY = """
 technician | power | 6144 | technical | 4-9
@@ -287,37 +283,3 @@ def _parse(gen: int, text: str) -> dict[str, tuple[Rule, ...]]:
             for name in names.split():
                 table.setdefault(name, []).append(rule)
     return {name: tuple(found) for name, found in table.items()}
-
-
-_EXPONENTS = {0.0: 0, 0.5: -1, 1.0: 0, 2.0: 1}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DamageTables:
-    """One generation's.
-
-    Attributes:
-        exponents: [21][21], attacking by defending type: log2 of the multiplier, 0 where immune; 0 is no type.
-        immune: [21][21], True = no damage.
-        weights: tenths of a kilogram by species id; unfinished: species that still evolve.
-    """
-
-    rules: dict[str, dict[str, tuple[Rule, ...]]]
-    exponents: tuple[tuple[int, ...], ...]
-    immune: tuple[tuple[bool, ...], ...]
-    weights: dict[str, int]
-    unfinished: frozenset[str]
-
-
-@cache
-def tables(gen: int) -> DamageTables:
-    """The tables of one generation; the same object every time."""
-    data = GenData.from_gen(gen)
-    chart = type_chart(gen)
-    return DamageTables(
-        rules=rules(gen),
-        exponents=tuple([tuple([_EXPONENTS[value] for value in row]) for row in chart]),
-        immune=tuple([tuple([value == 0.0 for value in row]) for row in chart]),
-        weights={name: round(10 * entry.get("weightkg", 0)) for name, entry in data.pokedex.items()},
-        unfinished=frozenset(name for name, entry in data.pokedex.items() if entry.get("evos")),
-    )

@@ -10,8 +10,10 @@ from simul.env_worker.games.pokemon.tables import damage_moves as moves
 from simul.env_worker.games.pokemon.tables import damage_rules as rules
 from simul.env_worker.games.pokemon.tables.damage_facts import FACTS, PAIR_FACTS, words
 from simul.env_worker.games.pokemon.tables.damage_moves import DamageMove, damage_move
-from simul.env_worker.games.pokemon.tables.damage_rules import STAGE_NAMES, Rule, tables
+from simul.env_worker.games.pokemon.tables.damage_rules import STAGE_NAMES, Rule
+from simul.env_worker.games.pokemon.tables.movedex import type_chart
 
+EXPONENTS = {0.0: 0, 0.5: -1, 1.0: 0, 2.0: 1}  # log2 of a type's multiplier, 0 where it is immune
 HIDDEN_POWERS = "bug dark dragon electric fighting fire flying ghost grass ground ice poison psychic rock steel water"
 HEAVY_ITEMS = (
     "ironball",
@@ -66,20 +68,20 @@ EFFECTS = sorted(_effects_of(rules.EFFECTS) | _effects_of(rules.TARGET_EFFECTS) 
 
 
 def damage_tables(gen: int) -> dict[str, Any]:
-    """Everything of one generation; masks of facts come as two words."""
-    known = tables(gen)
+    """Everything of one generation; masks of facts come as two words, weights in tenths of a kilogram."""
+    dex, chart = GenData.from_gen(gen).pokedex, type_chart(gen)
     return {
         "facts": {name: words(mask) for name, mask in FACTS.items()},
         "pair_facts": words(PAIR_FACTS),
         "stages": STAGE_NAMES,
         "rules": {
             who: {name: [_rule(rule) for rule in found] for name, found in named.items()}
-            for who, named in known.rules.items()
+            for who, named in rules.rules(gen).items()
         },
-        "exponents": known.exponents,
-        "immune": known.immune,
-        "weights": known.weights,
-        "unfinished": sorted(known.unfinished),
+        "exponents": [[EXPONENTS[value] for value in row] for row in chart],
+        "immune": [[value == 0.0 for value in row] for row in chart],
+        "weights": {name: round(10 * entry.get("weightkg", 0)) for name, entry in dex.items()},
+        "unfinished": sorted(name for name, entry in dex.items() if entry.get("evos")),
         "moves": _moves(gen),
         "retyping": moves.RETYPING,
         "by_weather": moves.BY_WEATHER,

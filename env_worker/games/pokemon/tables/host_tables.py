@@ -9,7 +9,7 @@ from typing import Any
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
-from simul.env_worker.games.pokemon.tables import doubles_layout, estimate, layout, slots
+from simul.env_worker.games.pokemon.tables import doubles_layout, layout, slots
 from simul.env_worker.games.pokemon.tables.damage_tables import damage_tables
 from simul.env_worker.games.pokemon.tables.hit_terms import all_hit_terms
 from simul.env_worker.games.pokemon.tables.layout_files import fingerprint
@@ -17,6 +17,26 @@ from simul.env_worker.games.pokemon.tables.movedex import MoveInfo, move_info, t
 from simul.env_worker.games.pokemon.tables.random_sets import known_sets
 from simul.env_worker.games.pokemon.tables.tracker_tables import tracker_tables
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
+
+# What the encoder's estimate of damage knows; pairs are factors of physical and special damage.
+# Ability -> the attacking type it makes harmless (ids of PokemonType).
+GROUND, WATER, ELECTRIC, FIRE, GRASS = 11, 18, 4, 7, 10
+IMMUNITIES = {
+    "levitate": GROUND,
+    "eartheater": GROUND,
+    "waterabsorb": WATER,
+    "stormdrain": WATER,
+    "dryskin": WATER,
+    "voltabsorb": ELECTRIC,
+    "motordrive": ELECTRIC,
+    "lightningrod": ELECTRIC,
+    "flashfire": FIRE,
+    "wellbakedbody": FIRE,
+    "sapsipper": GRASS,
+}
+ITEM_POWER = {"lifeorb": (1.3, 1.3), "choiceband": (1.5, 1.0), "choicespecs": (1.0, 1.5), "lightball": (2.0, 2.0)}
+ABILITY_POWER = {"hugepower": (2.0, 1.0), "purepower": (2.0, 1.0), "gorillatactics": (1.5, 1.0), "hustle": (1.5, 1.0)}
+BULK = {"furcoat": (2.0, 1.0), "icescales": (1.0, 2.0)}
 
 
 @cache
@@ -43,10 +63,10 @@ def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN, doubles: bool
         "terrain_slots": slots.TERRAIN_SLOTS,
         "status_slots": slots.STATUS_SLOTS,
         "volatile_slots": slots.VOLATILE_SLOTS,
-        "immunities": estimate.IMMUNITIES,
-        "item_power": estimate.ITEM_POWER,
-        "ability_power": estimate.ABILITY_POWER,
-        "bulk": estimate.BULK,
+        "immunities": IMMUNITIES,
+        "item_power": ITEM_POWER,
+        "ability_power": ABILITY_POWER,
+        "bulk": BULK,
         "damage": damage_tables(gen),
         "hit_terms": {move_id: terms[1:] for move_id, terms in all_hit_terms(gen).items()},
         "tracker": tracker_tables(gen),

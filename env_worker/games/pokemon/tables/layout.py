@@ -261,9 +261,6 @@ def width(fields: tuple[Field, ...]) -> int:
 GLOBAL_WIDTH = width(GLOBAL)
 PREVIEW_START = GLOBAL_WIDTH - width(PREVIEW)
 POKEMON_WIDTH = width(POKEMON)
-DEALS, TAKES = (
-    width(POKEMON[: [field.name for field in POKEMON].index(name)]) for name in ("deals", "takes")
-)  # places in a Pokemon's block
 MOVE_WIDTH = width(MOVE)
 OWN_START = GLOBAL_WIDTH
 FOE_START = OWN_START + TEAM_SIZE * POKEMON_WIDTH

@@ -45,7 +45,7 @@ export class BotSeat {
 		}
 	}
 
-	/** The simulator calls the answer invalid, for the reason in `message`: it shall choose itself. */
+	/** The simulator called the answer invalid because of `message`; the next answer leaves the choice to it. */
 	refuse(message) {
 		if (this.answer === DEFAULT) throw new Error(`the simulator refuses its own choice: ${message}`);
 		this.answer = DEFAULT;

@@ -8,7 +8,7 @@ import { Factors, movesFirst } from './field_state.mjs';
 import { PAIR } from './layout.mjs';
 import { TEAM_SIZE } from './survey.mjs';
 
-/** A Pokemon on the field; `mon` null = nobody. */
+/** A Pokemon on the field; `mon` null = none. */
 class Fighter {
 	constructor() {
 		this.mon = null;
@@ -16,7 +16,7 @@ class Fighter {
 		this.factors = new Factors();
 	}
 
-	/** @param {number} i place in the team, -1 = nobody */
+	/** @param {number} i place in the team, -1 = none */
 	set(team, blocks, i, side) {
 		this.mon = i < 0 ? null : team[i];
 		this.profile = i < 0 ? null : blocks[i].profile;
@@ -121,7 +121,7 @@ export class TeamBlocks {
 		}
 	}
 
-	/** @param {number[]} ownOut, foeOut who stands in each place of the field, by place in the team, -1 = nobody */
+	/** @param {number[]} ownOut, foeOut of each place of the field: the team place of the Pokemon there, -1 = none */
 	stand(fieldState, own, foes, ownOut, foeOut) {
 		this.ownFighters.forEach((fighter, place) => fighter.set(own, this.own, ownOut[place], fieldState.ownSide));
 		this.foeFighters.forEach((fighter, place) => fighter.set(foes, this.foe, foeOut[place], fieldState.foeSide));

@@ -104,7 +104,7 @@ export class DoubleEncoder extends BattleEncoder {
 	}
 }
 
-/** Of [left, right], -1 = nobody. Of a disguise beside its model, who are the same to the tracker, only the right one counts. */
+/** Team places of [left, right], -1 = none. The tracker takes a disguise and its model for one: only the right one counts. */
 function placesIn(team, [left, right]) {
 	return [left === right ? -1 : team.indexOf(left), team.indexOf(right)];
 }

@@ -32,7 +32,7 @@ export class FollowedBattle {
 		else this.show(s);
 	}
 
-	/** Of a battle of bots nobody else watches the length. */
+	/** The turn limit is enforced here where only bots play. */
 	answerAsBot(seat) {
 		const alone = !this.bots.includes(null);
 		if (alone && this.turn > this.maxTurns) this.end({ winner: null, turns: this.maxTurns, reason: 'truncated' });

@@ -87,7 +87,7 @@ export class HostedBattle {
 		this.update();
 	}
 
-	/** Bots answer until another seat must, or the battle is over. Of a battle of bots nobody else watches the length. */
+	/** Bots answer until another seat has to, or the battle is over. The turn limit is enforced here where only bots play. */
 	playBots() {
 		const alone = !this.bots.includes(null);
 		while (!this.ended) {

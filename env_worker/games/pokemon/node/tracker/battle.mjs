@@ -174,7 +174,7 @@ export class SeatTracker {
 		}
 	}
 
-	/** Who stands where an identifier says ("p1a: Name"), fainted or not, null = nobody. */
+	/** The Pokemon at the place of an identifier ("p1a: Name"), fainted or not; null = none. */
 	out(identifier) {
 		return this.activeOf(identifier.startsWith(this.role) ? this.ownMons : this.foeMons);
 	}
@@ -190,7 +190,7 @@ export class SeatTracker {
 		return [...this.outs(true), ...this.outs(false)];
 	}
 
-	/** Who stands beside the place that an identifier names, null = nobody. */
+	/** The Pokemon beside the place of an identifier; null = none. */
 	partner() {
 		return null;
 	}

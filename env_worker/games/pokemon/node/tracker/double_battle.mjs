@@ -15,7 +15,7 @@ export class DoubleTracker extends SeatTracker {
 		this.readVersions = []; // by team position: the bodyVersion behind the last request
 	}
 
-	/** [left, right] of the own side as the last request says, null where nobody is able to act. */
+	/** [left, right] of the own side as the last request says, null where none is able to act. */
 	get ownPair() {
 		return this.ownPlaces.map(place => living(this.places.get(place)));
 	}
