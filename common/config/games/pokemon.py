@@ -89,8 +89,8 @@ class PokemonConfig(GameSection, frozen=True):
         if self.encoder == "python":
             yield (
                 ("pokemon.encoder",),
-                "the encoder in Python is gone; the simulator host writes the same numbers. Leave the key out: the run "
-                "and its checkpoints go on",
+                "the encoder in Python is gone: expected host, got python. Leave the key out; the simulator host "
+                "writes all observations",
             )
         if self.transport == "websocket" and "bo3" in self.format:
             yield (

@@ -354,6 +354,12 @@ def test_keys_of_former_rewards_name_the_new_ones(load, key):
         load(f"game: pokemon\npokemon: {{{key}: 0.5}}\n")
 
 
+def test_a_stored_encoder_means_nothing_unless_it_is_the_one_that_is_gone(load):
+    assert load("game: pokemon\npokemon: {encoder: host}\n").pokemon.encoder == "host"
+    with pytest.raises(ConfigError, match=r"pokemon.encoder.*gone: expected host, got python. Leave the key out"):
+        load("game: pokemon\npokemon: {encoder: python}\n")
+
+
 def test_a_list_of_sections(load):
     config = load("pokemon: {servers: [{host: a, port: 1}, {host: b, port: 2, max_connections: 6}]}")
     assert [(s.host, s.port, s.max_connections) for s in config.pokemon.servers] == [("a", 1, 4), ("b", 2, 6)]
