@@ -73,34 +73,21 @@ export class EncoderTables {
 		this.teraBlast = this.moveRows.get('terablast');
 	}
 
+	// What a server spells otherwise than the data is not kept: it may be anything, in a process of many battles.
+
 	/** Row of a move as requests spell it (`return102`, `hiddenpowerfire60`). */
 	moveRow(name) {
-		let row = this.moveRows.get(name);
-		if (row === undefined) {
-			row = this.moveRows.get(name.replace(POWER, '')) ?? 0;
-			this.moveRows.set(name, row);
-		}
-		return row;
+		return this.moveRows.get(name) ?? this.moveRows.get(name.replace(POWER, '')) ?? 0;
 	}
 
 	/** Of a move as requests spell it; NO_TERMS for what the move data does not know, and for ''. */
 	hitTermsOf(name) {
-		let terms = this.hitTerms.get(name);
-		if (terms === undefined) {
-			terms = this.hitTerms.get(moveId(name)) ?? NO_TERMS;
-			this.hitTerms.set(name, terms);
-		}
-		return terms;
+		return this.hitTerms.get(name) ?? this.hitTerms.get(moveId(name)) ?? NO_TERMS;
 	}
 
 	/** null for what the move data does not know (recharge, fight). */
 	moveInfo(name) {
-		let info = this.moves.get(name);
-		if (info === undefined) {
-			info = this.moves.get(dataName(name)) ?? null;
-			this.moves.set(name, info);
-		}
-		return info;
+		return this.moves.get(name) ?? this.moves.get(dataName(name)) ?? null;
 	}
 
 	/** Row of an item: `unknown_item` is 0, nothing held (null or empty) has its own. */
