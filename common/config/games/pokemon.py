@@ -12,7 +12,16 @@ from urllib.parse import urlsplit
 from msgspec import Meta
 
 from simul.common.config.game_description import POLICIES, Game, GameSection
-from simul.common.config.section import NonNegative, NonNegativeFloat, Port, Positive, PositiveFloat, Rule, Section
+from simul.common.config.section import (
+    CodeName,
+    NonNegative,
+    NonNegativeFloat,
+    Port,
+    Positive,
+    PositiveFloat,
+    Rule,
+    Section,
+)
 from simul.common.errors import ConfigError
 
 PATH = "/showdown/websocket"
@@ -83,6 +92,9 @@ class PokemonConfig(GameSection, frozen=True):
     set_knowledge: bool = False  # observe what foes may still have, by the sets of random battles
     replies_per_write: NonNegative = 0  # requests that a host gathers before it writes; 0: all that one read asks for
     host_timeout_sec: PositiveFloat = 20.0  # a simulator host that is silent for so long hangs: it is replaced
+    observation: CodeName = ""  # module:Class of your own, of poke-env's Battle: docs/from_poke_env.md
+    builtin_observation: bool = True  # your observation follows the built-in one; false: it stands alone
+    reward: CodeName = ""  # module:function of your own, beside `rewards`: docs/from_poke_env.md
     rewards: RewardsConfig = RewardsConfig()
 
     def broken_rules(self) -> Iterator[Rule]:
@@ -92,12 +104,26 @@ class PokemonConfig(GameSection, frozen=True):
                 "the encoder in Python is gone: expected host, got python. Leave the key out; the simulator host "
                 "writes all observations",
             )
+        if not self.builtin_observation and not self.observation:
+            yield (
+                ("pokemon.builtin_observation", "pokemon.observation"),
+                "without the built-in observation a policy would see nothing: name your own with "
+                "pokemon.observation: module:Class",
+            )
         if self.transport == "websocket" and "bo3" in self.format:
             yield (
                 ("pokemon.format", "pokemon.transport"),
                 "over WebSocket a best of three takes rooms of its own, which are not played; name the format without "
                 "bo3, or set transport: ipc, which plays it as single games",
             )
+
+    def network_problem(self, network: str) -> str:
+        if network == "pokemon" and not self.builtin_observation:
+            return (
+                "the network pokemon reads the built-in observation, which pokemon.builtin_observation: false leaves "
+                "out; use mlp_lstm"
+            )
+        return ""
 
     def draws_seeds(self) -> bool:
         return self.transport == "ipc"

@@ -42,16 +42,23 @@ class EpisodeFailures:
     exception type and the line that raised it, or else its message, whatever numbers are in it.
 
     Args:
-        max_share: more failed episodes of the last RECENT_EPISODES are an error; 1.0: never.
+        max_share: more failed episodes of the last `recent` are an error; 1.0: never.
         envs: number of episodes that run at a time.
+        setting: what sets `max_share`, for the error.
+        least_failures: fewer are never an error.
     """
 
-    def __init__(self, max_share: float, envs: int) -> None:
+    def __init__(
+        self, max_share: float, envs: int, *, setting: str = "workers.max_failed_share",
+        recent: int = RECENT_EPISODES, least_failures: int = 1,
+    ) -> None:  # fmt: skip
         self._max_share = max_share
+        self._setting = setting
+        self._least_failures = least_failures
         self._most_waiting = 4 * envs + LEAST_EPISODES  # then the oldest, which still runs, counts as finished
         self._waiting: deque[_Started] = deque()  # in the order of their start
         self._running: dict[int, _Started] = {}  # by env
-        self._recent: deque[str] = deque(maxlen=RECENT_EPISODES)  # kind of the failure; empty: finished
+        self._recent: deque[str] = deque(maxlen=recent)  # kind of the failure; empty: finished
         self._kinds: Counter[str] = Counter()
         self._named: dict[str, str] = {}  # the first message of a kind, by the message without its numbers
 
@@ -85,9 +92,11 @@ class EpisodeFailures:
         kinds = Counter(kind for kind in self._recent if kind)
         if len(self._recent) < LEAST_EPISODES or kinds.total() <= self._max_share * len(self._recent):
             return
+        if kinds.total() < self._least_failures:
+            return
         named = ", ".join(f"{kind} ({count} times)" for kind, count in kinds.most_common(MOST_NAMED))
         raise FailingEnvError(
-            f"{kinds.total()} of the last {len(self._recent)} episodes failed, more than workers.max_failed_share "
+            f"{kinds.total()} of the last {len(self._recent)} episodes failed, more than {self._setting} "
             f"{self._max_share:g}: {named}. The log of the worker shows the first traceback of each."
         )
 

@@ -18,6 +18,7 @@ class BattleStart(NamedTuple):
     teams: packed; None: the format draws one from its seed in `team_seeds`.
     reuse: True = the seeds come from a pool, so the host caches the teams drawn from them.
     encode: seats whose decisions come as rows instead of records.
+    tell: of those, seats whose lines and requests come as records, too, each before its row.
     play: bots that play a seat: their names in `node/bots/seat.mjs`, and a seed, of which the low 32 bits count.
     max_turns: a battle that only bots play is ended behind it, as `truncated`; None: never.
     tally: number of free switches in a row when counting for rewards; None: count nothing.
@@ -30,6 +31,7 @@ class BattleStart(NamedTuple):
     reuse: bool = False
     names: tuple[str, str] = ("p1", "p2")
     encode: tuple[bool, bool] = (False, False)
+    tell: tuple[bool, bool] = (False, False)
     play: tuple[Play | None, Play | None] = (None, None)
     max_turns: int | None = None
     tally: int | None = None

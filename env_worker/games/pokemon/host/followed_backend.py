@@ -19,14 +19,16 @@ class FollowedBackend:
         self._told = told
         self._follower = follower
         self._followed: dict[int, tuple[bool, bool]] = {}  # seats of the battles that run
+        self._also: dict[int, tuple[bool, bool]] = {}  # of those, seats whose records are passed on, too
 
     # ------------------------------------------------------------------ BattleBackend
 
     def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
-        told = start._replace(encode=(False, False), play=(None, None), tally=None)
+        told = start._replace(encode=(False, False), tell=(False, False), play=(None, None), tally=None)
         self._told.start_battle(battle, battle_format, told)
         left, right = [encoded or bot is not None for encoded, bot in zip(start.encode, start.play)]
         self._followed[battle] = left, right
+        self._also[battle] = start.tell
         if left or right:
             self._follower.follow(battle, start.encode, start.tally, start.play, start.max_turns)
 
@@ -75,9 +77,11 @@ class FollowedBackend:
             self._refuse(error)
         for record in records:
             battle, seat, request_number, lines, request = record
-            if not self._follows(battle, seat):
+            if not self._follows(battle, seat) or self._also[battle][seat]:
                 heard.records.append(record)
-            elif request is None:
+            if not self._follows(battle, seat):
+                continue
+            if request is None:
                 self._follower.hear(battle, seat, lines)
             else:
                 self._follower.see(battle, seat, request_number, lines, request)
@@ -98,6 +102,7 @@ class FollowedBackend:
 
     def _drop(self, battle: int) -> None:
         self._followed.pop(battle, None)
+        self._also.pop(battle, None)
         self._follower.forget(battle)
 
 

@@ -6,7 +6,7 @@
 // Where it simulates:
 //   {"c":"start","b":id,"format":"gen9randombattle","seed":[a,b,c,d],
 //    "teams":[packed|null,packed|null],"team_seeds":[seed|null,seed|null],"reuse":false,"names":["a","b"],
-//    "encode":[false,false],"play":[null,["one_ply",seed]] seats that a bot plays (bots/seat.mjs),"max_turns":n|null
+//    "encode":[false,false],"tell":[false,false] of those: records, too, each before its row,"play":[null,["one_ply",seed]] seats that a bot plays (bots/seat.mjs),"max_turns":n|null
 //    after which a battle that only bots play is ended as `truncated`,"tally":free_switches|null (see tally.mjs),"log":false}
 //   {"c":"choose","b":id,"s":0|1,"r":request_number,"choice":"move 1"}, or "a":action of an encoded seat
 //   {"c":"stop","b":id}

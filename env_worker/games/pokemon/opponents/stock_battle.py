@@ -1,4 +1,4 @@
-"""poke-env's own `Battle` of one seat, fed with that seat's lines: what poke-env's scripted players read.
+"""poke-env's own `Battle` of one seat, fed with that seat's lines: what poke-env's scripted players and users read.
 
 It is not corrected, because published figures against these players were made with it. What it gets wrong changes
 almost no choice of theirs (benchmarks/RESULTS.md).
@@ -27,21 +27,23 @@ class StockReader(AbstractBattle):
         parse_errors: event name -> number of lines that poke-env could not parse; they are skipped.
     """
 
-    def __init__(self, role: str, gen: int) -> None:
-        super().__init__("battle", role, None, gen=gen)
+    def __init__(self, role: str, gen: int, tag: str = "battle") -> None:
+        super().__init__(tag, role, None, gen=gen)
         self._player_role = role
         self._replay_data: deque[list[str]] = deque(maxlen=0)
         self.parse_errors: dict[str, int] = {}
 
-    def feed(self, lines: str) -> None:
-        """Read the seat's protocol lines."""
+    def feed(self, lines: str, *, strict: bool = False) -> None:
+        """Read the seat's protocol lines. `strict`: raises what poke-env raises."""
         for line in lines.split("\n"):
             event = line.split("|")
             if len(event) < 2 or (kind := event[1]) in ROOM_LINES:
                 continue
             try:
                 self.parse_message(event)
-            except Exception:  # noqa: BLE001 - poke-env may raise anything
+            except Exception:  # poke-env may raise anything
+                if strict:
+                    raise
                 self.parse_errors[kind] = self.parse_errors.get(kind, 0) + 1
 
 
@@ -51,3 +53,8 @@ class StockBattle(StockReader, Battle):
 
 class StockDoubleBattle(StockReader, DoubleBattle):
     """One seat's battle of doubles."""
+
+
+def stock_battle(role: str, gen: int, *, doubles: bool, tag: str = "battle") -> StockReader:
+    """A battle that has not begun; `role`: p1 or p2."""
+    return (StockDoubleBattle if doubles else StockBattle)(role, gen, tag)

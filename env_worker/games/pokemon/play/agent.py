@@ -15,6 +15,7 @@ from poke_env.data import GenData
 from poke_env.player import BattleOrder, Player
 from poke_env.teambuilder import Teambuilder
 
+from simul.env_worker.games.pokemon.formats.spec import is_doubles
 from simul.env_worker.games.pokemon.host.follower import Follower
 from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge, SessionLost
 from simul.env_worker.games.pokemon.play.challenges import Challenges
@@ -23,6 +24,7 @@ from simul.env_worker.games.pokemon.play.room_battle import Rejoins, RoomBattle
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower, RoomLost
 from simul.env_worker.games.pokemon.showdown.client import SILENT, ShowdownClient
 from simul.env_worker.games.pokemon.showdown.room import NOTHING_OPEN, UNREADABLE
+from simul.env_worker.games.pokemon.source.own_code import OwnCode, OwnCodeError
 from simul.env_worker.source import ReplayPlayer
 
 
@@ -64,6 +66,7 @@ class AgentPlayer(Player):
         replay_player: of their pages.
         patience_sec: how long a lost connection is retried; its battles go on.
         login: time limit of the login, and what to call when it begins and after it.
+        own: observation of the user's.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class AgentPlayer(Player):
         replay_player: ReplayPlayer = "own",
         patience_sec: float = 60.0,
         login: Login = USUAL,
+        own: OwnCode | None = None,
     ) -> None:
         super().__init__(
             account, battle_format=battle_format, log_level=SILENT, max_concurrent_battles=0,
@@ -93,6 +97,7 @@ class AgentPlayer(Player):
         self._bridge = bridge
         self._policy, self._greedy, self._replays = policy, greedy, replays
         self._replay_player: ReplayPlayer = replay_player
+        self._own = own
         self._stopping = False
         self.tally: Counter[str] = Counter()  # wins, losses, ties of battles that were played out
         self.early: Counter[str] = Counter()  # wins, losses by forfeit or inactivity
@@ -141,7 +146,7 @@ class AgentPlayer(Player):
         assert isinstance(battle, RoomBattle)
         try:
             return SlotOrder(await self._choice(battle))
-        except RoomLost as lost:
+        except (RoomLost, OwnCodeError) as lost:
             self._give_up(battle, str(lost))
             return SlotOrder("")
 
@@ -174,7 +179,7 @@ class AgentPlayer(Player):
             battle = RoomBattle(
                 tag, self.username, GenData.from_format(self.format).gen, env=len(self._known),
                 policy=self._policy, greedy=self._greedy, replays=self._replays, rooms=self._rooms,
-                replay_player=self._replay_player,
+                replay_player=self._replay_player, own=self._own, doubles=is_doubles(self.format),
             )  # fmt: skip
             self._known.add(tag)
             await self._battle_count_queue.put(None)

@@ -15,20 +15,26 @@ from simul.common.errors import EnvError
 from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.host.host_messages import SeatChoice, SeatRow
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
+from simul.env_worker.games.pokemon.source.own_seat import OwnSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import PolicySeat
 
 
 class OnlineSeat(PolicySeat):
-    """Tracked and encoded by the following process. What is awaited raises RoomLost."""
+    """Tracked and encoded by the following process. What is awaited raises RoomLost, and OwnCodeError as PolicySeat."""
 
-    def __init__(self, rooms: RoomFollower, env: int, seat: int, episode: int, policy: str, flags: int) -> None:
-        super().__init__(env, seat, episode, policy, flags, RewardWeights())
+    def __init__(
+        self, rooms: RoomFollower, env: int, seat: int, episode: int, policy: str, flags: int,
+        own: OwnSeat | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(env, seat, episode, policy, flags, RewardWeights(), own)
         self._rooms = rooms
         self._room = rooms.follow(seat)
 
     async def see(self, request_number: int, lines: str, request: dict[str, Any]) -> Decision:
         """The decision that a request asks for; `lines`: since the last one."""
+        if self.own is not None:
+            self.own.read(lines, request)
         answer = await self._rooms.see(self._room, self.seat, request_number, lines, request)
         assert isinstance(answer, SeatRow)
         return self.decide(answer)

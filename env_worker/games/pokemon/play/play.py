@@ -21,6 +21,7 @@ from poke_env.concurrency import POKE_LOOP
 from simul.common.client.client import InferenceClient
 from simul.common.config.games.pokemon import LOCAL, PokemonConfig
 from simul.common.config.schema import Config
+from simul.common.config.trust import EVERYTHING, NOTHING, Trust
 from simul.common.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
 from simul.common.role.lifecycle import StopFlag
 from simul.common.role.run_directory import RunDir
@@ -37,6 +38,7 @@ from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge
 from simul.env_worker.games.pokemon.play.guard import login
 from simul.env_worker.games.pokemon.showdown.address import account, is_local, server_at
 from simul.env_worker.games.pokemon.showdown.local_server import HOST, local_server
+from simul.env_worker.games.pokemon.source.own_code import OwnCode, own_code
 from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import extras_of
 from simul.env_worker.replays import make_folder
@@ -168,7 +170,8 @@ def main() -> int:
     options = _parser().parse_args()
     stop = StopFlag(options.parent).install()
     try:
-        config, us = _config(RunDir(options.run_dir)), _account(options.username)
+        config, trust = _config(RunDir(options.run_dir), EVERYTHING if options.trust else NOTHING)
+        us, own = _account(options.username), _observation(config.pokemon, trust)
         if options.replays is not None:
             make_folder(options.replays)
         with contextlib.ExitStack() as until_done:
@@ -176,7 +179,7 @@ def main() -> int:
                 _say(options, "starting a Showdown server on this machine")
                 server = until_done.enter_context(local_server(find_node().path))
                 options.server, options.own = server.url, f"http://{HOST}:{server.port}"
-            _play(options, config, us, stop)
+            _play(options, config, own, us, stop)
     except SimulError as error:
         sys.stderr.write(printable(f"simul play: {error}\n", LINES))
         return 2
@@ -188,11 +191,13 @@ def _account(username: str | None) -> AccountConfiguration:
     return account(name, os.environ.get("SIMUL_SHOWDOWN_PASSWORD"))
 
 
-def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration, stop: StopFlag) -> None:
+def _play(
+    options: argparse.Namespace, config: Config, own: OwnCode | None, us: AccountConfiguration, stop: StopFlag
+) -> None:  # fmt: skip
     server = server_at(options.server)
     teams = _teams(config)
     _say(options, "connecting to the inference server")
-    client = _client(config, RunDir(options.run_dir), us.username)
+    client = _client(config, own, RunDir(options.run_dir), us.username)
     bridge = AsyncBridge(POKE_LOOP)
     follower = _follower(config.pokemon, lambda line: _say(options, line))
     _say(options, f"connecting to the Showdown server at {server.websocket_url}")
@@ -201,7 +206,7 @@ def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration,
         paced=not is_local(server), timer=options.timer, teams=teams, policy=options.policy,
         greedy=not options.sample, replays=str(options.replays) if options.replays else "",
         replay_player=options.replay_player,
-        patience_sec=options.patience,
+        patience_sec=options.patience, own=own,
         login=login(
             options.patience, own=bool(options.own),
             begun=lambda: _say(options, f"logging in as {us.username}"),
@@ -249,12 +254,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-timer", dest="timer", action="store_false")
     parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--trust", action="store_true")
     parser.set_defaults(own="")  # browser address of the server that this process started
     return parser
 
 
-def _config(run_dir: RunDir) -> Config:
-    config = run_dir.read_config()
+def _config(run_dir: RunDir, trust: Trust) -> tuple[Config, Trust]:
+    """The configuration of the run, and the trust with which what it names may be run. Raises ConfigError."""
+    config, trust = run_dir.read_trusted_config(trust)
     if config.game != "pokemon":
         raise ConfigError(f"The checkpoint plays {config.game}; only Pokémon can be played on a Showdown server.")
     if "bo3" in config.pokemon.format:
@@ -262,14 +269,20 @@ def _config(run_dir: RunDir) -> Config:
             f"The checkpoint plays {config.pokemon.format}, a best of three; `simul play` plays single battles: "
             f"train in {config.pokemon.format.removesuffix('bo3')}."
         )
-    return config
+    return config, trust
 
 
-def _client(config: Config, run_dir: RunDir, name: str) -> InferenceClient:
+def _observation(config: PokemonConfig, trust: Trust) -> OwnCode | None:
+    """What the policy observes beside the built-in row, or instead of it; None: nothing. Raises ConfigError."""
+    return own_code(msgspec.structs.replace(config, reward=""), trust)
+
+
+def _client(config: Config, own: OwnCode | None, run_dir: RunDir, name: str) -> InferenceClient:
+    spec = pokemon_spec(config.pokemon)
     client = InferenceClient(
         run_dir.own_endpoint(config.server.endpoint),
         name=f"play {name}",
-        spec=pokemon_spec(config.pokemon),
+        spec=spec if own is None else own.spec(spec),
         keys=client_keys(Path(config.server.curve_keys)) if config.server.curve_keys else None,
     )
     client.connect(CONNECT_SEC)

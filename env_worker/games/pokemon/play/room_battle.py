@@ -12,10 +12,13 @@ from poke_env.ps_client import PSClient
 
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd
+from simul.env_worker.games.pokemon.opponents.stock_battle import stock_battle
 from simul.env_worker.games.pokemon.play.online_seat import OnlineSeat
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
 from simul.env_worker.games.pokemon.replays.battle_replays import write_replay
 from simul.env_worker.games.pokemon.showdown.room import ROOM_ONLY, SEATS, early_end
+from simul.env_worker.games.pokemon.source.own_code import OwnCode
+from simul.env_worker.games.pokemon.source.own_seat import OwnSeat
 from simul.env_worker.games.pokemon.tables.tracker_tables import SKIPPED_LINES
 from simul.env_worker.source import ReplayPlayer
 
@@ -35,7 +38,7 @@ class RoomBattle(Battle):
 
     def __init__(
         self, tag: str, username: str, gen: int, *, env: int, policy: str, greedy: bool, replays: str,
-        rooms: RoomFollower, replay_player: ReplayPlayer = "own",
+        rooms: RoomFollower, replay_player: ReplayPlayer = "own", own: OwnCode | None = None, doubles: bool = False,
     ) -> None:  # fmt: skip
         logger = logging.getLogger("simul.battle")
         super().__init__(tag, username, logger, gen, save_replays=replays)
@@ -49,6 +52,8 @@ class RoomBattle(Battle):
         self._policy = policy
         self._greedy = greedy
         self._rooms = rooms
+        self._own = own
+        self._doubles = doubles
         self._log: list[str] = []  # the battle's lines
         self._read = 0  # number of its lines that the seat has read
         self._again: list[str] | None = None  # the lines again, during a rejoin
@@ -118,7 +123,7 @@ class RoomBattle(Battle):
         return "" if heard else self._answered[1]
 
     async def decide(self) -> Decision | None:
-        """The decision of the open request; None where every choice was refused. Raises RoomLost."""
+        """The decision of the open request; None where every choice was refused. Raises RoomLost, OwnCodeError."""
         seat, request = self.seat, self._last_request
         assert seat is not None
         refusal, self.refusal = self.refusal, ""
@@ -169,7 +174,11 @@ class RoomBattle(Battle):
 
     def _new_seat(self, episode: int) -> OnlineSeat:
         seat, flags = SEATS.index(self._player_role or ""), start_flags(record=False, greedy=self._greedy)
-        return OnlineSeat(self._rooms, self.env, seat, episode, self._policy, flags)
+        own = None
+        if self._own is not None:
+            battle = stock_battle(f"p{seat + 1}", self.gen, doubles=self._doubles, tag=self.battle_tag)
+            own = OwnSeat(self._own, seat, battle)
+        return OnlineSeat(self._rooms, self.env, seat, episode, self._policy, flags, own)
 
 
 class Rejoins:

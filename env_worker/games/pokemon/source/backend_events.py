@@ -3,40 +3,51 @@
 from __future__ import annotations
 
 from simul.common.protocol.decisions import Decision
+from simul.env_worker.games.base.failures import EpisodeFailures, is_reported
 from simul.env_worker.games.pokemon.host.backend import BattleBackend
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick, SeatRecord, SeatRow
 from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
+from simul.env_worker.games.pokemon.source.own_code import OwnCodeError
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
 from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, PolicySeat, ScriptedSeat
 
 
 class BackendEvents:
-    """Applies a backend's reports to the battles of a pool. Battles beyond `max_turns` are truncated."""
+    """Applies a backend's reports to the battles of a pool. Battles beyond `max_turns` are truncated.
 
-    def __init__(self, pool: BattlePool, score: Scoreboard, turns: ScriptedTurns, max_turns: int) -> None:
+    `failures`: of battles in which the user's code fails.
+    """
+
+    def __init__(
+        self, pool: BattlePool, score: Scoreboard, turns: ScriptedTurns, max_turns: int, failures: EpisodeFailures
+    ) -> None:
         self._battles = pool
         self._score = score
         self._turns = turns
         self._max_turns = max_turns
+        self._failures = failures
 
     def apply(self, backend: BattleBackend, tick: HostTick) -> list[Decision]:
-        """Decisions and ends that a tick brings; requests to scripted seats are queued (`ScriptedTurns`)."""
+        """Decisions and ends that a tick brings; requests to scripted seats are queued (`ScriptedTurns`).
+
+        Raises FailingEnvError where the user's code fails in too many battles.
+        """
         decisions: list[Decision] = []
         for error in tick.errors:
             self._apply_error(backend, error, decisions)
-        for row in tick.rows:
-            self._apply_row(row, decisions)
         for record in tick.records:
-            self._apply_record(record)
+            self._apply_record(backend, record, decisions)
+        for row in tick.rows:
+            self._apply_row(backend, row, decisions)
         if tick.rows or tick.records:
             decisions = self._truncate_long(backend, decisions)
         self._score.parse_errors.update(tick.parse_errors)
         for played in tick.played:
             self._score.count_played(played)
         for end in tick.ended:
-            self._apply_end(end, decisions)
+            self._apply_end(backend, end, decisions)
         if self._battles.replays is not None:
             for number, log in tick.logs:
                 self._battles.replays.save(number, log)
@@ -50,25 +61,54 @@ class BackendEvents:
         if backend is not None:
             backend.stop_battle(battle.number)
 
-    def _apply_row(self, row: SeatRow, decisions: list[Decision]) -> None:
+    def _apply_row(self, backend: BattleBackend, row: SeatRow, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(row.battle)
         if battle is None:
             return
         seat = battle.seats[row.seat]
         assert isinstance(seat, PolicySeat)
         self._score.previews += row.pick == 1 and not seat.redo
-        decisions.append(seat.decide(row))
+        try:
+            decisions.append(seat.decide(row))
+        except OwnCodeError as error:
+            self._fail(backend, battle, error, decisions)
+            return
         self._score.decisions += 1
 
-    def _apply_record(self, record: SeatRecord) -> None:
+    def _apply_record(self, backend: BattleBackend, record: SeatRecord, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(record.battle)
         if battle is None:
             return  # already over here
-        if record.request is None:
-            return  # the last lines: a scripted seat does not need them
-        self._score.previews += "teamPreview" in record.request
-        if isinstance(battle.seats[record.seat], ScriptedSeat):
+        seat = battle.seats[record.seat]
+        if isinstance(seat, PolicySeat):
+            self._read(backend, battle, seat, record, decisions)
+        elif isinstance(seat, ScriptedSeat) and record.request is not None:  # it does not need the last lines
+            self._score.previews += "teamPreview" in record.request
             self._turns.add_request(record)
+
+    def _read(
+        self, backend: BattleBackend, battle: LiveBattle, seat: PolicySeat, record: SeatRecord,
+        decisions: list[Decision],
+    ) -> None:  # fmt: skip
+        """What the user's code reads of a policy's seat; its row follows."""
+        if seat.own is None:
+            return
+        try:
+            seat.own.read(record.lines, record.request)
+        except OwnCodeError as error:
+            self._fail(backend, battle, error, decisions)
+
+    def _fail(
+        self, backend: BattleBackend, battle: LiveBattle, error: OwnCodeError, decisions: list[Decision]
+    ) -> None:  # fmt: skip
+        """Abort the battle in which the user's code failed. Raises FailingEnvError where it is one of too many."""
+        cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+        times = self._failures.add_failed(battle.env, cause)
+        if is_reported(times):
+            often = f", {times} times so far" if times > 1 else ""
+            self._score.events.append(f"{error}{often}: battle {battle.number} is aborted")
+        self.abort(backend, battle, "own_code", decisions)
+        self._failures.check()
 
     def _apply_error(self, backend: BattleBackend, error: CommandError, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(error.battle) if error.battle is not None else None
@@ -93,7 +133,7 @@ class BackendEvents:
             self._score.invalid_choices += 1
             self._score.events.append(f"an allowed choice was refused: {error.message}")
 
-    def _apply_end(self, end: BattleEnd, decisions: list[Decision]) -> None:
+    def _apply_end(self, backend: BattleBackend, end: BattleEnd, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(end.battle)
         if battle is None:
             return
@@ -103,11 +143,13 @@ class BackendEvents:
         if end.reason not in ("win", "tie", "turn_limit"):
             self._battles.abort(battle, f"simulator_{end.reason}", decisions)
             return
+        try:
+            ends = [seat.terminated(_outcome(end.winner_seat, seat.seat), end) for seat in battle.policy_seats]
+        except OwnCodeError as error:
+            self._fail(backend, battle, error, decisions)
+            return
         self._score.turn_limit_ties += end.reason == "turn_limit"
-        for seat in battle.policy_seats:
-            decision = seat.terminated(_outcome(end.winner_seat, seat.seat), end)
-            if decision is not None:
-                decisions.append(decision)
+        decisions += [decision for decision in ends if decision is not None]
         self._battles.finish(battle, _outcome(end.winner_seat, battle.learner_seat), end.turns)
 
     def _truncate_long(self, backend: BattleBackend, decisions: list[Decision]) -> list[Decision]:

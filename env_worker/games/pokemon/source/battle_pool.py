@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from simul.common.protocol.decisions import Decision
+from simul.env_worker.games.base.failures import EpisodeFailures
 from simul.env_worker.games.pokemon.formats.teams import TeamPool
 from simul.env_worker.games.pokemon.host.backend import BattleBackend, drawn_start
 from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
@@ -17,7 +18,7 @@ from simul.env_worker.recent_episodes import Episode
 class BattlePool:
     """Battles by number and by env. `limit`: number of battles in all, None = unlimited.
 
-    `max_turns`: where only the host's bots play, it ends a longer battle.
+    `max_turns`: where only the host's bots play, it ends a longer battle. `failures`: told of starts and ends.
 
     Attributes:
         open: False = no new battle starts (draining or closed).
@@ -25,7 +26,7 @@ class BattlePool:
 
     def __init__(
         self, matchmaker: Matchmaker, score: Scoreboard, battle_format: str, envs: int, limit: int | None,
-        max_turns: int,
+        max_turns: int, failures: EpisodeFailures,
     ) -> None:  # fmt: skip
         self.battles: dict[int, LiveBattle] = {}
         self.by_env: list[LiveBattle | None] = [None] * envs
@@ -38,6 +39,7 @@ class BattlePool:
         self._format = battle_format
         self._limit = limit
         self._max_turns = max_turns
+        self._failures = failures
         self._episodes = [0] * envs
 
     def may_start(self) -> bool:
@@ -54,7 +56,8 @@ class BattlePool:
         """Count a battle that was played out (the learner's outcome: 1, 0, -1) or truncated (None)."""
         learner, episode = battle.seats[battle.learner_seat], None
         if isinstance(learner, PolicySeat):  # in an evaluation of bots it is scripted
-            episode = Episode(sum(learner.rewards.parts), learner.step + 1, outcome == 1)
+            episode = Episode(learner.paid, learner.step + 1, outcome == 1, learner.reward_figures())
+        self._failures.add_finished(battle.env)
         self._score.finish(battle.opponent, outcome, turns, episode)
         if battle.mirror is not None:
             self._score.finish_mirrored(battle.mirror, outcome)
@@ -76,11 +79,16 @@ class BattlePool:
         rng = random.Random(self._matchmaker.seed_of(number))
         battle = self._matchmaker.make(number, env, self._episodes[env], rng)
         self._score.started += 1
+        self._failures.add_started(env)
         self._episodes[env] += 1
         self.battles[number] = battle
         self.by_env[env] = battle
         start = drawn_start(rng, self.teams)._replace(
-            encode=battle.encoded, play=battle.played, max_turns=self._max_turns, tally=self._matchmaker.tally
+            encode=battle.encoded,
+            tell=battle.told,
+            play=battle.played,
+            max_turns=self._max_turns,
+            tally=self._matchmaker.tally,
         )
         if self.team_pool is not None and not self.teams:
             start = start._replace(team_seeds=self.team_pool.seeds(number, rng), reuse=True)
@@ -98,3 +106,4 @@ class BattlePool:
             if isinstance(seat, PolicySeat):
                 for part, value in enumerate(seat.rewards.parts):
                     self._score.reward_parts[part] += value
+                self._score.own_reward += 0.0 if seat.own is None else seat.own.paid

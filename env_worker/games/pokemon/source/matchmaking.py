@@ -13,7 +13,9 @@ from simul.env_worker.games.base.matchmaking import PAST, SELF_PLAY, Matchup, Op
 from simul.env_worker.games.pokemon.host.backend import Play
 from simul.env_worker.games.pokemon.opponents.players import HOST_BOTS, SCRIPTED
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedPlayer
-from simul.env_worker.games.pokemon.opponents.stock_battle import StockBattle, StockDoubleBattle
+from simul.env_worker.games.pokemon.opponents.stock_battle import StockReader, stock_battle
+from simul.env_worker.games.pokemon.source.own_code import OwnCode
+from simul.env_worker.games.pokemon.source.own_seat import OwnSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, PolicySeat, ScriptedSeat
 
@@ -50,6 +52,12 @@ class LiveBattle:
         return isinstance(first, PolicySeat), isinstance(second, PolicySeat)
 
     @property
+    def told(self) -> tuple[bool, bool]:
+        """Which of the encoded seats are told lines and requests, too."""
+        first, second = [isinstance(seat, PolicySeat) and seat.own is not None for seat in self.seats]
+        return first, second
+
+    @property
     def played(self) -> tuple[Play | None, Play | None]:
         """Which bots the host plays."""
         first, second = [seat.play if isinstance(seat, HostedBotSeat) else None for seat in self.seats]
@@ -75,6 +83,7 @@ class Matchmaker:
         greedy: bool,
         learner_policy: str,
         doubles: bool = False,
+        own: OwnCode | None = None,
     ) -> None:
         self._draw = OpponentDraw(opponents, KINDS, 2, learner_policy)
         self._weights = weights
@@ -84,7 +93,7 @@ class Matchmaker:
         self._record = record
         self._greedy = greedy
         self._doubles = doubles
-        self._battle_class = StockDoubleBattle if doubles else StockBattle
+        self._own = own
         self._make_players([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
 
     def set_policies(self, names: Sequence[str]) -> None:
@@ -102,7 +111,7 @@ class Matchmaker:
         seats = tuple(
             self._scripted_seat(seat, contestant.bot, rng)
             if contestant.bot
-            else self._policy_seat(env, seat, episode, contestant.policy, learns=matchup.learns[seat])
+            else self._policy_seat(env, seat, episode, contestant.policy, learns=matchup.learns[seat], number=number)
             for seat, contestant in enumerate(matchup.seats)
         )
         return LiveBattle(number, env, episode, matchup.opponent, seats)
@@ -114,12 +123,17 @@ class Matchmaker:
         seed = rng.getrandbits(48)
         if kind in HOST_BOTS:
             return HostedBotSeat(seat, (HOST_BOTS[kind], seed))
-        battle = self._battle_class(f"p{seat + 1}", self._gen)
-        return ScriptedSeat(seat, battle, self._players[kind], seed)
+        return ScriptedSeat(seat, self._stock_battle(seat), self._players[kind], seed)
 
-    def _policy_seat(self, env: int, seat: int, episode: int, policy: str, *, learns: bool) -> PolicySeat:
+    def _policy_seat(self, env: int, seat: int, episode: int, policy: str, *, learns: bool, number: int) -> PolicySeat:
         flags = start_flags(self._record and learns, self._greedy)
-        return PolicySeat(env, seat, episode, policy, flags, self._weights)
+        own = None
+        if self._own is not None:
+            own = OwnSeat(self._own, seat, self._stock_battle(seat, f"battle-{self._seed}/{number}"))
+        return PolicySeat(env, seat, episode, policy, flags, self._weights, own)
+
+    def _stock_battle(self, seat: int, tag: str = "battle") -> StockReader:
+        return stock_battle(f"p{seat + 1}", self._gen, doubles=self._doubles, tag=tag)
 
 
 class ScheduledMatchmaker(Matchmaker):

@@ -70,6 +70,10 @@ class RewardMeter:
         self._paid = [0.0] * len(self._counted)  # Phi of the last state
         self.parts = [0.0] * len(PARTS)
 
+    def gained(self, before: list[float]) -> dict[str, float]:
+        """What each part has paid since `parts` was as `before`."""
+        return {name: now - then for name, now, then in zip(PARTS, self.parts, before)}
+
     def advance(self, facts: RewardFacts) -> float:
         """Shaping earned since the last call; the first one in turn 1 or later sets the start."""
         if not self._counted or facts.turn < 1:  # before it, teams and leads are not settled

@@ -14,8 +14,11 @@ from simul.env_worker.recent_episodes import Episode
 class Scoreboard(GameCounters):
     """Counters since start; `metrics` makes plain numbers and dicts of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, own_part: str = "") -> None:
+        """`own_part`: name of the user's reward, where there is one."""
         super().__init__()
+        self._own_part = own_part
+        self.own_reward = 0.0
         self.turns = 0
         self.redos = 0
         self.invalid_choices = 0
@@ -65,5 +68,6 @@ class Scoreboard(GameCounters):
             },
             "team_previews": self.previews,
             "parse_errors": dict(self.parse_errors),
-            "reward_parts": dict(zip(PARTS, self.reward_parts)),
+            "reward_parts": dict(zip(PARTS, self.reward_parts))
+            | ({self._own_part: self.own_reward} if self._own_part else {}),
         }

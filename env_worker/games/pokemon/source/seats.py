@@ -7,6 +7,9 @@ the battle in this process. `HostedBotSeat`: a bot's, played by the simulator ho
 from __future__ import annotations
 
 import random
+from typing import Any
+
+from numpy.typing import NDArray
 
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
@@ -15,11 +18,15 @@ from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRow
 from simul.env_worker.games.pokemon.opponents.random_choice import Request, random_choice
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
 from simul.env_worker.games.pokemon.opponents.stock_battle import StockReader
-from simul.env_worker.games.pokemon.source.rewards import RewardMeter, RewardWeights
+from simul.env_worker.games.pokemon.source.own_seat import OwnSeat
+from simul.env_worker.games.pokemon.source.rewards import PARTS, RewardMeter, RewardWeights
 
 
 class PolicySeat:
     """A policy's: each row of the host is a complete decision. `seat` is 0 (p1) or 1 (p2).
+
+    With an observation or a reward of the user's (`own`) each row is preceded by its lines and request, which `own` has
+    read; what its code raises is an OwnCodeError.
 
     Attributes:
         waiting: True = the action of (step, attempt) is awaited.
@@ -29,10 +36,14 @@ class PolicySeat:
         request_number: the simulator's number of the open request.
     """
 
-    def __init__(self, env: int, seat: int, episode: int, policy: str, flags: int, weights: RewardWeights) -> None:
+    def __init__(
+        self, env: int, seat: int, episode: int, policy: str, flags: int, weights: RewardWeights,
+        own: OwnSeat | None = None,
+    ) -> None:  # fmt: skip
         self.env, self.seat, self.episode = env, seat, episode
         self.policy, self.flags = policy, flags
         self.rewards = RewardMeter(weights)
+        self.own = own
         self.waiting = False
         self.redo = False
         self.step = -1
@@ -40,7 +51,20 @@ class PolicySeat:
         self.request_number = 0
         self._attempt = 0
         self._row: SeatRow | None = None
+        self._observation: NDArray[Any] | None = None  # of the row
         self._paid = False  # True = the last row's reward was in a decision that was withdrawn
+
+    @property
+    def paid(self) -> float:
+        """All rewards so far."""
+        return sum(self.rewards.parts) + (0.0 if self.own is None else self.own.paid)
+
+    def reward_figures(self) -> dict[str, float]:
+        """With a reward of the user's: each part that paid anything, and that one, for the curves."""
+        if self.own is None or not self.own.reward_name:
+            return {}
+        parts = {name: value for name, value in zip(PARTS, self.rewards.parts) if value}
+        return {f"reward_{name}": value for name, value in (*parts.items(), (self.own.reward_name, self.own.paid))}
 
     def answers(self, step: int, attempt: int) -> bool:
         """Whether (step, attempt) is the one that is awaited."""
@@ -49,6 +73,7 @@ class PolicySeat:
     def decide(self, row: SeatRow) -> Decision:
         """The decision that a row asks for."""
         self._row = row
+        self._observation = row.observation if self.own is None else self.own.observe(row.observation)
         self.turn = row.turn
         self.request_number = row.request_number
         reward = 0.0
@@ -57,7 +82,7 @@ class PolicySeat:
         else:
             self.step += 1
             self._attempt = 0
-            reward = self.rewards.advance(row.facts)
+            reward = self._advance(row)
         self.redo = False
         self.waiting = True
         return Decision(
@@ -68,7 +93,7 @@ class PolicySeat:
             attempt=self._attempt,
             flags=self.flags if self.step == 0 else 0,
             reward=reward,
-            observation=row.observation,
+            observation=self._observation,
             mask=row.mask,
             policy=self.policy,
         )
@@ -83,7 +108,13 @@ class PolicySeat:
 
     def terminated(self, outcome: int, end: BattleEnd) -> Decision | None:
         """The end of a battle that was played out; outcome: 1 won, 0 tied, -1 lost."""
-        return self._end(TERMINATED, self.rewards.finish(outcome, end.facts(self.seat))) if self.step >= 0 else None
+        if self.step < 0:
+            return None
+        before = list(self.rewards.parts)
+        reward = self.rewards.finish(outcome, end.facts(self.seat))
+        if self.own is not None:
+            reward += self.own.finish(outcome, self.rewards.gained(before))
+        return self._end(TERMINATED, reward)
 
     def aborted(self) -> Decision | None:
         """The end of an aborted battle; None before the first step."""
@@ -95,7 +126,7 @@ class PolicySeat:
         if self.step < 0 or row is None:
             return None
         end = self._end(TRUNCATED, 0.0 if self._paid else self.rewards.advance(row.facts))
-        end.observation, end.mask = row.observation, row.mask
+        end.observation, end.mask = self._observation, row.mask
         return end
 
     def withdraw(self, decision: Decision) -> float:
@@ -105,6 +136,17 @@ class PolicySeat:
             self.step -= 1
             self._paid = True
         return decision.reward
+
+    def _advance(self, row: SeatRow) -> float:
+        """What the seat has earned since its last decision."""
+        if self.own is None:
+            return self.rewards.advance(row.facts)
+        before = list(self.rewards.parts)
+        reward = self.rewards.advance(row.facts)
+        if self.step > 0:
+            return reward + self.own.reward(self.rewards.gained(before))
+        self.own.begin()
+        return reward
 
     def _end(self, kind: int, reward: float) -> Decision:
         self.waiting = False

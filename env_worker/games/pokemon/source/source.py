@@ -10,6 +10,7 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import Action, Decision
+from simul.env_worker.games.base.failures import EpisodeFailures
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import TeamPool, legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.backend import BackendKeeper
@@ -22,6 +23,7 @@ from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
 from simul.env_worker.games.pokemon.source.backend_events import BackendEvents
 from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker, ScheduledMatchmaker
+from simul.env_worker.games.pokemon.source.own_code import OwnCode
 from simul.env_worker.games.pokemon.source.rewards import reward_weights
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
@@ -30,6 +32,7 @@ from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import extras_of
 from simul.env_worker.source import ReplayPlayer
 
+MOST_FAILED, FAILED_OF, LEAST_FAILED = 0.01, 1000, 10  # battles in which the user's code fails, of the last ones
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 
 
@@ -42,6 +45,7 @@ class PokemonSource:
         mirror_seed: seed of mirrored battles; the same for all workers.
         replays: a folder into which every battle is written.
         replay_player: of its page, see `replay_page`.
+        own: observation and reward of the user's, which `config` names.
     """
 
     def __init__(
@@ -61,29 +65,36 @@ class PokemonSource:
         mirror_seed: int = 0,
         replays: Path | None = None,
         replay_player: ReplayPlayer = "own",
+        own: OwnCode | None = None,
     ) -> None:
-        self.spec = pokemon_spec(config)
+        self.spec = pokemon_spec(config) if own is None else own.spec(pokemon_spec(config))
         self.envs = envs
         self._format, self._teams = config.format, config.teams
         self._config = config
         gen, doubles = generation(config.format), is_doubles(config.format)
         self._index = index
-        self._score = Scoreboard()
+        self._score = Scoreboard(own.reward.name if own is not None and own.reward is not None else "")
+        failures = EpisodeFailures(
+            MOST_FAILED, envs, setting="the allowed share", recent=FAILED_OF, least_failures=LEAST_FAILED
+        )  # fmt: skip
         seating: dict[str, Any] = {
             "seed": f"{seed}/{index}", "weights": reward_weights(config.rewards, discount), "gen": gen,
             "record": record, "greedy": greedy, "learner_policy": learner_policy, "doubles": doubles,
+            "own": own,
         }  # fmt: skip
         self._matchmaker = (
             ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)
         )
         self._tables = encoder_tables(gen, extras_of(config), doubles)
-        self._battles = BattlePool(self._matchmaker, self._score, config.format, envs, episodes, config.max_turns)
+        self._battles = BattlePool(
+            self._matchmaker, self._score, config.format, envs, episodes, config.max_turns, failures
+        )  # fmt: skip
         if episodes is None and config.team_uses > 1:
             self._battles.team_pool = TeamPool(f"{seed}/{index}", config.team_uses)
         if replays is not None:
             self._battles.replays = BattleReplays(replays, index, replay_player)
         self._turns = ScriptedTurns(self._score)
-        self._backend_events = BackendEvents(self._battles, self._score, self._turns, config.max_turns)
+        self._backend_events = BackendEvents(self._battles, self._score, self._turns, config.max_turns, failures)
         self._keeper: BackendKeeper | None = None
         self._closed = False
         self._unsent: list[Decision] = []  # made outside poll()

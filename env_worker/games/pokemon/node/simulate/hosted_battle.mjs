@@ -27,6 +27,7 @@ export class HostedBattle {
 		this.seats = [new Seat(), new Seat()];
 		this.seatLines = [[], []];
 		this.views = [0, 1].map(seat => command.encode?.[seat] ? new SeatView(tables, seat, command.tally) : null);
+		this.told = [0, 1].map(seat => this.views[seat] === null || Boolean(command.tell?.[seat]));
 		this.bots = [0, 1].map(seat => command.play?.[seat] ? new BotSeat(tables, seat, command.play[seat]) : null);
 		this.maxTurns = command.max_turns ?? Infinity; // where only bots play
 		this.ended = false;
@@ -140,8 +141,8 @@ export class HostedBattle {
 		const seat = this.seats[seatIndex];
 		seat.requestNumber++;
 		seat.open = true;
-		this.outbox.record(this.id, seatIndex, seat.requestNumber, this.takeLines(seatIndex), request, seat.team);
-		seat.team = request.side.pokemon;
+		this.tell(seatIndex, request);
+		this.seatLines[seatIndex].length = 0;
 	}
 
 	/** The same for an encoded seat. */
@@ -150,9 +151,17 @@ export class HostedBattle {
 		const seat = this.seats[seatIndex], view = this.views[seatIndex];
 		seat.requestNumber++;
 		seat.open = true;
+		if (this.told[seatIndex]) this.tell(seatIndex, request);
 		view.see(this.seatLines[seatIndex], request);
 		this.seatLines[seatIndex].length = 0;
 		this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view.shown);
+	}
+
+	/** Says a request and the lines before it. */
+	tell(seatIndex, request) {
+		const seat = this.seats[seatIndex];
+		this.outbox.record(this.id, seatIndex, seat.requestNumber, this.seatLines[seatIndex].join('\n'), request, seat.team);
+		seat.team = request.side.pokemon;
 	}
 
 	/** The same for a bot, whose answer waits until the simulator has told both seats. */
@@ -186,13 +195,6 @@ export class HostedBattle {
 		else this.outbox.error(this.id, seatIndex, seat.requestNumber, 'exhausted', 'every choice was refused');
 	}
 
-	takeLines(seatIndex) {
-		const lines = this.seatLines[seatIndex];
-		const text = lines.join('\n');
-		lines.length = 0;
-		return text;
-	}
-
 	/** @param {string | null} cut why it ends before it is played out */
 	finish(cut = null) {
 		const { battle } = this;
@@ -215,7 +217,11 @@ export class HostedBattle {
 			if (view !== null) {
 				if (view.tally !== null) view.hear(this.seatLines[seatIndex], null);
 				this.outbox.unparsed(view.tracker.parseErrors);
-			} else this.outbox.record(this.id, seatIndex, ++seat.requestNumber, this.takeLines(seatIndex), null);
+			}
+			if (this.told[seatIndex]) {
+				this.outbox.record(this.id, seatIndex, ++seat.requestNumber, this.seatLines[seatIndex].join('\n'), null);
+			}
+			this.seatLines[seatIndex].length = 0;
 		}
 	}
 }

@@ -1,0 +1,221 @@
+"""Observation and reward of one's own: `module:Class` and `module:function` of the user's, which read poke-env's
+`Battle` of a seat.
+
+    class MyObservation:
+        size = 12                                   # floats that embed_battle returns
+        names = ("speed", ...)                      # optional: one for each of them
+
+        def embed_battle(self, battle) -> Sequence[float]: ...
+
+    def my_reward(battle, before, seat, parts) -> float: ...     # declares those that it wants, by name
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from poke_env.battle.abstract_battle import AbstractBattle
+
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.named_class import load_class
+from simul.common.config.trust import NOTHING, Trust
+from simul.common.errors import ConfigError, EnvError
+from simul.common.protocol.specs import GameSpec, Slice
+from simul.common.runtime.error_place import describe_error
+from simul.common.runtime.finite import describe_not_finite
+from simul.env_worker.games.base.checks import MOST_REWARD
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+
+CALLERS = frozenset({__file__})
+MOST_NUMBERS = 65_536  # of one observation
+SLICE = "user"  # of the observation's layout
+GIVEN = ("battle", "before", "seat", "parts")  # what a reward's function may ask for
+
+
+class OwnCodeError(EnvError):
+    """The user's code, or poke-env's `Battle` that it reads, failed in one battle. Caught by the source, which aborts
+    it. The sentence names file and line."""
+
+
+class OwnObservation:
+    """`pokemon.observation`. One object serves all battles of a process.
+
+    Attributes:
+        size: numbers of the vector.
+        names: of each, or none.
+        beside: True = the vector follows the built-in row, False = it stands alone.
+    """
+
+    def __init__(self, name: str, trust: Trust, *, beside: bool) -> None:
+        """Raises ConfigError where `name` cannot be loaded, or declares no observation."""
+        made = load_class(name, trust=trust)
+        if not isinstance(made, type):
+            raise ConfigError(
+                f"pokemon.observation: {name} is a {type(made).__name__}; expected a class with `size` and "
+                "`embed_battle(self, battle)`."
+            )
+        self.name = name
+        self.beside = beside
+        self._place = _place(made)
+        try:
+            self._user: Any = made()
+        except Exception as error:
+            raise ConfigError(f"pokemon.observation: {name}() failed: {describe_error(error, CALLERS)}.") from error
+        self.size = self._declared_size()
+        self.names = self._declared_names()
+        if not callable(getattr(self._user, "embed_battle", None)):
+            raise ConfigError(
+                f"pokemon.observation: {name} has no embed_battle ({self._place}); expected "
+                f"`def embed_battle(self, battle)` that returns {self.size} numbers."
+            )
+
+    def spec(self, builtin: GameSpec) -> GameSpec:
+        """The spec of the game with this observation; its numbers are float32."""
+        start = builtin.observation_size if self.beside else 0
+        meaning = f"of {self.name}"
+        mine = [
+            Slice(f"{SLICE}.{name}", start + at, 1, low=-1.0, meaning=meaning) for at, name in enumerate(self.names)
+        ] or [Slice(SLICE, start, self.size, low=-1.0, meaning=meaning)]
+        return msgspec.structs.replace(
+            builtin, observation_size=start + self.size, observation_dtype="float32",
+            layout=(*(builtin.layout if self.beside else ()), *mine),
+        )  # fmt: skip
+
+    def observe(self, builtin: NDArray[np.float16], battle: AbstractBattle) -> NDArray[np.float32]:
+        """float32 [D]: what is sent of a decision. `builtin`: the host's row. Raises OwnCodeError."""
+        try:
+            said = self._user.embed_battle(battle)
+            with np.errstate(over="ignore"):
+                vector = np.asarray(said, np.float32)
+        except Exception as error:
+            raise OwnCodeError(describe_error(error, CALLERS)) from error
+        if vector.shape != (self.size,):
+            raise OwnCodeError(
+                f"{self._place}: embed_battle returned the shape {vector.shape}; expected ({self.size},), the `size` "
+                f"of {self.name}"
+            )
+        if not np.isfinite(vector).all():
+            raise OwnCodeError(f"{self._place}: embed_battle of {self.name}: {self._describe_not_finite(vector)}")
+        return np.concatenate((builtin, vector), dtype=np.float32) if self.beside else vector
+
+    def _describe_not_finite(self, vector: NDArray[np.float32]) -> str:
+        first = int(np.flatnonzero(~np.isfinite(vector))[0])
+        named = f" ({self.names[first]})" if self.names else ""
+        return describe_not_finite(vector) + named
+
+    def _declared_size(self) -> int:
+        size = getattr(self._user, "size", None)
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size <= MOST_NUMBERS:
+            raise ConfigError(
+                f"pokemon.observation: {self.name}.size is {size!r} ({self._place}); expected how many numbers "
+                f"embed_battle returns, 1 to {MOST_NUMBERS}."
+            )
+        return int(size)
+
+    def _declared_names(self) -> tuple[str, ...]:
+        names = getattr(self._user, "names", None)
+        if names is None:
+            return ()
+        found = tuple(names)
+        if len(found) != self.size or len(set(found)) != self.size or not all(isinstance(n, str) and n for n in found):
+            raise ConfigError(
+                f"pokemon.observation: {self.name}.names has {len(found)} entries ({self._place}); expected "
+                f"{self.size} different names, one for each number, or none at all."
+            )
+        return found
+
+
+class OwnReward:
+    """`pokemon.reward`.
+
+    Attributes:
+        name: of the part in figures and curves: the function's.
+        wants_before: True = the battle is copied at every decision.
+    """
+
+    def __init__(self, name: str, trust: Trust) -> None:
+        """Raises ConfigError where `name` cannot be loaded, or is no function of what is given."""
+        made = load_class(name, "function", trust=trust)
+        if isinstance(made, type):
+            raise ConfigError(
+                f"pokemon.reward: {name} is a class; expected a function such as "
+                f"`def {name.rpartition(':')[2].lower()}(battle, before, seat, parts)` that returns a number."
+            )
+        self.name = name.rpartition(":")[2].rpartition(".")[2]
+        self._place = _place(made)
+        self._function: Callable[..., Any] = made
+        self._wants = self._wanted(name)
+        self.wants_before = "before" in self._wants
+
+    def pay(
+        self, battle: AbstractBattle, before: AbstractBattle | None, seat: int, parts: Mapping[str, float]
+    ) -> float:  # fmt: skip
+        """What a seat earned since its last decision. Raises OwnCodeError."""
+        given = dict(zip(GIVEN, (battle, before, seat, parts)))
+        try:
+            said = self._function(**{name: given[name] for name in self._wants})
+            reward = float(said)
+        except Exception as error:
+            raise OwnCodeError(describe_error(error, CALLERS)) from error
+        if not abs(reward) <= MOST_REWARD:  # also NaN
+            raise OwnCodeError(
+                f"{self._place}: {self.name} returned {reward:g}; expected a finite number, at most {MOST_REWARD:.2g}"
+            )
+        return reward
+
+    def _wanted(self, name: str) -> tuple[str, ...]:
+        try:
+            parameters = inspect.signature(self._function).parameters.values()
+        except (TypeError, ValueError):  # a builtin
+            return GIVEN[:1]
+        if any(each.kind is each.VAR_KEYWORD for each in parameters):
+            return GIVEN
+        unknown = [each.name for each in parameters if each.name not in GIVEN and each.default is each.empty]
+        if unknown:
+            raise ConfigError(
+                f"pokemon.reward: {name} asks for {', '.join(unknown)} ({self._place}); expected any of "
+                f"{', '.join(GIVEN)}, by these names."
+            )
+        return tuple(each.name for each in parameters if each.name in GIVEN)
+
+
+class OwnCode(NamedTuple):
+    """What a configuration names; at least one of the two."""
+
+    observation: OwnObservation | None
+    reward: OwnReward | None
+
+    def spec(self, builtin: GameSpec) -> GameSpec:
+        """The spec of the game as its policies observe it."""
+        return builtin if self.observation is None else self.observation.spec(builtin)
+
+
+def observed_spec(config: PokemonConfig, trust: Trust = NOTHING) -> GameSpec:
+    """The spec of the configured game, with the user's observation where one is named. Raises ConfigError."""
+    builtin, own = pokemon_spec(config), own_code(config, trust)
+    return builtin if own is None else own.spec(builtin)
+
+
+def own_code(config: PokemonConfig, trust: Trust = NOTHING) -> OwnCode | None:
+    """The user's code that `config` names, None where it names none. Raises ConfigError."""
+    if not config.observation and not config.reward:
+        return None
+    return OwnCode(
+        OwnObservation(config.observation, trust, beside=config.builtin_observation) if config.observation else None,
+        OwnReward(config.reward, trust) if config.reward else None,
+    )
+
+
+def _place(made: Any) -> str:
+    """`FILE:LINE` of a class or function."""
+    try:
+        file, (_, line) = inspect.getsourcefile(made), inspect.getsourcelines(made)
+    except (OSError, TypeError):
+        return str(getattr(made, "__module__", "?"))
+    return f"{str(file).removeprefix(os.getcwd() + os.sep)}:{line}"
