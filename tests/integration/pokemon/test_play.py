@@ -9,6 +9,7 @@ from poke_env.player import ForfeitBattleOrder, RandomPlayer, SimpleHeuristicsPl
 from poke_env.teambuilder import Teambuilder
 
 from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.trust import EVERYTHING
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
 from simul.common.role.lifecycle import StopFlag
@@ -18,6 +19,7 @@ from simul.env_worker.games.pokemon.play import agent as agent_module
 from simul.env_worker.games.pokemon.play.agent import AgentPlayer, PackedTeams
 from simul.env_worker.games.pokemon.play.challenges import PlayEnded
 from simul.env_worker.games.pokemon.play.play import report
+from simul.env_worker.games.pokemon.source.own_code import observed_spec, own_code
 from tests.support.playing import playing
 from tests.support.replayed import compare_with_training
 from tests.support.showdown import on_loop
@@ -74,6 +76,30 @@ def test_forfeited_battles_are_not_in_the_win_rate(server, stand):
     assert (result["battles"], result["early_wins"], result["early_losses"]) == (2, 2, 0)
     assert result["win_rate"] == result["wins"] / 2
     assert result["win_rate_with_early"] == (result["wins"] + 2) / 4
+
+
+class Turn:
+    """An observation of the user's."""
+
+    size = 1
+
+    def embed_battle(self, battle):
+        return [battle.turn]
+
+
+def test_an_observation_of_ones_own_is_seen_in_rooms_too(server):
+    config = PokemonConfig(observation="tests.integration.pokemon.test_play:Turn", builtin_observation=False)
+    own = own_code(config, EVERYTHING)
+    foe = server.player(RandomPlayer, "Random Own")
+    with Stand(observed_spec(config, EVERYTHING)) as stand:
+        with playing(server, stand, "Agent Own", own=own) as (agent, bridge, table):
+            accepted = on_loop(foe._accept_challenges(None, 1, None))
+            table.serve(agent.challenge("Random Own", 1), StopFlag())
+            accepted.result(PATIENCE_SEC)
+    assert sum(agent.tally.values()) == 1
+    turns = [int(d.observation[0]) for d in bridge.asked if d.kind == DECISION]
+    assert turns == sorted(turns)
+    assert turns[-1] > 3
 
 
 @pytest.fixture(scope="module")
