@@ -11,7 +11,7 @@ from simul.common.config.games.pokemon import PokemonConfig, RewardsConfig
 from simul.common.config.trust import EVERYTHING
 from simul.common.errors import FailingEnvError
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
-from simul.env_worker.games.pokemon.source.own_code import own_code
+from simul.env_worker.games.pokemon.source.own_code import observed_spec, own_code
 from tests.support.battles import Table, check_accounts, make_source
 
 HERE = "tests.integration.pokemon.test_own_code"
@@ -26,6 +26,15 @@ class Seen:
         fainted = sum(mon.fainted for mon in battle.opponent_team.values())
         alive = sum(not mon.fainted for mon in battle.team.values())
         return np.array([battle.turn, alive, 6 - fainted, battle.player_role == "p2"])
+
+
+class Slots:
+    """The slot that decides, and whether its Pokémon stands."""
+
+    size = 2
+
+    def embed_battle(self, battle, slot):
+        return [slot, battle.active_pokemon[slot] is not None]
 
 
 class RaisesInOneBattle(Seen):
@@ -88,6 +97,15 @@ def test_each_decision_shows_its_own_turn_and_seat(settings):
     assert all(total in range(-1, 5) for total in totals if total < 50)
     assert metrics["reward_parts"]["fainted"] == sum(totals)
     assert metrics["recent"]["all"]["figure.reward_fainted"] > 0
+
+
+def test_in_doubles_it_is_told_which_slot_decides():
+    config = PokemonConfig(format="gen9randomdoublesbattle", observation=f"{HERE}:Slots")
+    right = observed_spec(config, EVERYTHING).slice("global.right").start
+    found, *_ = played(config, battles=1)
+    decided = [decision.observation for decision in found if decision.kind == DECISION]
+    assert {seen[-2] for seen in decided} == {0.0, 1.0}
+    assert all(seen[-2] == seen[right] for seen in decided)
 
 
 def test_beside_the_built_in_row_and_rewards_nothing_of_them_changes():

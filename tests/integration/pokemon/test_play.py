@@ -91,11 +91,13 @@ def test_an_observation_of_ones_own_is_seen_in_rooms_too(server):
     config = PokemonConfig(observation="tests.integration.pokemon.test_play:Turn", builtin_observation=False)
     own = own_code(config, EVERYTHING)
     foe = server.player(RandomPlayer, "Random Own")
-    with Stand(observed_spec(config, EVERYTHING)) as stand:
-        with playing(server, stand, "Agent Own", own=own) as (agent, bridge, table):
-            accepted = on_loop(foe._accept_challenges(None, 1, None))
-            table.serve(agent.challenge("Random Own", 1), StopFlag())
-            accepted.result(PATIENCE_SEC)
+    with (
+        Stand(observed_spec(config, EVERYTHING)) as stand,
+        playing(server, stand, "Agent Own", own=own) as (agent, bridge, table),
+    ):
+        accepted = on_loop(foe._accept_challenges(None, 1, None))
+        table.serve(agent.challenge("Random Own", 1), StopFlag())
+        accepted.result(PATIENCE_SEC)
     assert sum(agent.tally.values()) == 1
     turns = [int(d.observation[0]) for d in bridge.asked if d.kind == DECISION]
     assert turns == sorted(turns)

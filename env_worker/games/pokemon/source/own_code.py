@@ -5,7 +5,7 @@
         size = 12                                   # floats that embed_battle returns
         names = ("speed", ...)                      # optional: one for each of them
 
-        def embed_battle(self, battle) -> Sequence[float]: ...
+        def embed_battle(self, battle) -> Sequence[float]: ...     # (self, battle, slot): which slot decides, 0 or 1
 
     def my_reward(battle, before, seat, parts) -> float: ...     # declares those that it wants, by name
 """
@@ -30,7 +30,8 @@ from simul.common.protocol.specs import GameSpec, Slice
 from simul.common.runtime.error_place import describe_error
 from simul.common.runtime.finite import describe_not_finite
 from simul.env_worker.games.base.checks import MOST_REWARD
-from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.env_worker.games.pokemon.formats.spec import is_doubles, pokemon_spec
+from simul.env_worker.games.pokemon.tables import doubles_layout
 
 CALLERS = frozenset({__file__})
 MOST_NUMBERS = 65_536  # of one observation
@@ -52,7 +53,7 @@ class OwnObservation:
         beside: True = the vector follows the built-in row, False = it stands alone.
     """
 
-    def __init__(self, name: str, trust: Trust, *, beside: bool) -> None:
+    def __init__(self, name: str, trust: Trust, *, beside: bool, doubles: bool) -> None:
         """Raises ConfigError where `name` cannot be loaded, or declares no observation."""
         made = load_class(name, trust=trust)
         if not isinstance(made, type):
@@ -63,6 +64,8 @@ class OwnObservation:
         self.name = name
         self.beside = beside
         self._place = _place(made)
+        right = [part.start for part in doubles_layout.slices() if part.name == "global.right"]
+        self._right = right[0] if doubles else None  # of the built-in row: 1.0 = the right slot decides
         try:
             self._user: Any = made()
         except Exception as error:
@@ -74,6 +77,7 @@ class OwnObservation:
                 f"pokemon.observation: {name} has no embed_battle ({self._place}); expected "
                 f"`def embed_battle(self, battle)` that returns {self.size} numbers."
             )
+        self._wants_slot = "slot" in inspect.signature(self._user.embed_battle).parameters
 
     def spec(self, builtin: GameSpec) -> GameSpec:
         """The spec of the game with this observation; its numbers are float32."""
@@ -89,8 +93,9 @@ class OwnObservation:
 
     def observe(self, builtin: NDArray[np.float16], battle: AbstractBattle) -> NDArray[np.float32]:
         """float32 [D]: what is sent of a decision. `builtin`: the host's row. Raises OwnCodeError."""
+        given = {"slot": 0 if self._right is None else int(builtin[self._right])} if self._wants_slot else {}
         try:
-            said = self._user.embed_battle(battle)
+            said = self._user.embed_battle(battle, **given)
             with np.errstate(over="ignore"):
                 vector = np.asarray(said, np.float32)
         except Exception as error:
@@ -207,9 +212,11 @@ def own_code(config: PokemonConfig, trust: Trust = NOTHING) -> OwnCode | None:
     if not config.observation and not config.reward:
         return None
     return OwnCode(
-        OwnObservation(config.observation, trust, beside=config.builtin_observation) if config.observation else None,
+        OwnObservation(
+            config.observation, trust, beside=config.builtin_observation, doubles=is_doubles(config.format)
+        ) if config.observation else None,
         OwnReward(config.reward, trust) if config.reward else None,
-    )
+    )  # fmt: skip
 
 
 def _place(made: Any) -> str:
