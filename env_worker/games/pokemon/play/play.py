@@ -259,7 +259,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _config(run_dir: RunDir, trust: Trust) -> tuple[Config, Trust]:
+def _config(run_dir: RunDir, trust: Trust = NOTHING) -> tuple[Config, Trust]:
     """The configuration of the run, and the trust with which what it names may be run. Raises ConfigError."""
     config, trust = run_dir.read_trusted_config(trust)
     if config.game != "pokemon":

@@ -348,12 +348,6 @@ def test_the_default_configuration_shows_every_key_and_another_game_shows_its_ow
     assert missing - of_alphazero == set()
 
 
-@pytest.mark.parametrize("key", ["reward_win", "reward_faint", "reward_hp"])
-def test_keys_of_former_rewards_name_the_new_ones(load, key):
-    with pytest.raises(ConfigError, match=r"did you mean pokemon.rewards\? Its keys are win_loss, knockout, "):
-        load(f"game: pokemon\npokemon: {{{key}: 0.5}}\n")
-
-
 def test_a_stored_encoder_means_nothing_unless_it_is_the_one_that_is_gone(load):
     assert load("game: pokemon\npokemon: {encoder: host}\n").pokemon.encoder == "host"
     with pytest.raises(ConfigError, match=r"pokemon.encoder.*gone: expected host, got python. Leave the key out"):
