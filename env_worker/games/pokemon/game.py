@@ -9,7 +9,7 @@ from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
-from simul.env_worker.games.pokemon.formats.teams import check_battles
+from simul.env_worker.games.pokemon.formats.team_draws import check_battles
 from simul.env_worker.games.pokemon.install.folder import check_simulator
 from simul.env_worker.games.pokemon.showdown.shares import share_of
 from simul.env_worker.games.pokemon.source.source import PokemonSource
@@ -22,14 +22,14 @@ def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> Pok
     return PokemonSource(
         _of_worker(config, options.index), config.opponents, index=options.index, discount=config.learner.discount,
         mirror_seed=options.mirror_seed, pairings=options.pairings, replays=options.replays,
-        replay_player=options.replay_player, **options.of_envs(),
+        replay_player=options.replay_player, trust=trust, **options.of_envs(),
     )  # fmt: skip
 
 
 def spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of the format; the simulator has confirmed format and teams. Raises ConfigError."""
     check_simulator()
-    check_battles(_of_worker(config, 0))  # raises before other processes are started
+    check_battles(_of_worker(config, 0), trust)  # raises before other processes are started
     return pokemon_spec(config.pokemon)
 
 

@@ -11,7 +11,7 @@ import pytest
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
 from simul.common.errors import ConfigError
-from simul.env_worker.games.pokemon.formats.teams import check_battles
+from simul.env_worker.games.pokemon.formats.team_draws import check_battles
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
 from simul.env_worker.games.pokemon.tables.layout import PREVIEW_START
 from tests.support.battles import check_accounts, make_source, played

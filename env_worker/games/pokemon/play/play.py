@@ -9,7 +9,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from poke_env.concurrency import POKE_LOOP
 from simul.common.client.client import InferenceClient
 from simul.common.config.games.pokemon import LOCAL, PokemonConfig
 from simul.common.config.schema import Config
+from simul.common.config.trust import Trust
 from simul.common.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
 from simul.common.role.lifecycle import StopFlag
 from simul.common.role.run_directory import RunDir
@@ -28,7 +29,7 @@ from simul.common.runtime.intervals import wilson
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import client_keys
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
-from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
+from simul.env_worker.games.pokemon.formats.team_draws import TeamSource, open_teams
 from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
@@ -36,7 +37,7 @@ from simul.env_worker.games.pokemon.play.agent import AgentPlayer
 from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge
 from simul.env_worker.games.pokemon.play.guard import login
 from simul.env_worker.games.pokemon.showdown.address import account, is_local, server_at
-from simul.env_worker.games.pokemon.showdown.local_server import HOST, local_server
+from simul.env_worker.games.pokemon.showdown.local_server import local_server
 from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import extras_of
 from simul.env_worker.replays import make_folder
@@ -168,15 +169,17 @@ def main() -> int:
     options = _parser().parse_args()
     stop = StopFlag(options.parent).install()
     try:
-        config, us = _config(RunDir(options.run_dir)), _account(options.username)
+        config, trust = _config(RunDir(options.run_dir))
+        us = _account(options.username)
         if options.replays is not None:
             make_folder(options.replays)
         with contextlib.ExitStack() as until_done:
             if options.server == LOCAL:
                 _say(options, "starting a Showdown server on this machine")
-                server = until_done.enter_context(local_server(find_node().path))
-                options.server, options.own = server.url, f"http://{HOST}:{server.port}"
-            _play(options, config, us, stop)
+                server = until_done.enter_context(local_server(find_node().path, options.port))
+                options.server, options.own = server.url, server.page
+            teams = until_done.enter_context(_teams(config.pokemon, trust))
+            _play(options, config, teams, us, stop)
     except SimulError as error:
         sys.stderr.write(printable(f"simul play: {error}\n", LINES))
         return 2
@@ -188,9 +191,10 @@ def _account(username: str | None) -> AccountConfiguration:
     return account(name, os.environ.get("SIMUL_SHOWDOWN_PASSWORD"))
 
 
-def _play(options: argparse.Namespace, config: Config, us: AccountConfiguration, stop: StopFlag) -> None:
+def _play(
+    options: argparse.Namespace, config: Config, teams: TeamSource | None, us: AccountConfiguration, stop: StopFlag
+) -> None:
     server = server_at(options.server)
-    teams = _teams(config)
     _say(options, "connecting to the inference server")
     client = _client(config, RunDir(options.run_dir), us.username)
     bridge = AsyncBridge(POKE_LOOP)
@@ -237,6 +241,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--parent", type=int, default=0)
     parser.add_argument("--server", required=True)
+    parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--challenge")
     parser.add_argument("--accept", type=int)
     parser.add_argument("--battles", type=int, default=1)
@@ -253,8 +258,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _config(run_dir: RunDir) -> Config:
-    config = run_dir.read_config()
+def _config(run_dir: RunDir) -> tuple[Config, Trust]:
+    config, trust = run_dir.read_trusted_config()
     if config.game != "pokemon":
         raise ConfigError(f"The checkpoint plays {config.game}; only Pokémon can be played on a Showdown server.")
     if "bo3" in config.pokemon.format:
@@ -262,7 +267,7 @@ def _config(run_dir: RunDir) -> Config:
             f"The checkpoint plays {config.pokemon.format}, a best of three; `simul play` plays single battles: "
             f"train in {config.pokemon.format.removesuffix('bo3')}."
         )
-    return config
+    return config, trust
 
 
 def _client(config: Config, run_dir: RunDir, name: str) -> InferenceClient:
@@ -276,16 +281,23 @@ def _client(config: Config, run_dir: RunDir, name: str) -> InferenceClient:
     return client
 
 
-def _teams(config: Config) -> list[str]:
-    """Packed teams that passed the simulator's validator; none for a format that draws its own."""
-    if not config.pokemon.teams:
-        return []
+@contextlib.contextmanager
+def _teams(config: PokemonConfig, trust: Trust) -> Iterator[TeamSource | None]:
+    """Teams that pass the simulator's validator; None for a format that draws its own. Raises ConfigError."""
+    if not config.teams:
+        yield None
+        return
     host = NodeHost(find_node().path)
     host.start()
     try:
-        return legal_teams(host, config.pokemon.format, read_teams(config.pokemon.teams))
+        teams = open_teams(config, host, trust)
     finally:
         host.close()
+    try:
+        yield teams
+    finally:
+        if teams is not None:
+            teams.close()
 
 
 def _follower(config: PokemonConfig, say: Callable[[str], None]) -> Follower:

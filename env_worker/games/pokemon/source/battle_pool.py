@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from simul.common.protocol.decisions import Decision
+from simul.env_worker.games.pokemon.formats.team_draws import TeamDraws
 from simul.env_worker.games.pokemon.formats.teams import TeamPool
 from simul.env_worker.games.pokemon.host.backend import BattleBackend, drawn_start
 from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
@@ -30,7 +31,7 @@ class BattlePool:
         self.battles: dict[int, LiveBattle] = {}
         self.by_env: list[LiveBattle | None] = [None] * envs
         self.open = True
-        self.teams: list[str] = []  # packed; for formats that draw none
+        self.teams: TeamDraws | None = None  # for formats that draw none
         self.team_pool: TeamPool | None = None  # for formats that draw teams; None: new teams for every battle
         self.replays: BattleReplays | None = None
         self._matchmaker = matchmaker
@@ -79,10 +80,12 @@ class BattlePool:
         self._episodes[env] += 1
         self.battles[number] = battle
         self.by_env[env] = battle
-        start = drawn_start(rng, self.teams)._replace(
+        start = drawn_start(rng)._replace(
             encode=battle.encoded, play=battle.played, max_turns=self._max_turns, tally=self._matchmaker.tally
         )
-        if self.team_pool is not None and not self.teams:
+        if self.teams is not None:
+            start = start._replace(teams=self.teams.draw(rng, battle.of_learner, battle.mirror))
+        elif self.team_pool is not None:
             start = start._replace(team_seeds=self.team_pool.seeds(number, rng), reuse=True)
         if self.replays is not None:
             self.replays.expect(number, battle.names)
