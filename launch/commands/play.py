@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from simul.launch.commands.table import Origin
 
 LONGEST_PATIENCE_SEC = 3600.0
-OF_SHOWDOWN = {"port": "--port", "challenge": "--challenge", "accept": "--accept", "username": "--username", "json": "--json"}
+OF_SHOWDOWN = {
+    "port": "--port", "challenge": "--challenge", "accept": "--accept", "username": "--username", "json": "--json",
+}  # fmt: skip
 OF_TABLES = {"game": "--game", "seat": "--seat", "opponents": "--opponent", "seed": "--seed"}
 
 

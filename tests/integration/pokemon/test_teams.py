@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -10,12 +11,14 @@ import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
+from simul.common.config.trust import EVERYTHING
 from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.formats.team_draws import check_battles
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
 from simul.env_worker.games.pokemon.tables.layout import PREVIEW_START
 from tests.support.battles import check_accounts, make_source, played
 
+BUILDERS = "tests.support.pokemon.teambuilders"
 FOLDER = Path(__file__).parents[2] / "golden" / "pokemon" / "teams"
 TEAMS = FOLDER / "gen9ou.txt"
 BSS = partial(PokemonConfig, format="gen9bssregi", teams=str(FOLDER / "gen9bssregi.txt"), max_turns=60)
@@ -31,11 +34,20 @@ PICKS = 3  # decisions that a team preview of gen9bssregi takes
         ({"format": "gen9ou"}, r"pokemon\.teams"),
         ({"format": "gen8ou", "teams": str(TEAMS)}, "Great Tusk"),
         ({"format": "gen9randombattle", "teams": str(TEAMS)}, "no effect"),
+        ({"format": "gen9randombattle", "opponent_teams": str(TEAMS)}, r"pokemon\.opponent_teams would have no effect"),
+        ({"format": "gen9randombattle", "teams": f"{BUILDERS}:Alternating"}, r"pokemon\.teams would have no effect"),
+        ({"format": "gen9ou", "teams": f"{BUILDERS}:Illegal"}, "Illegal: .*Mewtwo"),
     ],
 )
 def test_what_cannot_be_played_is_one_sentence(settings, words):
     with pytest.raises(ConfigError, match=words):
-        check_battles(PokemonConfig(**settings))
+        check_battles(PokemonConfig(**settings), EVERYTHING)
+
+
+def test_an_illegal_team_of_a_teambuilder_ends_the_run_when_it_is_drawn():
+    source = make_source(BSS(format="gen9ou", teams=f"{BUILDERS}:LaterIllegal"), envs=2, trust=EVERYTHING)
+    with closing(source), pytest.raises(ConfigError, match=r"not legal in gen9ou:\n  .*:LaterIllegal: .*Mewtwo"):
+        source.start()
 
 
 def test_every_seat_picks_its_team_first():

@@ -91,8 +91,8 @@ class OwnTeambuilder:
             ) from error
         if not callable(getattr(builder, "yield_team", None)):
             raise ConfigError(
-                f"{self._key}: {self._name} has no method yield_team; expected a Teambuilder of poke-env's, or the path "
-                "of a file or folder of teams."
+                f"{self._key}: {self._name} has no method yield_team; expected a Teambuilder of poke-env's, or the "
+                "path of a file or folder of teams."
             )
         return builder
 

@@ -1,4 +1,4 @@
-"""A local Showdown server until Ctrl-C: `simul showdown` starts `python -m simul.env_worker.games.pokemon.showdown.serve`."""
+"""A local Showdown server until Ctrl-C: `simul showdown` starts this module."""
 
 from __future__ import annotations
 

@@ -30,4 +30,4 @@ def test_doubles_are_played(tmp_path):
     run_dir = RunDir(tmp_path)
     config = Config(game="pokemon", pokemon=PokemonConfig(format="gen9randomdoublesbattle"))
     run_dir.write_config(config)
-    assert _config(run_dir).pokemon == config.pokemon
+    assert _config(run_dir)[0].pokemon == config.pokemon
