@@ -12,7 +12,7 @@ import pytest
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
 from simul.common.config.trust import EVERYTHING
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, FailingEnvError
 from simul.env_worker.games.pokemon.formats.team_draws import check_battles
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
 from simul.env_worker.games.pokemon.tables.layout import PREVIEW_START
@@ -46,7 +46,7 @@ def test_what_cannot_be_played_is_one_sentence(settings, words):
 
 def test_an_illegal_team_of_a_teambuilder_ends_the_run_when_it_is_drawn():
     source = make_source(BSS(format="gen9ou", teams=f"{BUILDERS}:LaterIllegal"), envs=2, trust=EVERYTHING)
-    with closing(source), pytest.raises(ConfigError, match=r"not legal in gen9ou:\n  .*:LaterIllegal: .*Mewtwo"):
+    with closing(source), pytest.raises(FailingEnvError, match=r"not legal in gen9ou:\n  .*:LaterIllegal: .*Mewtwo"):
         source.start()
 
 

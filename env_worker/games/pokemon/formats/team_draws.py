@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.named_class import load_class
 from simul.common.config.trust import NOTHING, Trust
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, FailingEnvError
 from simul.common.runtime.error_place import describe_error
 from simul.env_worker.games.pokemon.formats.teams import TeamText, legal_teams, read_teams
 from simul.env_worker.games.pokemon.host.backend import BattleBackend
-from simul.env_worker.games.pokemon.host.node_host import HostDied, NodeHost
+from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
 
 KEPT = 4096  # teams of a Teambuilder that are known to be legal
@@ -67,7 +67,18 @@ class OwnTeambuilder:
         self._legal = {self._first: self._packed(host, self._first)}
 
     def draw(self, rng: random.Random) -> str:
-        """Raises ConfigError where the Teambuilder raises, or its team is not legal."""
+        """Raises FailingEnvError where the Teambuilder raises, or its team is not legal: that ends the run."""
+        try:
+            return self._next()
+        except ConfigError as error:
+            raise FailingEnvError(str(error)) from error
+
+    def close(self) -> None:
+        validator, self._validator = self._validator, None
+        if validator is not None:
+            validator.close()
+
+    def _next(self) -> str:
         text, self._first = self._first or self._yielded(), ""
         packed = self._legal.get(text)
         if packed is None:
@@ -75,11 +86,6 @@ class OwnTeambuilder:
                 self._legal.clear()
             packed = self._legal[text] = self._validated(text)
         return packed
-
-    def close(self) -> None:
-        validator, self._validator = self._validator, None
-        if validator is not None:
-            validator.close()
 
     def _built(self, builder_class: Any) -> Any:
         try:
@@ -115,16 +121,10 @@ class OwnTeambuilder:
         return legal_teams(host, self._config.format, [TeamText(self._name, text)], self._key)[0]
 
     def _validated(self, text: str) -> str:
-        for _ in range(2):
-            if self._validator is None:
-                self._validator = NodeHost(find_node().path, accelerate=self._config.accelerate)
-                self._validator.start()
-            try:
-                return self._packed(self._validator, text)
-            except HostDied as death:
-                died = death
-                self.close()
-        raise died
+        if self._validator is None:
+            self._validator = NodeHost(find_node().path, accelerate=self._config.accelerate)
+            self._validator.start()
+        return self._packed(self._validator, text)
 
 
 class TeamDraws:

@@ -7,7 +7,7 @@ import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.trust import EVERYTHING, NOTHING
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, FailingEnvError
 from simul.env_worker.games.pokemon.formats.team_draws import OwnTeambuilder, TeamDraws, names_class
 
 BUILDERS = """
@@ -104,7 +104,7 @@ def test_each_team_of_a_teambuilder_is_validated_once_and_an_illegal_one_is_name
     assert "team 1" in first
     assert "team 2" in second
     with pytest.raises(
-        ConfigError, match=r"pokemon.opponent_teams: not legal in gen9ou:\n  builders:Counts: Ditto is banned\."
+        FailingEnvError, match=r"pokemon.opponent_teams: not legal in gen9ou:\n  builders:Counts: Ditto is banned\."
     ):
         teams.draw(rng)
     teams._builder.__class__.made = 0
