@@ -151,6 +151,7 @@ def _play_on_showdown(origin: Origin, options: argparse.Namespace, player: str) 
     }  # fmt: skip
     arguments = [f"--{name}={value}" for name, value in given.items() if value is not None]
     arguments += [f"--{name.replace('_', '-')}" for name in ("sample", "no_timer", "json") if getattr(options, name)]
+    arguments += ["--trust"] * origin.trust.everything
     with ExitStack() as served:
         run = origin.run
         if run is None:

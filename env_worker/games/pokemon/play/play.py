@@ -21,7 +21,7 @@ from poke_env.concurrency import POKE_LOOP
 from simul.common.client.client import InferenceClient
 from simul.common.config.games.pokemon import LOCAL, PokemonConfig
 from simul.common.config.schema import Config
-from simul.common.config.trust import Trust
+from simul.common.config.trust import EVERYTHING, NOTHING, Trust
 from simul.common.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
 from simul.common.role.lifecycle import StopFlag
 from simul.common.role.run_directory import RunDir
@@ -169,7 +169,7 @@ def main() -> int:
     options = _parser().parse_args()
     stop = StopFlag(options.parent).install()
     try:
-        config, trust = _config(RunDir(options.run_dir))
+        config, trust = _config(RunDir(options.run_dir), EVERYTHING if options.trust else NOTHING)
         us = _account(options.username)
         if options.replays is not None:
             make_folder(options.replays)
@@ -254,12 +254,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-timer", dest="timer", action="store_false")
     parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--trust", action="store_true")
     parser.set_defaults(own="")  # browser address of the server that this process started
     return parser
 
 
-def _config(run_dir: RunDir) -> tuple[Config, Trust]:
-    config, trust = run_dir.read_trusted_config()
+def _config(run_dir: RunDir, trust: Trust) -> tuple[Config, Trust]:
+    """The configuration of the run, and the trust with which what it names may be run. Raises ConfigError."""
+    config, trust = run_dir.read_trusted_config(trust)
     if config.game != "pokemon":
         raise ConfigError(f"The checkpoint plays {config.game}; only Pokémon can be played on a Showdown server.")
     if "bo3" in config.pokemon.format:
