@@ -68,8 +68,8 @@ def test_the_command_prints_how_players_join_and_ends_with_its_processes():
             address = re.search(r'ServerConfiguration\("(ws://127\.0\.0\.1:(\d+)/\S+)", ""\)', said[3])
             configuration = ServerConfiguration(address[1], "")
             first, second = (RandomPlayer(server_configuration=configuration, log_level=SILENT) for _ in range(2))
-            on_loop(first._battle_against(second, n_battles=2)).result(PATIENCE_SEC)
-            assert first.n_finished_battles == 2
+            on_loop(first._battle_against(second, n_battles=1)).result(PATIENCE_SEC)
+            assert first.n_finished_battles == 1
             taken = subprocess.run(
                 [*line, "--port", address[2]], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_SEC
             )

@@ -24,10 +24,3 @@ class Alternating(Teambuilder):
 class Illegal(Teambuilder):
     def yield_team(self) -> str:
         return FIRST.replace("Great Tusk", "Mewtwo", 1)
-
-
-class LaterIllegal(Alternating):
-    """Its second team."""
-
-    def yield_team(self) -> str:
-        return super().yield_team().replace(SECOND.split(" @")[0], "Mewtwo", 1)
