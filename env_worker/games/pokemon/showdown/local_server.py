@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import connect
 
 from simul.common.errors import ConfigError, EnvError
 from simul.common.role.temporary import temporary_folder
@@ -143,6 +145,19 @@ class LocalServer:
                 self.close()
                 raise EnvError(f"the Showdown server did not start:\n{self.log_tail()}")
             time.sleep(0.1)
+
+    def be_first_user(self) -> None:
+        """Connect once. For its first user Showdown loads what takes seconds, and answers nobody meanwhile.
+
+        Raises EnvError where it does not answer.
+        """
+        deadline = time.monotonic() + START_SEC
+        try:
+            with connect(self.url, open_timeout=START_SEC) as user:
+                while "|challstr|" not in str(user.recv(timeout=max(deadline - time.monotonic(), 0.0))):
+                    pass
+        except (OSError, TimeoutError, WebSocketException) as error:
+            raise EnvError(f"the Showdown server does not answer: {error!r}\n{self.log_tail()}") from error
 
     def log_tail(self) -> str:
         """The end of its log."""

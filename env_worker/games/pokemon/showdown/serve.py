@@ -7,7 +7,7 @@ import sys
 import time
 
 from simul.common.errors import EnvError, SimulError
-from simul.common.role.lifecycle import StopFlag
+from simul.common.role.lifecycle import StopFlag, Stopped
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.env_worker.games.pokemon.install.folder import check_simulator
 from simul.env_worker.games.pokemon.install.node import find_node
@@ -25,16 +25,17 @@ def main() -> int:
     stop = StopFlag(options.parent).install()
     try:
         check_simulator()
-        with local_server(find_node().path, options.port) as server:
+        with stop.interrupting(), local_server(find_node().path, options.port) as server:
+            server.be_first_user()
             print_text(invitation(server))
-            while not stop:
+            while server.alive():
                 time.sleep(LOOK_SEC)
-                if not server.alive():
-                    raise EnvError(f"the Showdown server has ended by itself:\n{server.log_tail()}")
+            raise EnvError(f"the Showdown server has ended by itself:\n{server.log_tail()}")
+    except Stopped:
+        return 0
     except SimulError as error:
         sys.stderr.write(printable(f"simul showdown: {error}\n", LINES))
         return 2
-    return 0
 
 
 def invitation(server: LocalServer) -> str:
