@@ -60,7 +60,7 @@ class EnvError(SimulError):
 
 
 class FailingEnvError(SimulError):
-    """Too many episodes fail. Ends the worker and the run: a restart would meet the same failures."""
+    """Too many episodes fail, or none can begin. Ends the worker and the run: a restart would meet the same."""
 
 
 class InferenceError(SimulError):

@@ -23,6 +23,7 @@ from simul.launch.commands.plot import add_plot
 from simul.launch.commands.policies import add_policies
 from simul.launch.commands.profile import add_profile
 from simul.launch.commands.serve import add_serve
+from simul.launch.commands.showdown import add_showdown
 from simul.launch.commands.status import add_down, add_status
 from simul.launch.commands.up import add_up
 from simul.launch.commands.watch import add_watch
@@ -88,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     add_eval(command("eval", "play checkpoints, greedily, with frozen weights, and bots"))
     add_serve(command("serve", "serve a checkpoint on its own, for clients in any language"))
     add_play(command("play", "play against a policy or a bot: at a table here, or Pokémon on a Showdown server"))
+    add_showdown(command("showdown", "a Showdown server on this machine, for people and poke-env players"))
     add_watch(command("watch", "watch a game of policies and bots turn by turn, or a replay"))
     add_perft(command("perft", "count the sequences of actions of a game without chance"))
     add_connect(command("connect", "what is wrong with a client's handshake"))

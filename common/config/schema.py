@@ -140,7 +140,7 @@ LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "gymnasium": ("frame_stack",),
     "network": ("normalize_observations",),
     "ofc": ("foul_cost",),
-    "pokemon": ("builtin_observation", "observation", "reward"),
+    "pokemon": ("builtin_observation", "observation", "opponent_teams", "reward"),
     "workers": ("max_failed_share",),
     "learner": ("normalize_rewards", "weight_decay"),
 }

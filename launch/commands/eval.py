@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
 
 from simul.common.config.option_types import add_trust, checkpoint, count, path
 
@@ -22,6 +25,11 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     evaluate.add_argument(
         "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
         help="a scripted opponent of the game, such as random (any other name lists them); several: a round robin",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--cross", nargs="+", default=[], metavar="PLAYER",
+        help="each against each other, as poke-env's cross_evaluate, as a table of win rates with intervals: "
+        "checkpoints, run directories, URLs of a store, and names of scripted opponents",
     )  # fmt: skip
     evaluate.add_argument(
         "--gtp", metavar='"PATH ARGS"',
@@ -69,19 +77,39 @@ def add_replay_player(parser: argparse._ActionsContainer) -> None:
     )  # fmt: skip
 
 
+def cross_players(names: Sequence[str]) -> tuple[list[Path | str], list[str]]:
+    """(checkpoints, opponents) among the players of `--cross`. A folder called as an opponent is ./NAME."""
+    from simul.common.config.opponents import SCRIPTED, SHORT
+
+    checkpoints: list[Path | str] = []
+    opponents: list[str] = []
+    for name in names:
+        is_path = "://" in name or os.sep in name or os.path.exists(name)
+        if is_path and SHORT.get(name, name) not in SCRIPTED:
+            checkpoints.append(checkpoint(name))
+        else:
+            opponents.append(name)
+    return checkpoints, opponents
+
+
 def _eval(options: argparse.Namespace) -> int:
     from simul.common.config.loader import command_line_trust
+    from simul.common.errors import ConfigError
     from simul.launch.evaluation.eval_runner import evaluate
     from simul.launch.supervisor.store_process import local_checkpoints
 
-    opponents, overrides = options.opponents, options.overrides
+    crossed, bots = cross_players(options.cross)
+    checkpoints_named = [*options.checkpoints, *crossed]
+    opponents, overrides = [*options.opponents, *bots], options.overrides
+    if options.cross and len(checkpoints_named) + len(opponents) < 2:
+        raise ConfigError("--cross plays each against each other: name two players or more.")
     if options.gtp is not None:
         opponents = [*opponents, "gtp"]
         overrides = [*overrides, f"blokus.gtp={json.dumps(options.gtp)}"]
-    with local_checkpoints(options.checkpoints) as checkpoints:
+    with local_checkpoints(checkpoints_named) as checkpoints:
         return evaluate(
             checkpoints, game=options.game, opponents=opponents, episodes=options.episodes, workers=options.workers,
             overrides=overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
-            only_first=options.only_first, replay_player=options.replay_player,
+            only_first=options.only_first, matrix=bool(options.cross), replay_player=options.replay_player,
             trust=command_line_trust(overrides, options.game, trust=options.trust),
         )  # fmt: skip

@@ -10,14 +10,16 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import add_trust, checkpoint, count, path, whole_number
+from simul.common.config.option_types import add_trust, checkpoint, count, path, port, whole_number
 from simul.launch.commands.eval import add_replay_player
 
 if TYPE_CHECKING:
     from simul.launch.commands.table import Origin
 
 LONGEST_PATIENCE_SEC = 3600.0
-OF_SHOWDOWN = {"challenge": "--challenge", "accept": "--accept", "username": "--username", "json": "--json"}
+OF_SHOWDOWN = {
+    "port": "--port", "challenge": "--challenge", "accept": "--accept", "username": "--username", "json": "--json",
+}  # fmt: skip
 OF_TABLES = {"game": "--game", "seat": "--seat", "opponents": "--opponent", "seed": "--seed"}
 
 
@@ -66,6 +68,7 @@ def _add_showdown(showdown: argparse._ArgumentGroup) -> None:
         metavar="URL",
         help="HOST:PORT, a URL, `showdown` for the public one, or `local`: one is started (default: 127.0.0.1:8000)",
     )  # fmt: skip
+    showdown.add_argument("--port", type=port, metavar="N", help="with --server local: its port (default: a free one)")
     whom = showdown.add_mutually_exclusive_group()
     whom.add_argument("--challenge", metavar="USER", help="challenge this user")
     whom.add_argument("--accept", type=count, metavar="N", help="accept N challenges, from any user")
@@ -95,11 +98,14 @@ def _seconds(text: str) -> float:
 
 def _play(options: argparse.Namespace) -> int:
     from simul.common.config.game_description import TABLE_PLAYER
-    from simul.common.config.games.pokemon import check_name, check_server
+    from simul.common.config.games.pokemon import LOCAL, check_name, check_server
+    from simul.common.errors import ConfigError
     from simul.launch.commands.table import find_origin, refuse_options, run_table
     from simul.launch.supervisor.store_process import local_checkpoints
 
     check_server(options.server)
+    if options.port and options.server != LOCAL:
+        raise ConfigError(f"--port is for --server {LOCAL}; name the port of another server in --server HOST:PORT.")
     if options.username is not None:
         check_name(options.username)
     with local_checkpoints([] if options.checkpoint is None else [options.checkpoint]) as checkpoints:
@@ -138,7 +144,7 @@ def _play_on_showdown(origin: Origin, options: argparse.Namespace, player: str) 
     if options.challenge is None and options.accept is None:
         raise ConfigError("Name whom to play on the Showdown server: --challenge USER, or --accept N challenges.")
     given = {
-        "server": options.server, "challenge": options.challenge, "accept": options.accept,
+        "server": options.server, "port": options.port, "challenge": options.challenge, "accept": options.accept,
         "battles": options.battles, "concurrency": options.concurrency, "username": options.username,
         "policy": options.policy, "replays": options.replays, "patience": options.patience,
         "replay-player": options.replay_player,

@@ -44,12 +44,14 @@ POLL_SEC = 0.1
 def evaluate(
     checkpoints: Sequence[Path], *, game: str = "", opponents: Sequence[str] = (), episodes: int, workers: int = 1,
     overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
-    only_first: bool = False, replay_player: str = "own", trust: Trust = NOTHING, command: Command = role_command,
+    only_first: bool = False, matrix: bool = False, replay_player: str = "own", trust: Trust = NOTHING,
+    command: Command = role_command,
 ) -> int:  # fmt: skip
     """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
 
     One checkpoint plays alone or against one opponent; more contestants play a round robin; with `only_first`
     the first one plays each of the others. `game`: of bots without a checkpoint, its name or a configuration.
+    `matrix`: print the table of a round robin also where one checkpoint plays one opponent.
     `trust`: what the command line trusts.
     """
     folders = [newest_checkpoint(checkpoint) for checkpoint in checkpoints]
@@ -84,7 +86,7 @@ def evaluate(
             wanted = sum(pairing.battles for pairing in pairings) if pairings else episodes
             figures = runner.run(served, arguments, wanted)
             result = build_result(figures, contestants, pairings, wanted, served, runner.versions, spec.name)
-            _print(result, as_json=as_json)
+            _print(result, as_json=as_json, matrix=matrix)
             return 0 if result["episodes"] == wanted else 1
     finally:
         signals.restore()
@@ -228,10 +230,11 @@ def _check_game(config: Config, checkpoints: int, opponents: Sequence[str], name
     return [opponent_kind(name, game.scripted) for name in opponents]
 
 
-def _print(result: Mapping[str, Any], *, as_json: bool) -> None:
+def _print(result: Mapping[str, Any], *, as_json: bool, matrix: bool) -> None:
+    kinds = [bool(contestant["opponent"]) for contestant in result["contestants"]]
     if as_json:
         print_text(msgspec.json.encode(result).decode())
-    elif [bool(contestant["opponent"]) for contestant in result["contestants"]] in ([False], [False, True]):
+    elif kinds in ([False], [False, True]) and not matrix:
         print_text(result_text(result))
     else:
         console = SafeConsole(width=None if sys.stdout.isatty() else WIDEST)

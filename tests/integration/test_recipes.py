@@ -26,6 +26,7 @@ ELSEWHERE = {  # begin of a command -> the test that runs it: it needs a partner
     "simul status": "tests/integration/test_supervisor.py",
     "simul down": "tests/integration/test_supervisor.py",
     "simul play": "tests/integration/pokemon/test_play_command.py",
+    "simul showdown": "tests/integration/pokemon/test_local_server.py",
     "simul watch": "tests/integration/turn_games/test_table.py",
     "simul serve": "tests/integration/test_serve.py",
     "simul connect": "tests/integration/test_connect.py",

@@ -80,7 +80,9 @@ class PokemonConfig(GameSection, frozen=True):
     )
 
     format: str = "gen9randombattle"
-    teams: str = ""  # file or folder of teams (Showdown's export) for formats that draw none; both seats draw from it
+    teams: CodeName = ""  # of formats that draw none: file or folder of teams (Showdown's export), or module:Class of
+    # a Teambuilder of poke-env's; both seats draw from it
+    opponent_teams: CodeName = ""  # as `teams`, for the seats that the learner does not play; empty: `teams`
     max_turns: Positive = 300  # a longer battle is truncated (Showdown's own limit is 1000)
     team_uses: Positive = 4  # of formats that draw teams: a team plays so many battles of training; 1: all are new
     accelerate: bool = True  # apply our speed-up to the pinned simulator, in memory

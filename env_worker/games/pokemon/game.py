@@ -8,10 +8,10 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.pokemon.formats.teams import check_battles
+from simul.env_worker.games.pokemon.formats.team_draws import check_battles
 from simul.env_worker.games.pokemon.install.folder import check_simulator
 from simul.env_worker.games.pokemon.showdown.shares import share_of
-from simul.env_worker.games.pokemon.source.own_code import observed_spec, own_code
+from simul.env_worker.games.pokemon.source.own_code import observed_spec
 from simul.env_worker.games.pokemon.source.source import PokemonSource
 from simul.env_worker.source import SourceOptions
 
@@ -22,7 +22,7 @@ def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> Pok
     return PokemonSource(
         _of_worker(config, options.index), config.opponents, index=options.index, discount=config.learner.discount,
         mirror_seed=options.mirror_seed, pairings=options.pairings, replays=options.replays,
-        replay_player=options.replay_player, own=own_code(config.pokemon, trust), **options.of_envs(),
+        replay_player=options.replay_player, trust=trust, **options.of_envs(),
     )  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of the format; the simulator has confirmed format and teams. Raises ConfigError."""
     observed = observed_spec(config.pokemon, trust)
     check_simulator()
-    check_battles(_of_worker(config, 0))  # raises before other processes are started
+    check_battles(_of_worker(config, 0), trust)  # raises before other processes are started
     return observed
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,11 +15,16 @@ from pathlib import Path
 
 import psutil
 import pytest
+from poke_env import ServerConfiguration
+from poke_env.player import RandomPlayer
 
 from simul.common.errors import EnvError
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.showdown.client import SILENT
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, copy_package, local_server
+from tests.support.showdown import on_loop
+from tests.support.waiting import PATIENCE_SEC
 
 OWNER = """
 import time
@@ -52,6 +58,29 @@ def test_it_ends_with_its_owner():
     while psutil.pid_exists(pid):
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+def test_the_command_prints_how_players_join_and_ends_with_its_processes():
+    line = [sys.executable, "-m", "simul.launch.cli", "showdown"]
+    with subprocess.Popen([*line, "--port", "0"], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            said = [process.stdout.readline() for _ in range(5)]
+            address = re.search(r'ServerConfiguration\("(ws://127\.0\.0\.1:(\d+)/\S+)", ""\)', said[3])
+            configuration = ServerConfiguration(address[1], "")
+            first, second = (RandomPlayer(server_configuration=configuration, log_level=SILENT) for _ in range(2))
+            on_loop(first._battle_against(second, n_battles=1)).result(PATIENCE_SEC)
+            assert first.n_finished_battles == 1
+            taken = subprocess.run(
+                [*line, "--port", address[2]], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_SEC
+            )
+            assert taken.returncode == 2
+            assert f"The port {address[2]} cannot be used: another program listens there" in taken.stderr
+            family = psutil.Process(process.pid).children(recursive=True)
+        finally:
+            process.send_signal(signal.SIGINT)
+    assert process.returncode == 0
+    _, left = psutil.wait_procs(family, timeout=PATIENCE_SEC)
+    assert left == []
 
 
 def test_one_that_does_not_start_is_quoted(tmp_path: Path):

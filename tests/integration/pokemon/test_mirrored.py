@@ -8,6 +8,7 @@ import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.matchups import Contestant, Pairing
+from simul.common.config.trust import EVERYTHING
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.source import matchmaking as battle_module
@@ -70,6 +71,27 @@ def test_the_same_battle_from_both_sides(config, monkeypatch):
     assert sum(metrics["mirrored"]["0"].values()) == 2, "the fifth has no counterpart"
     wins = sum(int(wins) * count for wins, count in metrics["mirrored"]["0"].items())
     assert 0 <= sum(tally["wins"] for tally in metrics["results"].values()) - wins <= 1
+
+
+def test_with_teams_of_the_opponents_each_contestant_keeps_its_own(monkeypatch):
+    diary = Diary(monkeypatch)
+    config = PokemonConfig(
+        format="gen9ou",
+        teams="tests.support.pokemon.teambuilders:Alternating",
+        opponent_teams=str(TEAMS / "gen9ou.txt"),
+    )
+    pairing = Pairing(*BOTS, 3)
+    seated(make_source(config, envs=1, seed=3, episodes=3, pairings=[pairing], trust=EVERYTHING))
+    one, other, next_pair = diary.teams
+    for bot in ("max_base_power", "random"):
+        assert sets(one[bot]) == sets(other[bot])
+        assert one[bot][0] != other[bot][0]
+    assert sets(next_pair["max_base_power"]) != sets(one["max_base_power"]), "the Teambuilder alternates"
+
+
+def sets(found: tuple[str, Any]) -> list[Any]:
+    """Moves and items of a team, without the genders that the battle draws seat by seat."""
+    return [mon[1:] for mon in found[1]]
 
 
 def test_every_worker_has_battles_of_its_own_which_do_not_depend_on_their_number(monkeypatch):

@@ -11,7 +11,7 @@ from simul.common.config.games.pokemon import PokemonConfig, RewardsConfig
 from simul.common.config.trust import EVERYTHING
 from simul.common.errors import FailingEnvError
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
-from simul.env_worker.games.pokemon.source.own_code import observed_spec, own_code
+from simul.env_worker.games.pokemon.source.own_code import observed_spec
 from tests.support.battles import Table, check_accounts, make_source
 
 HERE = "tests.integration.pokemon.test_own_code"
@@ -57,7 +57,7 @@ def fainted(battle, before, seat, parts):
 
 
 def played(config: PokemonConfig, battles: int = 6):
-    source = make_source(config, seed=3, episodes=battles, own=own_code(config, EVERYTHING))
+    source = make_source(config, seed=3, episodes=battles, trust=EVERYTHING)
     found = []
     source.start()
     try:

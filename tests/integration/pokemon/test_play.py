@@ -15,8 +15,9 @@ from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
 from simul.common.role.lifecycle import StopFlag
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.env_worker.games.pokemon.formats.team_draws import TeamList
 from simul.env_worker.games.pokemon.play import agent as agent_module
-from simul.env_worker.games.pokemon.play.agent import AgentPlayer, PackedTeams
+from simul.env_worker.games.pokemon.play.agent import AgentPlayer, DrawnTeams
 from simul.env_worker.games.pokemon.play.challenges import PlayEnded
 from simul.env_worker.games.pokemon.play.play import report
 from simul.env_worker.games.pokemon.source.own_code import observed_spec, own_code
@@ -126,9 +127,9 @@ def test_doubles_are_two_decisions_and_seen_as_in_training(server, doubles_stand
 
 def test_of_a_vgc_team_four_are_picked(server, doubles_stand):
     team = (ROOT / "tests" / "golden" / "pokemon" / "teams" / f"{VGC}.txt").read_text().split("===")[-1]
-    packed = [Teambuilder.join_team(Teambuilder.parse_showdown_team(team))]
-    foe = server.player(RandomPlayer, "Random Four", battle_format=VGC, team=PackedTeams(packed))
-    with playing(server, doubles_stand, "Agent Four", battle_format=VGC, teams=packed) as (agent, bridge, table):
+    teams = TeamList([Teambuilder.join_team(Teambuilder.parse_showdown_team(team))])
+    foe = server.player(RandomPlayer, "Random Four", battle_format=VGC, team=DrawnTeams(teams))
+    with playing(server, doubles_stand, "Agent Four", battle_format=VGC, teams=teams) as (agent, bridge, table):
         challenges = on_loop(foe._send_challenges("Agent Four", 1, agent.ps_client.logged_in))
         table.serve(agent.accept(1), StopFlag())
         challenges.result(PATIENCE_SEC)

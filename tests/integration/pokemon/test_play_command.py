@@ -152,6 +152,7 @@ def test_a_server_that_does_not_answer_is_a_sentence(served):
     [
         (["--server", "gopher://x"], "is not the address of a Showdown server"),
         (["--username", "nineteen characters"], "Showdown takes 18 at most"),
+        (["--port", "9000"], "--port is for --server local"),
     ],
 )
 def test_what_is_mistyped_is_said_before_anything_is_looked_at(arguments, words, capsys):

@@ -10,12 +10,14 @@ import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
+from simul.common.config.trust import EVERYTHING
 from simul.common.errors import ConfigError
-from simul.env_worker.games.pokemon.formats.teams import check_battles
+from simul.env_worker.games.pokemon.formats.team_draws import check_battles
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
 from simul.env_worker.games.pokemon.tables.layout import PREVIEW_START
 from tests.support.battles import check_accounts, make_source, played
 
+BUILDERS = "tests.support.pokemon.teambuilders"
 FOLDER = Path(__file__).parents[2] / "golden" / "pokemon" / "teams"
 TEAMS = FOLDER / "gen9ou.txt"
 BSS = partial(PokemonConfig, format="gen9bssregi", teams=str(FOLDER / "gen9bssregi.txt"), max_turns=60)
@@ -31,11 +33,14 @@ PICKS = 3  # decisions that a team preview of gen9bssregi takes
         ({"format": "gen9ou"}, r"pokemon\.teams"),
         ({"format": "gen8ou", "teams": str(TEAMS)}, "Great Tusk"),
         ({"format": "gen9randombattle", "teams": str(TEAMS)}, "no effect"),
+        ({"format": "gen9randombattle", "opponent_teams": str(TEAMS)}, r"pokemon\.opponent_teams would have no effect"),
+        ({"format": "gen9randombattle", "teams": f"{BUILDERS}:Alternating"}, r"pokemon\.teams would have no effect"),
+        ({"format": "gen9ou", "teams": f"{BUILDERS}:Illegal"}, "Illegal: .*Mewtwo"),
     ],
 )
 def test_what_cannot_be_played_is_one_sentence(settings, words):
     with pytest.raises(ConfigError, match=words):
-        check_battles(PokemonConfig(**settings))
+        check_battles(PokemonConfig(**settings), EVERYTHING)
 
 
 def test_every_seat_picks_its_team_first():

@@ -12,13 +12,10 @@ from typing import NamedTuple
 
 from poke_env.data import GenData, to_id_str
 
-from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.errors import ConfigError
 from simul.common.runtime.private_files import read_regular
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.host.backend import BattleBackend
-from simul.env_worker.games.pokemon.host.node_host import NodeHost
-from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.tables.tracker_tables import makes_a_pokemon
 
 WIDTH = 256  # teams that may be drawn at a time; the host keeps four times as many
@@ -54,7 +51,7 @@ _REASONS = {
     "players": "is not for two players",
     "kind": "is played neither in singles nor in doubles",
     "name": "is played in doubles, which its name does not say: that is not supported",
-    "draws": "draws teams of its own: pokemon.teams would have no effect, leave it empty",
+    "draws": "draws teams of its own: {key} would have no effect, leave it empty",
     "teams": "gives out no teams of its own: name a file or a folder of teams with pokemon.teams",
 }
 
@@ -66,7 +63,7 @@ class TeamText(NamedTuple):
     text: str
 
 
-def read_teams(where: str) -> list[TeamText]:
+def read_teams(where: str, key: str = "pokemon.teams") -> list[TeamText]:
     """Teams in a file (one, or a Showdown backup of many), or in every .txt file of a folder. Raises ConfigError."""
     if not where:
         return []
@@ -78,20 +75,20 @@ def read_teams(where: str) -> list[TeamText]:
             parts = [part.strip() for part in _TITLE.split(read_regular(file).decode())]
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise ConfigError(f"pokemon.teams: {file} cannot be read: {reason}.") from None
+            raise ConfigError(f"{key}: {file} cannot be read: {reason}.") from None
         found = [part for part in parts if part]
         teams += [
             TeamText(f"{file}, team {i}" if len(found) > 1 else str(file), part) for i, part in enumerate(found, 1)
         ]
     if not teams:
-        raise ConfigError(
-            f"pokemon.teams: there is no team in {where}; expected Showdown's export format in .txt files."
-        )
+        raise ConfigError(f"{key}: there is no team in {where}; expected Showdown's export format in .txt files.")
     return teams
 
 
-def legal_teams(host: BattleBackend, battle_format: str, teams: Sequence[TeamText]) -> list[str]:
-    """The teams, packed; none for a format that draws its own.
+def legal_teams(
+    host: BattleBackend, battle_format: str, teams: Sequence[TeamText], key: str = "pokemon.teams"
+) -> list[str]:
+    """The teams, packed; none for a format that draws its own. `key`: what errors call the setting.
 
     Raises:
         ConfigError: the format is unknown (with the nearest names), cannot be played here, or a team is illegal
@@ -106,7 +103,7 @@ def legal_teams(host: BattleBackend, battle_format: str, teams: Sequence[TeamTex
     if not problem and answer["doubles"] != is_doubles(battle_format):
         problem = "name"
     if problem:
-        raise ConfigError(f"pokemon.format: {battle_format} {_REASONS[problem]}.")
+        raise ConfigError(f"pokemon.format: {battle_format} {_REASONS[problem].format(key=key)}.")
     illegal = [f"{teams[place].source}: {problem}" for place, words in answer["illegal"] for problem in words]
     if not illegal:
         illegal = [
@@ -116,7 +113,7 @@ def legal_teams(host: BattleBackend, battle_format: str, teams: Sequence[TeamTex
         ]
     if illegal:
         more = [f"and {len(illegal) - SHOWN} more"] if len(illegal) > SHOWN else []
-        raise ConfigError("\n  ".join([f"pokemon.teams: not legal in {battle_format}:", *illegal[:SHOWN], *more]))
+        raise ConfigError("\n  ".join([f"{key}: not legal in {battle_format}:", *illegal[:SHOWN], *more]))
     return list(answer["teams"])
 
 
@@ -132,13 +129,3 @@ def _nearest(name: str, formats: Sequence[str]) -> list[str]:
     """At most three. Ties keep the simulator's order, which has the most played formats first."""
     likeness = {known: difflib.SequenceMatcher(None, name, known).ratio() for known in formats}
     return sorted((known for known in formats if likeness[known] >= ALIKE), key=lambda known: -likeness[known])[:3]
-
-
-def check_battles(config: PokemonConfig) -> None:
-    """Start a simulator and check that the configured battles can be played. Raises ConfigError."""
-    host = NodeHost(find_node().path, accelerate=config.accelerate)
-    host.start()
-    try:
-        legal_teams(host, config.format, read_teams(config.teams))
-    finally:
-        host.close()

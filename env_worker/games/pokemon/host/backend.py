@@ -41,11 +41,10 @@ class BattleStart(NamedTuple):
 PLAIN_START = BattleStart()
 
 
-def drawn_start(rng: random.Random, teams: Sequence[str] = ()) -> BattleStart:
-    """Seeds, and two of `teams` (packed) where there are any. Equal generators draw equally."""
+def drawn_start(rng: random.Random) -> BattleStart:
+    """The seeds. Equal generators draw equally."""
     seed, *team_seeds = [[rng.getrandbits(16) for _ in range(4)] for _ in range(3)]
-    both = (rng.choice(teams), rng.choice(teams)) if teams else (None, None)
-    return BattleStart(seed, (team_seeds[0], team_seeds[1]), both)
+    return BattleStart(seed, (team_seeds[0], team_seeds[1]))
 
 
 class BattleBackend(Protocol):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter, deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from poke_env import AccountConfiguration, ServerConfiguration
@@ -16,6 +15,7 @@ from poke_env.player import BattleOrder, Player
 from poke_env.teambuilder import Teambuilder
 
 from simul.env_worker.games.pokemon.formats.spec import is_doubles
+from simul.env_worker.games.pokemon.formats.team_draws import TeamSource
 from simul.env_worker.games.pokemon.host.follower import Follower
 from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge, SessionLost
 from simul.env_worker.games.pokemon.play.challenges import Challenges
@@ -39,14 +39,15 @@ class SlotOrder(BattleOrder):
         return self.words
 
 
-class PackedTeams(Teambuilder):
-    """Draws one of several packed teams."""
+class DrawnTeams(Teambuilder):
+    """Packed teams, as a source draws them."""
 
-    def __init__(self, packed: Sequence[str]) -> None:
-        self._packed = packed
+    def __init__(self, source: TeamSource) -> None:
+        self._source = source
+        self._rng = random.Random()
 
     def yield_team(self) -> str:
-        return random.choice(self._packed)
+        return self._source.draw(self._rng)
 
 
 FINISHED_KEPT = 32  # a room still sends messages for a moment after its battle is over
@@ -60,7 +61,7 @@ class AgentPlayer(Player):
     Args:
         concurrency: number of battles at once; further challenges wait.
         follower: has been started; tracks and encodes the battles.
-        teams: packed, for formats that draw none; one is drawn for each battle.
+        teams: for formats that draw none; one is drawn for each battle.
         timer: ask for the battle timer, so that an opponent cannot stall a battle for ever.
         replays: folder of the replays; empty: none are kept.
         replay_player: of their pages.
@@ -80,7 +81,7 @@ class AgentPlayer(Player):
         concurrency: int,
         paced: bool,
         timer: bool = True,
-        teams: Sequence[str] = (),
+        teams: TeamSource | None = None,
         policy: str = "learner",
         greedy: bool = True,
         replays: str = "",
@@ -91,7 +92,7 @@ class AgentPlayer(Player):
     ) -> None:
         super().__init__(
             account, battle_format=battle_format, log_level=SILENT, max_concurrent_battles=0,
-            team=PackedTeams(teams) if teams else None, server_configuration=server,
+            team=DrawnTeams(teams) if teams is not None else None, server_configuration=server,
             start_timer_on_battle_start=timer, start_listening=False,
         )  # fmt: skip
         self._bridge = bridge

@@ -9,7 +9,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from simul.common.runtime.intervals import wilson
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import client_keys
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
-from simul.env_worker.games.pokemon.formats.teams import legal_teams, read_teams
+from simul.env_worker.games.pokemon.formats.team_draws import TeamSource, open_teams
 from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
@@ -37,7 +37,7 @@ from simul.env_worker.games.pokemon.play.agent import AgentPlayer
 from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge
 from simul.env_worker.games.pokemon.play.guard import login
 from simul.env_worker.games.pokemon.showdown.address import account, is_local, server_at
-from simul.env_worker.games.pokemon.showdown.local_server import HOST, local_server
+from simul.env_worker.games.pokemon.showdown.local_server import local_server
 from simul.env_worker.games.pokemon.source.own_code import OwnCode, own_code
 from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import extras_of
@@ -177,9 +177,10 @@ def main() -> int:
         with contextlib.ExitStack() as until_done:
             if options.server == LOCAL:
                 _say(options, "starting a Showdown server on this machine")
-                server = until_done.enter_context(local_server(find_node().path))
-                options.server, options.own = server.url, f"http://{HOST}:{server.port}"
-            _play(options, config, own, us, stop)
+                server = until_done.enter_context(local_server(find_node().path, options.port))
+                options.server, options.own = server.url, server.page
+            teams = until_done.enter_context(_teams(config.pokemon, trust))
+            _play(options, config, own, teams, us, stop)
     except SimulError as error:
         sys.stderr.write(printable(f"simul play: {error}\n", LINES))
         return 2
@@ -192,10 +193,10 @@ def _account(username: str | None) -> AccountConfiguration:
 
 
 def _play(
-    options: argparse.Namespace, config: Config, own: OwnCode | None, us: AccountConfiguration, stop: StopFlag
+    options: argparse.Namespace, config: Config, own: OwnCode | None, teams: TeamSource | None,
+    us: AccountConfiguration, stop: StopFlag,
 ) -> None:  # fmt: skip
     server = server_at(options.server)
-    teams = _teams(config)
     _say(options, "connecting to the inference server")
     client = _client(config, own, RunDir(options.run_dir), us.username)
     bridge = AsyncBridge(POKE_LOOP)
@@ -242,6 +243,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--parent", type=int, default=0)
     parser.add_argument("--server", required=True)
+    parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--challenge")
     parser.add_argument("--accept", type=int)
     parser.add_argument("--battles", type=int, default=1)
@@ -289,16 +291,23 @@ def _client(config: Config, own: OwnCode | None, run_dir: RunDir, name: str) -> 
     return client
 
 
-def _teams(config: Config) -> list[str]:
-    """Packed teams that passed the simulator's validator; none for a format that draws its own."""
-    if not config.pokemon.teams:
-        return []
+@contextlib.contextmanager
+def _teams(config: PokemonConfig, trust: Trust) -> Iterator[TeamSource | None]:
+    """Teams that pass the simulator's validator; None for a format that draws its own. Raises ConfigError."""
+    if not config.teams:
+        yield None
+        return
     host = NodeHost(find_node().path)
     host.start()
     try:
-        return legal_teams(host, config.pokemon.format, read_teams(config.pokemon.teams))
+        teams = open_teams(config, host, trust)
     finally:
         host.close()
+    try:
+        yield teams
+    finally:
+        if teams is not None:
+            teams.close()
 
 
 def _follower(config: PokemonConfig, say: Callable[[str], None]) -> Follower:

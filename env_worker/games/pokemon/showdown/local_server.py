@@ -10,6 +10,7 @@ The package lacks folders and a config that a server needs; they are added to a 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -21,8 +22,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import connect
 
-from simul.common.errors import EnvError
+from simul.common.errors import ConfigError, EnvError
 from simul.common.role.temporary import temporary_folder
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
 
@@ -61,7 +64,12 @@ def copy_package(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def local_server(node: Path, port: int = 0) -> Iterator[LocalServer]:
-    """A ready server with its own copy of the package. Raises EnvError."""
+    """A ready server with its own copy of the package; `port` 0: a free one.
+
+    Raises ConfigError where the port is taken, EnvError where the server does not start.
+    """
+    if port:
+        check_port(port)
     with temporary_folder(FOLDER_PREFIX) as folder:
         server = LocalServer(node, copy_package(folder), folder / "log", port=port)
         try:
@@ -113,6 +121,11 @@ class LocalServer:
     def url(self) -> str:
         return f"ws://{HOST}:{self.port}/showdown/websocket"
 
+    @property
+    def page(self) -> str:
+        """Where a browser finds it."""
+        return f"http://{HOST}:{self.port}"
+
     def alive(self) -> bool:
         """False once the process has ended."""
         return self._process.poll() is None
@@ -133,6 +146,19 @@ class LocalServer:
                 raise EnvError(f"the Showdown server did not start:\n{self.log_tail()}")
             time.sleep(0.1)
 
+    def be_first_user(self) -> None:
+        """Connect once. For its first user Showdown loads what takes seconds, and answers nobody meanwhile.
+
+        Raises EnvError where it does not answer.
+        """
+        deadline = time.monotonic() + START_SEC
+        try:
+            with connect(self.url, open_timeout=START_SEC) as user:
+                while "|challstr|" not in str(user.recv(timeout=max(deadline - time.monotonic(), 0.0))):
+                    pass
+        except (OSError, TimeoutError, WebSocketException) as error:
+            raise EnvError(f"the Showdown server does not answer: {error!r}\n{self.log_tail()}") from error
+
     def log_tail(self) -> str:
         """The end of its log."""
         return "\n".join(self._log_path.read_text(errors="replace").splitlines()[-LAST_LINES:])
@@ -151,6 +177,21 @@ class LocalServer:
             self._process.kill()
             self._process.wait()
         self._log.close()
+
+
+def check_port(port: int) -> None:
+    """Raises ConfigError where no server can listen there."""
+    with socket.socket() as probe:
+        if sys.platform != "win32":  # as Node does: connections that have just ended do not count
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            taken = error.errno == errno.EADDRINUSE
+            why = "another program listens there" if taken else error.strerror
+            raise ConfigError(
+                f"The port {port} cannot be used: {why}. Name another one with --port N; 0 is a free one."
+            ) from None
 
 
 def free_port() -> int:

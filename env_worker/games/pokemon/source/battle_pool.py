@@ -6,6 +6,7 @@ import random
 
 from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.base.failures import EpisodeFailures
+from simul.env_worker.games.pokemon.formats.team_draws import TeamDraws
 from simul.env_worker.games.pokemon.formats.teams import TeamPool
 from simul.env_worker.games.pokemon.host.backend import BattleBackend, drawn_start
 from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
@@ -31,7 +32,7 @@ class BattlePool:
         self.battles: dict[int, LiveBattle] = {}
         self.by_env: list[LiveBattle | None] = [None] * envs
         self.open = True
-        self.teams: list[str] = []  # packed; for formats that draw none
+        self.teams: TeamDraws | None = None  # for formats that draw none
         self.team_pool: TeamPool | None = None  # for formats that draw teams; None: new teams for every battle
         self.replays: BattleReplays | None = None
         self._matchmaker = matchmaker
@@ -83,14 +84,13 @@ class BattlePool:
         self._episodes[env] += 1
         self.battles[number] = battle
         self.by_env[env] = battle
-        start = drawn_start(rng, self.teams)._replace(
-            encode=battle.encoded,
-            tell=battle.told,
-            play=battle.played,
-            max_turns=self._max_turns,
+        start = drawn_start(rng)._replace(
+            encode=battle.encoded, tell=battle.told, play=battle.played, max_turns=self._max_turns,
             tally=self._matchmaker.tally,
-        )
-        if self.team_pool is not None and not self.teams:
+        )  # fmt: skip
+        if self.teams is not None:
+            start = start._replace(teams=self.teams.draw(rng, battle.of_learner, battle.mirror))
+        elif self.team_pool is not None:
             start = start._replace(team_seeds=self.team_pool.seeds(number, rng), reuse=True)
         if self.replays is not None:
             self.replays.expect(number, battle.names)

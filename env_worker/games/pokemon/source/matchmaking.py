@@ -31,6 +31,7 @@ class LiveBattle:
         opponent: self_play, past, a scripted player, or an evaluation's pairing: under which the outcome is counted.
         names: of the players at p1 and p2, for a replay.
         mirror: (pairing, number) of the mirrored pair it belongs to; None where it is not mirrored.
+        of_learner: which seats play with the learner's teams; in an evaluation, that of the pairing's `first`.
     """
 
     def __init__(self, number: int, env: int, episode: int, opponent: str, seats: tuple[Seat, ...]) -> None:
@@ -39,6 +40,7 @@ class LiveBattle:
         self.learner_seat = number % 2
         self.seats = seats
         self.mirror: tuple[int, int] | None = None
+        self.of_learner = (self.learner_seat == 0, self.learner_seat == 1)
         self.names = ("learner", opponent) if self.learner_seat == 0 else (opponent, "learner")
 
     @property
@@ -86,6 +88,7 @@ class Matchmaker:
         own: OwnCode | None = None,
     ) -> None:
         self._draw = OpponentDraw(opponents, KINDS, 2, learner_policy)
+        self._learner_policy = learner_policy
         self._weights = weights
         self._seed = seed
         self.tally = weights.tally
@@ -114,7 +117,10 @@ class Matchmaker:
             else self._policy_seat(env, seat, episode, contestant.policy, learns=matchup.learns[seat], number=number)
             for seat, contestant in enumerate(matchup.seats)
         )
-        return LiveBattle(number, env, episode, matchup.opponent, seats)
+        battle = LiveBattle(number, env, episode, matchup.opponent, seats)
+        first, second = [contestant.policy == self._learner_policy for contestant in matchup.seats]
+        battle.of_learner = first, second
+        return battle
 
     def _make_players(self, kinds: Collection[str]) -> None:
         self._players = {kind: ScriptedPlayer(kind, self._doubles) for kind in kinds if kind not in HOST_BOTS}
@@ -155,6 +161,7 @@ class ScheduledMatchmaker(Matchmaker):
         matchup = self._schedule.matchup(number)
         battle = self._battle(matchup, number, env, episode, rng)
         battle.learner_seat = matchup.learner_seat
+        battle.of_learner = (matchup.learner_seat == 0, matchup.learner_seat == 1)
         battle.mirror = matchup.mirror
         battle.names = (matchup.seats[0].label, matchup.seats[1].label)
         return battle

@@ -9,10 +9,12 @@ from typing import Any
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
+from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.decisions import Action, Decision
 from simul.env_worker.games.base.failures import EpisodeFailures
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
-from simul.env_worker.games.pokemon.formats.teams import TeamPool, legal_teams, read_teams
+from simul.env_worker.games.pokemon.formats.team_draws import TeamDraws
+from simul.env_worker.games.pokemon.formats.teams import TeamPool
 from simul.env_worker.games.pokemon.host.backend import BackendKeeper
 from simul.env_worker.games.pokemon.host.followed_backend import FollowedKeeper
 from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
@@ -23,7 +25,7 @@ from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
 from simul.env_worker.games.pokemon.source.backend_events import BackendEvents
 from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker, ScheduledMatchmaker
-from simul.env_worker.games.pokemon.source.own_code import OwnCode
+from simul.env_worker.games.pokemon.source.own_code import own_code
 from simul.env_worker.games.pokemon.source.rewards import reward_weights
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
@@ -45,7 +47,7 @@ class PokemonSource:
         mirror_seed: seed of mirrored battles; the same for all workers.
         replays: a folder into which every battle is written.
         replay_player: of its page, see `replay_page`.
-        own: observation and reward of the user's, which `config` names.
+        trust: in the code that the configuration names.
     """
 
     def __init__(
@@ -65,12 +67,12 @@ class PokemonSource:
         mirror_seed: int = 0,
         replays: Path | None = None,
         replay_player: ReplayPlayer = "own",
-        own: OwnCode | None = None,
+        trust: Trust = NOTHING,
     ) -> None:
+        own = own_code(config, trust)
         self.spec = pokemon_spec(config) if own is None else own.spec(pokemon_spec(config))
         self.envs = envs
-        self._format, self._teams = config.format, config.teams
-        self._config = config
+        self._config, self._trust = config, trust
         gen, doubles = generation(config.format), is_doubles(config.format)
         self._index = index
         self._score = Scoreboard(own.reward.name if own is not None and own.reward is not None else "")
@@ -104,7 +106,7 @@ class PokemonSource:
     def start(self) -> None:
         self._keeper = keeper = self._make_keeper()
         backend = keeper.start()
-        self._battles.teams = legal_teams(backend, self._format, read_teams(self._teams))
+        self._battles.teams = TeamDraws.opened(self._config, backend, self._trust)
         self._battles.start_battles(backend)
 
     def poll(self) -> list[Decision]:
@@ -190,6 +192,8 @@ class PokemonSource:
         self._battles.abort_all("shutdown", None)
         self._turns.close()
         self._closed = True
+        if self._battles.teams is not None:
+            self._battles.teams.close()
         if self._keeper is not None:
             self._keeper.close()
 

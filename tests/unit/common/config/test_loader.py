@@ -199,7 +199,7 @@ def test_all_problems_at_once_with_the_nearest_name(load):
         "--set workers.cout=2": "there is no such key; did you mean workers.count?",
         "--set server.device=gpu": "expected one of auto, cpu, cuda, mps, got 'gpu'",
         "--set run_dir=[3]": "expected text, got [3]",
-        "--set pokemon=3": "expected a section with keys such as format, teams, max_turns, got 3",
+        "--set pokemon=3": "expected a section with keys such as format, teams, opponent_teams, got 3",
     }
 
 

@@ -40,7 +40,7 @@ from tests.support.stores import make_mirror, new_run, new_url
 MARKS = dict(marked_keys())
 HARMLESS = {  # texts and mappings of the schema that run nothing, and why
     "run_dir": "a path; commands that read data write elsewhere",
-    "pokemon.format": "looked up by Showdown", "pokemon.teams": "a path of teams, which are parsed",
+    "pokemon.format": "looked up by Showdown",
     "pokemon.servers": "addresses that are connected to",
     "openspiel.name": "looked up in pyspiel", "openspiel.parameters": "of a registered game",
     "server.endpoint": "bound", "server.curve_keys": "a folder of keys",

@@ -1,0 +1,38 @@
+"""Who plays in `simul eval --cross`."""
+
+from __future__ import annotations
+
+import pytest
+
+from simul.launch import cli
+from simul.launch.evaluation import eval_runner
+
+
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """What `simul eval` asks to be played, instead of playing it."""
+    calls = []
+
+    def evaluate(checkpoints, **options):
+        calls.append(([str(checkpoint) for checkpoint in checkpoints], options))
+        return 0
+
+    monkeypatch.setattr(eval_runner, "evaluate", evaluate)
+    monkeypatch.chdir(tmp_path)
+    return calls
+
+
+def test_checkpoints_and_opponents_stand_in_one_list(asked, tmp_path):
+    for name in ("mine", "random"):
+        (tmp_path / name).mkdir()
+    assert cli.main(["eval", "--cross", "mine", "max", "./random", "random", "runs/gone", "--games", "8"]) == 0
+    ((checkpoints, options),) = asked
+    assert checkpoints == ["mine", "random", "runs/gone"]
+    assert options["opponents"] == ["max", "random"]
+    assert (options["matrix"], options["episodes"]) == (True, 8)
+
+
+def test_one_player_is_not_enough(asked, capsys):
+    assert cli.main(["eval", "--cross", "random"]) == 2
+    assert "name two players or more" in capsys.readouterr().err
+    assert asked == []
