@@ -282,7 +282,7 @@ def _opponents(config: Config) -> Iterator[Rule]:
         yield (
             ("opponents", *paths),
             f"the shares must add up to 1, because every game has exactly one kind of opponent; "
-            f"they add up to {sum(shares.values()):g} ({parts or 'all are 0'})",
+            f"they add up to {sum(shares.values()):g} ({parts or 'all are 0'}); the default of self_play is 1",
         )
     if config.opponents.past > 0 and config.learner.past_resident == 0:
         yield (

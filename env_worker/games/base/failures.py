@@ -21,6 +21,8 @@ CALLERS = frozenset(  # they call the game's code
         "base/build.py", "base/checks.py", "base/source.py", "base/hosted_game.py", "gymnasium/source.py",
         "gymnasium/hosted_env.py", "gymnasium/game.py", "gymnasium/spaces.py", "gymnasium/consecutive_choices.py",
         "gymnasium/replays.py", "openspiel/adapter.py", "pettingzoo/adapter.py",
+        "pokemon/source/backend_events.py", "pokemon/source/own_code.py", "pokemon/source/own_seat.py",
+        "pokemon/source/seats.py",
     )
 )  # fmt: skip
 _NUMBER = re.compile(r"\d[\d.]*(e[-+]?\d+)?")
@@ -60,6 +62,7 @@ class EpisodeFailures:
         self._running: dict[int, _Started] = {}  # by env
         self._recent: deque[str] = deque(maxlen=recent)  # kind of the failure; empty: finished
         self._kinds: Counter[str] = Counter()
+        self._first: dict[str, str] = {}  # place, type and message of the first failure, by kind
         self._named: dict[str, str] = {}  # the first message of a kind, by the message without its numbers
 
     def add_started(self, env: int) -> None:
@@ -81,6 +84,7 @@ class EpisodeFailures:
         message = f"{type(error).__name__} at {place}" if place else f"{type(error).__name__}: {str(error)[:200]}"
         kind = self._named.setdefault(message if place else _NUMBER.sub("0", message), message)
         if not self._kinds[kind]:
+            self._first[kind] = describe_error(error, CALLERS)[:200]
             _log.warning("the first %s:", kind, exc_info=error)
         self._kinds[kind] += 1
         self._running.pop(env).kind = kind
@@ -94,7 +98,7 @@ class EpisodeFailures:
             return
         if kinds.total() < self._least_failures:
             return
-        named = ", ".join(f"{kind} ({count} times)" for kind, count in kinds.most_common(MOST_NAMED))
+        named = ", ".join(f"{self._first[kind]} ({count} times)" for kind, count in kinds.most_common(MOST_NAMED))
         raise FailingEnvError(
             f"{kinds.total()} of the last {len(self._recent)} episodes failed, more than {self._setting} "
             f"{self._max_share:g}: {named}. The log of the worker shows the first traceback of each."

@@ -49,6 +49,11 @@ class AlwaysRaises(Seen):
         raise ValueError("never")
 
 
+class Longer(Seen):
+    def embed_battle(self, battle):
+        return [0.0] * 5
+
+
 def fainted(battle, before, seat, parts):
     """+1 for each foe that has fainted since the last decision; 100 for a battle that is won."""
     news = [sum(mon.fainted for mon in each.opponent_team.values()) for each in (battle, before)]
@@ -132,6 +137,13 @@ def test_a_battle_in_which_it_raises_is_aborted_counted_and_named():
     assert "battle 3 is aborted" in event
 
 
-def test_one_that_raises_again_and_again_ends_the_run():
-    with pytest.raises(FailingEnvError, match=r"of the last \d+ episodes failed, .*ValueError at .*test_own_code.py"):
-        played(PokemonConfig(observation=f"{HERE}:AlwaysRaises"), battles=100)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("AlwaysRaises", r"test_own_code.py:\d+: ValueError: never"),
+        ("Longer", r"test_own_code.py:\d+: embed_battle returned"),
+    ],
+)
+def test_one_that_fails_again_and_again_ends_the_run(name, said):
+    with pytest.raises(FailingEnvError, match=rf"20 of the last 20 episodes failed, .*: \S*{said}"):
+        played(PokemonConfig(observation=f"{HERE}:{name}"), battles=100)

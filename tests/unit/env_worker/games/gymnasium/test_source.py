@@ -204,8 +204,9 @@ def test_too_many_failed_episodes_end_the_source_and_say_where():
     here = os.path.relpath(__file__)
     at = {word: first + next(n for n, line in enumerate(lines) if word in line) for word in ("first kind", "reshape")}
     assert str(caught.value).startswith(
-        f"20 of the last 20 episodes failed, more than workers.max_failed_share 0.5: ZeroDivisionError at "
-        f"{here}:{at['first kind']} (13 times), ValueError at {here}:{at['reshape']} (7 times)."
+        f"20 of the last 20 episodes failed, more than workers.max_failed_share 0.5: "
+        f"{here}:{at['first kind']}: ZeroDivisionError: first kind (13 times), "
+        f"{here}:{at['reshape']}: ValueError: cannot reshape array of size 2 into shape (3,) (7 times)."
     )
     event = source.metrics()["events"][0]
     assert event.startswith(f"{here}:{at['first kind']}: ZeroDivisionError: first kind (env 0 episode 0 step 1); a new")
