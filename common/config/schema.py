@@ -61,7 +61,7 @@ class OpponentsConfig(Section, frozen=True):
 
     self_play: Share = 1.0  # the current policy on every seat; all seats learn
     past: Share = 0.0  # frozen past selves; until the first exists, this share plays itself
-    classes: SharesOfCode = {}  # players of one's own by module:Class
+    classes: SharesOfCode = field(default_factory=dict)  # players of one's own by module:Class
     limit_sec: PositiveFloat = 10.0  # Pokémon: a player of one's own that takes longer over a choice loses its battle
 
     def shares(self) -> dict[str, float]:

@@ -18,9 +18,9 @@ _GAMES = Path(__file__).parents[1]
 CALLERS = frozenset(  # they call the game's code
     str(_GAMES / name)
     for name in (
-        "base/build.py", "base/checks.py", "base/source.py", "base/hosted_game.py", "gymnasium/source.py",
-        "gymnasium/hosted_env.py", "gymnasium/game.py", "gymnasium/spaces.py", "gymnasium/consecutive_choices.py",
-        "gymnasium/replays.py", "openspiel/adapter.py", "pettingzoo/adapter.py",
+        "base/build.py", "base/checks.py", "base/source.py", "base/hosted_game.py", "base/own_players.py",
+        "gymnasium/source.py", "gymnasium/hosted_env.py", "gymnasium/game.py", "gymnasium/spaces.py",
+        "gymnasium/consecutive_choices.py", "gymnasium/replays.py", "openspiel/adapter.py", "pettingzoo/adapter.py",
     )
 )  # fmt: skip
 _NUMBER = re.compile(r"\d[\d.]*(e[-+]?\d+)?")

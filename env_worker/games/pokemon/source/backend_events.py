@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.host.backend import BattleBackend
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick, SeatRecord, SeatRow
+from simul.env_worker.games.pokemon.opponents.player_keeper import PlayerAnswer, PlayerFailure
 from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
-from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, PolicySeat, ScriptedSeat
+from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, OwnPlayerSeat, PolicySeat, ScriptedSeat
+
+OPPONENT_ERROR = "opponent_error"  # the cause of a battle that ends so
 
 
 class BackendEvents:
@@ -50,6 +55,30 @@ class BackendEvents:
         if backend is not None:
             backend.stop_battle(battle.number)
 
+    def fail(self, backend: BattleBackend, battle: LiveBattle, cause: str, what: str, ends: list[Decision]) -> None:
+        """End a battle because of the user's own code, on the backend too; see `BattlePool.fail`."""
+        backend.stop_battle(battle.number)
+        self._battles.fail(battle, cause, what, ends)
+
+    def apply_players(
+        self, backend: BattleBackend, said: Iterable[PlayerAnswer | PlayerFailure], name: str
+    ) -> list[Decision]:
+        """Pass on what the own player `name` chose; the ends of battles in which it failed."""
+        ends: list[Decision] = []
+        for each in said:
+            battle = self._battles.battles.get(each.battle)
+            if battle is None:
+                continue
+            if isinstance(each, PlayerFailure):
+                self.fail(backend, battle, OPPONENT_ERROR, f"the opponent {name}: {each.what}", ends)
+                continue
+            seat = battle.seats[each.seat]
+            assert isinstance(seat, OwnPlayerSeat)
+            seat.take(each)
+            self._score.scripted_decisions += 1
+            backend.choose(each.battle, each.seat, each.request_number, each.choice)
+        return ends
+
     def _apply_row(self, row: SeatRow, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(row.battle)
         if battle is None:
@@ -67,8 +96,11 @@ class BackendEvents:
         if record.request is None:
             return  # the last lines: a scripted seat does not need them
         self._score.previews += "teamPreview" in record.request
-        if isinstance(battle.seats[record.seat], ScriptedSeat):
+        seat = battle.seats[record.seat]
+        if isinstance(seat, ScriptedSeat):
             self._turns.add_request(record)
+        elif isinstance(seat, OwnPlayerSeat):
+            seat.ask(record)
 
     def _apply_error(self, backend: BattleBackend, error: CommandError, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(error.battle) if error.battle is not None else None
@@ -77,6 +109,11 @@ class BackendEvents:
         seat = battle.seats[error.seat]
         if isinstance(seat, HostedBotSeat):
             return  # the bot has been told
+        if isinstance(seat, OwnPlayerSeat):
+            if error.kind == "invalid":  # after one that is unavailable another request follows
+                what = f"the opponent {seat.keeper.name}: it chose {seat.choice!r}, and the simulator: {error.message}"
+                self.fail(backend, battle, OPPONENT_ERROR, what, decisions)
+            return
         if isinstance(seat, ScriptedSeat):
             if error.kind == "invalid":
                 choice = seat.answer_again()

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import random
 
+from simul.common.errors import EnvError
 from simul.common.protocol.decisions import Decision
+from simul.env_worker.games.base.failures import EpisodeFailures, is_reported
 from simul.env_worker.games.pokemon.formats.teams import TeamPool
 from simul.env_worker.games.pokemon.host.backend import BattleBackend, drawn_start
 from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
-from simul.env_worker.games.pokemon.source.seats import PolicySeat, ScriptedSeat
+from simul.env_worker.games.pokemon.source.seats import OwnPlayerSeat, PolicySeat, ScriptedSeat
 from simul.env_worker.recent_episodes import Episode
+
+
+class OwnCodeError(EnvError):
+    """What the user's own code did, as `BattlePool.fail` counts it."""
 
 
 class BattlePool:
     """Battles by number and by env. `limit`: number of battles in all, None = unlimited.
 
-    `max_turns`: where only the host's bots play, it ends a longer battle.
+    `max_turns`: where only the host's bots play, it ends a longer battle. `max_failed_share`: see EpisodeFailures.
 
     Attributes:
         open: False = no new battle starts (draining or closed).
@@ -25,7 +31,7 @@ class BattlePool:
 
     def __init__(
         self, matchmaker: Matchmaker, score: Scoreboard, battle_format: str, envs: int, limit: int | None,
-        max_turns: int,
+        max_turns: int, max_failed_share: float = 1.0,
     ) -> None:  # fmt: skip
         self.battles: dict[int, LiveBattle] = {}
         self.by_env: list[LiveBattle | None] = [None] * envs
@@ -39,6 +45,7 @@ class BattlePool:
         self._limit = limit
         self._max_turns = max_turns
         self._episodes = [0] * envs
+        self._failures = EpisodeFailures(max_failed_share, envs)
 
     def may_start(self) -> bool:
         return self.open and (self._limit is None or self._score.started < self._limit)
@@ -58,6 +65,7 @@ class BattlePool:
         self._score.finish(battle.opponent, outcome, turns, episode)
         if battle.mirror is not None:
             self._score.finish_mirrored(battle.mirror, outcome)
+        self._failures.add_finished(battle.env)
         self._forget(battle)
 
     def abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
@@ -66,6 +74,18 @@ class BattlePool:
         if ends is not None:
             ends += [end for seat in battle.policy_seats if (end := seat.aborted()) is not None]
         self._forget(battle)
+
+    def fail(self, battle: LiveBattle, cause: str, what: str, ends: list[Decision] | None) -> None:
+        """Count a battle as aborted by the user's own code; `what` it did, in a sentence.
+
+        Raises FailingEnvError where that happened in too many of the last battles.
+        """
+        self.abort(battle, cause, ends)
+        times = self._failures.add_failed(battle.env, OwnCodeError(what))
+        if is_reported(times):
+            often = f", {times} times so far" if times > 1 else ""
+            self._score.events.append(f"{what} (battle {battle.number}, which is aborted{often})")
+        self._failures.check()
 
     def abort_all(self, cause: str, ends: list[Decision] | None) -> None:
         for battle in list(self.battles.values()):
@@ -77,6 +97,7 @@ class BattlePool:
         battle = self._matchmaker.make(number, env, self._episodes[env], rng)
         self._score.started += 1
         self._episodes[env] += 1
+        self._failures.add_started(env)
         self.battles[number] = battle
         self.by_env[env] = battle
         start = drawn_start(rng, self.teams)._replace(
@@ -95,6 +116,9 @@ class BattlePool:
         for seat in battle.seats:
             if isinstance(seat, ScriptedSeat):
                 self._score.parse_errors.update(seat.battle.parse_errors)
+            if isinstance(seat, OwnPlayerSeat):
+                self._score.parse_errors.update(seat.parse_errors)
+                seat.keeper.forget(battle.number, seat.seat)
             if isinstance(seat, PolicySeat):
                 for part, value in enumerate(seat.rewards.parts):
                     self._score.reward_parts[part] += value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from simul.common.config.matchups import Pairing
@@ -11,13 +11,14 @@ from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
 from simul.env_worker.games.base.matchmaking import PAST, SELF_PLAY, Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.pokemon.host.backend import Play
+from simul.env_worker.games.pokemon.opponents.player_keeper import PlayerKeeper
 from simul.env_worker.games.pokemon.opponents.players import HOST_BOTS, SCRIPTED
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedPlayer
 from simul.env_worker.games.pokemon.opponents.stock_battle import StockBattle, StockDoubleBattle
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, PolicySeat, ScriptedSeat
+from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, OwnPlayerSeat, PolicySeat, ScriptedSeat
 
-Seat = PolicySeat | ScriptedSeat | HostedBotSeat
+Seat = PolicySeat | ScriptedSeat | OwnPlayerSeat | HostedBotSeat
 KINDS = (SELF_PLAY, PAST, *SCRIPTED)
 
 
@@ -62,7 +63,10 @@ class LiveBattle:
 
 
 class Matchmaker:
-    """Draws an opponent for each battle from the configured shares; equal seeds draw equally."""
+    """Draws an opponent for each battle from the configured shares; equal seeds draw equally.
+
+    `own_players`: by module:Class, where the shares or an evaluation name some.
+    """
 
     def __init__(
         self,
@@ -75,6 +79,7 @@ class Matchmaker:
         greedy: bool,
         learner_policy: str,
         doubles: bool = False,
+        own_players: Mapping[str, PlayerKeeper] | None = None,
     ) -> None:
         self._draw = OpponentDraw(opponents, KINDS, 2, learner_policy)
         self._weights = weights
@@ -84,6 +89,7 @@ class Matchmaker:
         self._record = record
         self._greedy = greedy
         self._doubles = doubles
+        self._own_players = own_players or {}
         self._battle_class = StockDoubleBattle if doubles else StockBattle
         self._make_players([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
 
@@ -108,10 +114,13 @@ class Matchmaker:
         return LiveBattle(number, env, episode, matchup.opponent, seats)
 
     def _make_players(self, kinds: Collection[str]) -> None:
-        self._players = {kind: ScriptedPlayer(kind, self._doubles) for kind in kinds if kind not in HOST_BOTS}
+        in_worker = [kind for kind in kinds if kind in SCRIPTED and kind not in HOST_BOTS]
+        self._players = {kind: ScriptedPlayer(kind, self._doubles) for kind in in_worker}
 
-    def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat | HostedBotSeat:
+    def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat | OwnPlayerSeat | HostedBotSeat:
         seed = rng.getrandbits(48)
+        if kind in self._own_players:
+            return OwnPlayerSeat(seat, self._own_players[kind], seed)
         if kind in HOST_BOTS:
             return HostedBotSeat(seat, (HOST_BOTS[kind], seed))
         battle = self._battle_class(f"p{seat + 1}", self._gen)

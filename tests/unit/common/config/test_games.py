@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from typing import ClassVar
 
-import msgspec
 import pytest
 import yaml
 
