@@ -68,17 +68,25 @@ class EpisodeFailures:
         self._running.pop(env).kind = ""
         self._count()
 
-    def add_failed(self, env: int, error: Exception) -> int:
-        """The env's episode failed. Returns how many failed in this way; logs the traceback of the first."""
-        place = place_of(error, CALLERS)
-        message = f"{type(error).__name__} at {place}" if place else f"{type(error).__name__}: {str(error)[:200]}"
-        kind = self._named.setdefault(message if place else _NUMBER.sub("0", message), message)
+    def add_failed(self, env: int, error: Exception | str) -> int:
+        """The env's episode failed. Returns how many failed in this way; logs the traceback of the first.
+
+        `error`: a text for what another process raised, and has logged.
+        """
+        kind = self._kind_of(error)
         if not self._kinds[kind]:
-            _log.warning("the first %s:", kind, exc_info=error)
+            _log.warning("the first %s:", kind, exc_info=error if isinstance(error, Exception) else None)
         self._kinds[kind] += 1
         self._running.pop(env).kind = kind
         self._count()
         return self._kinds[kind]
+
+    def _kind_of(self, error: Exception | str) -> str:
+        place = "" if isinstance(error, str) else place_of(error, CALLERS)
+        if place:
+            return f"{type(error).__name__} at {place}"
+        message = error[:200] if isinstance(error, str) else f"{type(error).__name__}: {str(error)[:200]}"
+        return self._named.setdefault(_NUMBER.sub("0", message), message)
 
     def check(self) -> None:
         """Raises FailingEnvError where the share of failed episodes is too large."""

@@ -55,10 +55,12 @@ class BackendEvents:
         if backend is not None:
             backend.stop_battle(battle.number)
 
-    def fail(self, backend: BattleBackend, battle: LiveBattle, cause: str, what: str, ends: list[Decision]) -> None:
+    def fail(
+        self, backend: BattleBackend, battle: LiveBattle, cause: str, what: str, ends: list[Decision], detail: str = ""
+    ) -> None:
         """End a battle because of the user's own code, on the backend too; see `BattlePool.fail`."""
         backend.stop_battle(battle.number)
-        self._battles.fail(battle, cause, what, ends)
+        self._battles.fail(battle, cause, what, ends, detail)
 
     def apply_players(
         self, backend: BattleBackend, said: Iterable[PlayerAnswer | PlayerFailure], name: str
@@ -111,8 +113,9 @@ class BackendEvents:
             return  # the bot has been told
         if isinstance(seat, OwnPlayerSeat):
             if error.kind == "invalid":  # after one that is unavailable another request follows
-                what = f"the opponent {seat.keeper.name}: it chose {seat.choice!r}, and the simulator: {error.message}"
-                self.fail(backend, battle, OPPONENT_ERROR, what, decisions)
+                what = f"the opponent {seat.keeper.name}: its choice is invalid"
+                detail = f"{seat.choice!r}, to which the simulator says: {error.message}"
+                self.fail(backend, battle, OPPONENT_ERROR, what, decisions, detail)
             return
         if isinstance(seat, ScriptedSeat):
             if error.kind == "invalid":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-from simul.common.errors import EnvError
 from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.base.failures import EpisodeFailures, is_reported
 from simul.env_worker.games.pokemon.formats.teams import TeamPool
@@ -14,10 +13,6 @@ from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchm
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.seats import OwnPlayerSeat, PolicySeat, ScriptedSeat
 from simul.env_worker.recent_episodes import Episode
-
-
-class OwnCodeError(EnvError):
-    """What the user's own code did, as `BattlePool.fail` counts it."""
 
 
 class BattlePool:
@@ -75,16 +70,19 @@ class BattlePool:
             ends += [end for seat in battle.policy_seats if (end := seat.aborted()) is not None]
         self._forget(battle)
 
-    def fail(self, battle: LiveBattle, cause: str, what: str, ends: list[Decision] | None) -> None:
-        """Count a battle as aborted by the user's own code; `what` it did, in a sentence.
+    def fail(
+        self, battle: LiveBattle, cause: str, what: str, ends: list[Decision] | None, detail: str = ""
+    ) -> None:  # fmt: skip
+        """Count a battle as aborted by the user's own code: `what` it did, the same words each time, and a `detail`.
 
         Raises FailingEnvError where that happened in too many of the last battles.
         """
         self.abort(battle, cause, ends)
-        times = self._failures.add_failed(battle.env, OwnCodeError(what))
+        times = self._failures.add_failed(battle.env, what)
         if is_reported(times):
             often = f", {times} times so far" if times > 1 else ""
-            self._score.events.append(f"{what} (battle {battle.number}, which is aborted{often})")
+            said = f"{what}: {detail}" if detail else what
+            self._score.events.append(f"{said} (battle {battle.number}, which is aborted{often})")
         self._failures.check()
 
     def abort_all(self, cause: str, ends: list[Decision] | None) -> None:
