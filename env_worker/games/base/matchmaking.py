@@ -60,7 +60,7 @@ class OpponentDraw:
     def __init__(self, opponents: OpponentsConfig, kinds: Sequence[str], seats: int, learner_policy: str) -> None:
         shares = opponents.shares()
         self._kinds = [*kinds, *(name for name in own_opponents(opponents, ()) if name not in kinds)]
-        self._shares = [shares[kind] for kind in self._kinds]
+        self._shares = [shares.get(kind, 0.0) for kind in self._kinds]
         self._seats = seats
         self._learner_policy = learner_policy
         self.past: list[str] = []

@@ -16,7 +16,6 @@ from simul.env_worker.games.base.players import Players
 from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
 
 CALLERS = frozenset({__file__})
-MOST_LISTED = 20  # legal actions in an error
 
 
 class OwnPlayer:
@@ -32,9 +31,8 @@ class OwnPlayer:
         chosen = self._player.choose(game, seat, draw)
         legal = game.legal_actions(seat).tolist()
         if chosen not in legal:
-            more = ", ..." if len(legal) > MOST_LISTED else ""
-            listed = ", ".join(map(str, legal[:MOST_LISTED]))
-            raise IllegalActionError(f"{self._name} chose {chosen!r:.80}; expected one of [{listed}{more}]")
+            number = f"{len(legal)} legal actions" if len(legal) > 1 else "1 legal action"
+            raise IllegalActionError(f"{self._name} chose {chosen!r:.80}; expected one of {number}, such as {legal[0]}")
         return operator.index(chosen)
 
     def close(self) -> None:

@@ -21,8 +21,10 @@ from collections.abc import Awaitable
 from typing import Any, NoReturn
 
 import orjson
+from poke_env.battle.pokemon import Pokemon
 from poke_env.concurrency import POKE_LOOP
 from poke_env.player import Player
+from poke_env.player.battle_order import DoubleBattleOrder, SingleBattleOrder
 from poke_env.ps_client import PSClient
 
 from simul.common.config.named_class import load_class
@@ -31,11 +33,12 @@ from simul.common.errors import ConfigError
 from simul.common.runtime.error_place import describe_error
 from simul.common.runtime.parent_watch import end_with
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
-from simul.env_worker.games.pokemon.opponents import random_choice, stock_battle
+from simul.env_worker.games.pokemon.opponents import random_choice, scripted, stock_battle
 from simul.env_worker.games.pokemon.opponents.random_choice import Request
+from simul.env_worker.games.pokemon.opponents.scripted import place_of
 from simul.env_worker.games.pokemon.opponents.stock_battle import StockBattle, StockDoubleBattle, StockReader
 
-CALLERS = frozenset({__file__, random_choice.__file__, stock_battle.__file__})
+CALLERS = frozenset({__file__, random_choice.__file__, scripted.__file__, stock_battle.__file__})
 LONGEST_LINE = 64 << 20
 MOST_SHOWN = 80  # characters of what a player returned
 Key = tuple[int, int]  # number of the battle, seat
@@ -176,9 +179,9 @@ class PlayerServer:
             self._fail(key, number, error)
             return
         if not inspect.isawaitable(choice):
-            self._answer(key, number, choice)
+            self._answer(key, number, choice, request)
             return
-        task = asyncio.get_running_loop().create_task(self._answer_later(key, number, choice))
+        task = asyncio.get_running_loop().create_task(self._answer_later(key, number, choice, request))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -189,20 +192,20 @@ class PlayerServer:
             return self._player.teampreview(battle)
         return random_choice.random_choice(request, random.Random(random.getrandbits(48)))
 
-    async def _answer_later(self, key: Key, number: int, choice: Awaitable[Any]) -> None:
+    async def _answer_later(self, key: Key, number: int, choice: Awaitable[Any], request: Request) -> None:
         try:
             found = await choice
         except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - as above
             self._fail(key, number, error)
         else:
-            self._answer(key, number, found)
+            self._answer(key, number, found, request)
 
-    def _answer(self, key: Key, number: int, choice: Any) -> None:
+    def _answer(self, key: Key, number: int, choice: Any, request: Request) -> None:
         battle = self._battles.get(key)
         if battle is None:
             return  # it is over
         try:
-            text = command_of(choice)
+            text = command_of(choice, battle, request)
         except Exception as error:  # noqa: BLE001 - `message` may be the user's
             self._fail(key, number, error)
             return
@@ -231,9 +234,15 @@ class PlayerServer:
             self._player._battles.pop(battle.battle_tag, None)
 
 
-def command_of(choice: Any) -> str:
-    """What a player returned, a BattleOrder or a text, in the simulator's words. Raises TypeError, ValueError."""
+def command_of(choice: Any, battle: StockReader, request: Request) -> str:
+    """What a player returned, a BattleOrder or a text, in the simulator's words. Raises TypeError, ValueError.
+
+    A Pokémon to switch to is named by its place, everything else as the player says it.
+    """
     message = choice if isinstance(choice, str) else getattr(choice, "message", None)
+    if isinstance(choice, SingleBattleOrder | DoubleBattleOrder):
+        parts = [choice.first_order, choice.second_order] if isinstance(choice, DoubleBattleOrder) else [choice]
+        message = ", ".join(_single(part, battle, request) for part in parts)
     shown = repr(choice)[:MOST_SHOWN]
     if not isinstance(message, str):
         raise TypeError(f"it chose {shown}; expected a BattleOrder, or a text such as '/choose move 1'")
@@ -241,6 +250,12 @@ def command_of(choice: Any) -> str:
     if not text or "\n" in text or "|" in text:
         raise ValueError(f"it chose {shown}; expected a text such as '/choose move 1'")
     return text
+
+
+def _single(order: SingleBattleOrder, battle: StockReader, request: Request) -> str:
+    if isinstance(order.order, Pokemon) and order.order in battle.team.values():
+        return f"switch {place_of(order.order, battle, request)}"
+    return order.message.removeprefix("/choose ")
 
 
 if __name__ == "__main__":
