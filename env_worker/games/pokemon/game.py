@@ -9,10 +9,10 @@ from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.matchmaking import asked_own_opponents, own_opponents
-from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.teams import check_battles
 from simul.env_worker.games.pokemon.install.folder import check_simulator
-from simul.env_worker.games.pokemon.opponents.player_keeper import check_own_players
+from simul.env_worker.games.pokemon.opponents.player_keeper import Battles, check_own_players
 from simul.env_worker.games.pokemon.showdown.shares import share_of
 from simul.env_worker.games.pokemon.source.source import PokemonSource
 from simul.env_worker.source import SourceOptions
@@ -34,7 +34,9 @@ def spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of the format; the simulator has confirmed format and teams. Raises ConfigError."""
     check_simulator()
     check_battles(_of_worker(config, 0))  # raises before other processes are started
-    check_own_players(asked_own_opponents(config), config.pokemon.format)
+    battle_format = config.pokemon.format
+    battles = Battles(battle_format, generation(battle_format), is_doubles(battle_format))
+    check_own_players(asked_own_opponents(config), battles)
     return pokemon_spec(config.pokemon)
 
 

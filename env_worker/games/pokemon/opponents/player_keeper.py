@@ -34,6 +34,14 @@ POLL_SEC = 0.1
 Key = tuple[int, int]  # number of the battle, seat
 
 
+class Battles(NamedTuple):
+    """What a player is made for: a format, its generation, and whether two Pokémon of a side are active."""
+
+    format: str
+    gen: int
+    doubles: bool
+
+
 class PlayerAnswer(NamedTuple):
     """`choice` in the simulator's words; `parse_errors`: of the battle so far, by event."""
 
@@ -71,11 +79,11 @@ class PlayerKeeper:
     """
 
     def __init__(
-        self, name: str, battle_format: str, limit_sec: float, say: Callable[[str], object] = lambda _: None,
+        self, name: str, battles: Battles, limit_sec: float, say: Callable[[str], object] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self.name = name
-        self._format = battle_format
+        self._battles = battles
         self._limit_sec = limit_sec
         self._say = say
         self._clock = clock
@@ -98,7 +106,8 @@ class PlayerKeeper:
 
     def start(self) -> None:
         """Start the process, without waiting for it."""
-        command = [sys.executable, "-P", "-m", MODULE, self.name, self._format, f"--owner={os.getpid()}"]
+        battles = [self._battles.format, str(self._battles.gen), *["--doubles"] * self._battles.doubles]
+        command = [sys.executable, "-P", "-m", MODULE, self.name, *battles, f"--owner={os.getpid()}"]
         self._process = PipedProcess(command, keep_stderr=False)
         self._ready = False
         self._start_by = self._now + START_SEC
@@ -142,7 +151,9 @@ class PlayerKeeper:
         ended = self._process.read_into(self._heard)
         said = list(self._read())
         if ended:
-            return said + self._bury(f"its process ended with code {self._process.exit_code()}")
+            process = self._process
+            self._stop(CLOSE_SEC)
+            return said + self._bury(f"its process ended with code {process.exit_code()}")
         if not self._ready and self._now > self._start_by:
             return said + self._bury(f"its process did not start within {START_SEC:g} s")
         return said + self._stop_late()
@@ -239,10 +250,10 @@ class PlayerKeeper:
         self._heard.clear()
 
 
-def check_own_players(names: Iterable[str], battle_format: str) -> None:
+def check_own_players(names: Iterable[str], battles: Battles) -> None:
     """Start each of the players once. Raises ConfigError where it cannot be made."""
     for name in names:
-        keeper = PlayerKeeper(name, battle_format, START_SEC)
+        keeper = PlayerKeeper(name, battles, START_SEC)
         try:
             keeper.start()
             keeper.wait_until_ready()

@@ -1,4 +1,4 @@
-"""`python -m simul.env_worker.games.pokemon.opponents.player_process module:Class FORMAT`: one player of a user's own.
+"""`python -m simul.env_worker.games.pokemon.opponents.player_process module:Class FORMAT GEN`: one player of a user's own.
 
 It reads commands from stdin, a line of JSON each, and answers on stdout in the same way; `player_keeper.py` is the
 other end. A player chooses by its `choose_move(battle)`, and `teampreview(battle)` where it has one, as poke-env calls
@@ -17,7 +17,8 @@ import os
 import random
 import sys
 import traceback
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, NoReturn
 
 import orjson
@@ -32,7 +33,6 @@ from simul.common.config.trust import Trust, values_to_trust
 from simul.common.errors import ConfigError
 from simul.common.runtime.error_place import describe_error
 from simul.common.runtime.parent_watch import end_with
-from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.opponents import random_choice, scripted, stock_battle
 from simul.env_worker.games.pokemon.opponents.random_choice import Request
 from simul.env_worker.games.pokemon.opponents.scripted import place_of
@@ -53,6 +53,8 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("name")
     parser.add_argument("format")
+    parser.add_argument("gen", type=int)
+    parser.add_argument("--doubles", action="store_true")
     parser.add_argument("--owner", type=int, default=0)
     options = parser.parse_args()
     faulthandler.enable()
@@ -63,7 +65,8 @@ def main() -> int:
     except ConfigError as error:
         _write(answers, {"failed": str(error)})
         return 0
-    server = PlayerServer(player, options.format, answers)
+    battle_class = StockDoubleBattle if options.doubles else StockBattle
+    server = PlayerServer(player, options.format, partial(battle_class, gen=options.gen), answers)
     _write(answers, {"ready": True})
     asyncio.run_coroutine_threadsafe(server.run(commands), POKE_LOOP).result()
     sys.stdout.flush()
@@ -140,12 +143,13 @@ def _take_server(name: str) -> None:
 class PlayerServer:
     """Keeps poke-env's battle of every seat that the player has, and asks it for choices."""
 
-    def __init__(self, player: Any, battle_format: str, answers: int) -> None:
-        """`answers`: the descriptor to write to."""
+    def __init__(
+        self, player: Any, battle_format: str, make_battle: Callable[[str], StockReader], answers: int
+    ) -> None:  # fmt: skip
+        """`make_battle`: of a role, p1 or p2. `answers`: the descriptor to write to."""
         self._player = player
         self._format = battle_format
-        self._gen = generation(battle_format)
-        self._battle_class = StockDoubleBattle if is_doubles(battle_format) else StockBattle
+        self._make_battle = make_battle
         self._answers = answers
         self._battles: dict[Key, StockReader] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -221,7 +225,7 @@ class PlayerServer:
 
     def _begin(self, key: Key) -> StockReader:
         number, seat = key
-        battle = self._battles[key] = self._battle_class(f"p{seat + 1}", self._gen)
+        battle = self._battles[key] = self._make_battle(f"p{seat + 1}")
         battle._battle_tag = f"battle-{self._format}-{2 * number + seat}"  # players keep notes by it
         battle.logger = logging.getLogger("poke-env")
         if isinstance(self._player, Player):

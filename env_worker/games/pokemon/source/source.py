@@ -19,7 +19,7 @@ from simul.env_worker.games.pokemon.host.follower import Follower, following_kee
 from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
 from simul.env_worker.games.pokemon.host.node_host import HostDied
 from simul.env_worker.games.pokemon.install.node import find_node
-from simul.env_worker.games.pokemon.opponents.player_keeper import PlayerKeeper
+from simul.env_worker.games.pokemon.opponents.player_keeper import Battles, PlayerKeeper
 from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
 from simul.env_worker.games.pokemon.source.backend_events import BackendEvents
 from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
@@ -74,7 +74,9 @@ class PokemonSource:
         self._index = index
         self._score = Scoreboard()
         self._own_players = {
-            name: PlayerKeeper(name, config.format, opponents.limit_sec, self._score.events.append)
+            name: PlayerKeeper(
+                name, Battles(config.format, gen, doubles), opponents.limit_sec, self._score.events.append
+            )
             for name in own_opponents(opponents, pairings)
         }
         seating: dict[str, Any] = {

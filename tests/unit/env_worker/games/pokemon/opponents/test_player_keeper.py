@@ -8,7 +8,7 @@ import pytest
 from simul.common.errors import FailingEnvError
 from simul.env_worker.games.pokemon.host.host_messages import SeatRecord
 from simul.env_worker.games.pokemon.opponents import player_keeper
-from simul.env_worker.games.pokemon.opponents.player_keeper import MOST_DEATHS, PlayerAnswer, PlayerKeeper
+from simul.env_worker.games.pokemon.opponents.player_keeper import MOST_DEATHS, Battles, PlayerAnswer, PlayerKeeper
 
 LIMIT_SEC = 10.0
 
@@ -60,7 +60,7 @@ def clock():
 def keeper(monkeypatch, clock):
     FakeProcess.running = []
     monkeypatch.setattr(player_keeper, "PipedProcess", FakeProcess)
-    found = PlayerKeeper("mybot:MyBot", "gen9randombattle", LIMIT_SEC, clock=clock)
+    found = PlayerKeeper("mybot:MyBot", Battles("gen9randombattle", 9, False), LIMIT_SEC, clock=clock)
     found.start()
     return found
 
