@@ -57,7 +57,8 @@ def _asked(config: Config) -> list[str]:
 
 def _place(key: str, written: Mapping[str, str]) -> str:
     """What the user wrote for `key`, or for the section around it; "" for a default."""
-    return written.get(key) or written.get(key.rpartition(".")[0], "")
+    section, _, name = key.partition(".")
+    return written.get(key) or written.get(f"{section}.classes.{name}") or written.get(section, "")
 
 
 def _without(config: Config, keys: list[str]) -> Config:

@@ -1,9 +1,8 @@
-"""`python -m simul.env_worker.games.pokemon.opponents.player_process module:Class FORMAT GEN`: one player of a user's own.
+"""The process of one player of a user's own: `player_keeper.py` starts it with module:Class, format and generation.
 
-It reads commands from stdin, a line of JSON each, and answers on stdout in the same way; `player_keeper.py` is the
-other end. A player chooses by its `choose_move(battle)`, and `teampreview(battle)` where it has one, as poke-env calls
-them: on poke-env's event loop, one at a time unless they are coroutines. There is no server. What the player prints
-goes to stderr.
+It reads commands from stdin, a line of JSON each, and answers on stdout in the same way. A player chooses by its
+`choose_move(battle)`, and `teampreview(battle)` where it has one, as poke-env calls them: on poke-env's event loop, one
+at a time unless they are coroutines. There is no server. What the player prints goes to stderr.
 """
 
 from __future__ import annotations
