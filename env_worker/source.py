@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from simul.common.client.evaluation import Evaluation
 from simul.common.config.matchups import Pairing
+from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec
@@ -122,6 +123,7 @@ class SourceOptions:
         replays: folder for replays; None: none are written.
         replay_player: `own`: with what shows them, a page or a video; `showdown`: a page that loads Showdown's player;
             `none`: only their data.
+        trust: in the opponents of the user's own that the configuration names.
     """
 
     index: int
@@ -134,6 +136,7 @@ class SourceOptions:
     pairings: Sequence[Pairing] = ()
     replays: Path | None = None
     replay_player: ReplayPlayer = "own"
+    trust: Trust = NOTHING
 
     def of_envs(self) -> dict[str, Any]:
         """The keyword arguments that every source takes."""

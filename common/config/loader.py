@@ -19,7 +19,7 @@ from msgspec import inspect
 
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.learner_presets import LEARNER_PRESETS, SCHEDULES
-from simul.common.config.opponents import MIX, parse_mix
+from simul.common.config.opponents import MIX, is_own, parse_mix
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.config.trust import EVERYTHING, Trust, values_at_marked_keys
 from simul.common.config.validation import ELSEWHERE, Problems, Tree, broken_rules, check_section, describe_value
@@ -101,6 +101,7 @@ def command_line_trust(overrides: Sequence[str], game: str = "", *, trust: bool 
     named: Tree = {}
     for override in overrides:
         _override(named, override, {})
+    _spread_mix(named, {})
     values = values_at_marked_keys(named)
     with suppress(ConfigError):
         values |= values_at_marked_keys(msgspec.to_builtins(load_game(game))) if game else frozenset()
@@ -148,10 +149,13 @@ def _to_config(
     _apply_mode(tree, mode, problems)
     _spread_mix(tree, problems)  # before an override such as opponents.random=0.5
     before = deepcopy(tree)
+    limit_sec = tree.get("opponents", {}).get("limit_sec")
     for override in overrides:
         _override(tree, override, problems)
-    given = {override.partition("=")[0]: override for override in overrides if _shown(override) not in problems}
+    given = {".".join(_keys_of(override)): override for override in overrides if _shown(override) not in problems}
     _spread_mix(tree, problems)
+    if limit_sec is not None and isinstance(tree.get("opponents"), dict):  # a mix on the command line has none
+        tree["opponents"].setdefault("limit_sec", limit_sec)
     said = _apply_learner_defaults(tree, given)
     if notes is not None:
         notes.extend(said)
@@ -245,9 +249,14 @@ def _has(tree: object, path: str) -> bool:
 
 
 def _spread_mix(tree: Tree, problems: Problems) -> None:
-    """Replace `opponents: "random:0.2,self:0.8"` by the mapping that it abbreviates."""
+    """Replace `opponents: "random:0.2,self:0.8"` by the mapping that it abbreviates; its keys module:Class are those of
+    `classes`.
+    """
     mix = tree.get("opponents", {})
     if isinstance(mix, dict):
+        own = [name for name in mix if isinstance(name, str) and ":" in name]
+        if own and isinstance(mix.setdefault("classes", {}), dict):
+            mix["classes"] = {**mix["classes"], **{name: mix.pop(name) for name in own}}
         return
     try:
         if not isinstance(mix, str):
@@ -319,9 +328,10 @@ class _Loader(yaml.SafeLoader):
         whole = []
         for key, value in node.value:
             name, line = str(key.value), key.start_mark.line + 1
-            before, colon, after = name.partition(":")
+            before, colon, after = name.rpartition(":")
             if colon and value.value == "" and value.style is None:  # {hidden:8}, a key without a value
-                self.faults[line] = f"YAML requires a space after a colon: {before}: {after}"
+                hint = f", and an opponent {name} requires a share: {name}: 0.2" if is_own(name) else ""
+                self.faults[line] = f"YAML requires a space after a colon: {before}: {after}{hint}"
                 continue
             if name in seen:
                 self.faults[line] = f"the key {name!r} is given twice here"
@@ -385,7 +395,7 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
         return
     for sentence in loader.faults.values():
         problems[_shown(override)] = sentence
-    *parents, last = path.split(".")
+    *parents, last = _keys_of(override)
     for name in parents:
         below = tree.get(name)
         if isinstance(below, str) and below:
@@ -396,6 +406,15 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
             tree[name] = below = {}
         tree = below
     tree[last] = value
+
+
+def _keys_of(override: str) -> list[str]:
+    """The keys on the way to the value that an override sets. Of an opponent module:Class the dots are its own."""
+    path = override.partition("=")[0]
+    section, _, name = path.partition(".")
+    if section == "opponents" and ":" in name:
+        return [section, "classes", name.removeprefix("classes.")]
+    return path.split(".")
 
 
 def _deeper_than(levels: int, value: Any) -> bool:

@@ -14,6 +14,7 @@ from simul.common.config.search import SearchConfig
 from simul.common.config.section import (
     ArgumentsOf,
     CodeName,
+    CodeNames,
     Few,
     Many,
     NonNegative,
@@ -24,6 +25,7 @@ from simul.common.config.section import (
     ProgramName,
     Section,
     Share,
+    SharesOfCode,
 )
 
 # Keys of `Config` that only say what is watched or copied, and where.
@@ -31,6 +33,7 @@ WATCHING = (
     "evaluation", "metrics", "prometheus_port", "metrics_callback", "run_dir_access", "store",
     "store_milestone_decisions", "notice_every_decisions",
 )  # fmt: skip
+NOT_KINDS = ("classes", "limit_sec")  # keys of `opponents` that are no opponent
 S = TypeVar("S", bound=Section)
 
 
@@ -51,10 +54,20 @@ def _with_scripted(section: type[S]) -> type[S]:
 
 @_with_scripted
 class OpponentsConfig(Section, frozen=True):
-    """Opponents of the learner's seat, as shares of the games. They must add up to 1."""
+    """Opponents of the learner's seat, as shares of the games. They must add up to 1.
+
+    A key module:Class of this section is written for that key of `classes`, in which it is stored.
+    """
 
     self_play: Share = 1.0  # the current policy on every seat; all seats learn
     past: Share = 0.0  # frozen past selves; until the first exists, this share plays itself
+    classes: SharesOfCode = field(default_factory=dict)  # players of one's own by module:Class
+    limit_sec: PositiveFloat = 10.0  # Pokémon: a player of one's own that takes longer over a choice loses its battle
+
+    def shares(self) -> dict[str, float]:
+        """The share of every kind of opponent: those with a key, then module:Class."""
+        named = {kind: getattr(self, kind) for kind in self.__struct_fields__ if kind not in NOT_KINDS}
+        return {**named, **dict(sorted(self.classes.items()))}
 
 
 class NetworkConfig(Section, frozen=True):
@@ -70,7 +83,7 @@ class WorkersConfig(Section, frozen=True):
 
     count: Few = 1
     envs: Many = 16  # games in flight per worker
-    max_failed_share: Share = 0.5  # where more of a worker's last episodes raise, the run ends; 1: never; not Pokémon
+    max_failed_share: Share = 0.5  # where more of a worker's last episodes raise, the run ends; 1: never
 
 
 class ServerConfig(Section, frozen=True):
@@ -199,7 +212,7 @@ class EvaluationConfig(Section, frozen=True):
 
     every_decisions: NonNegative = 0  # answered decisions from one evaluation to the next; 0: off
     games: Many = 100  # of each evaluation; with opponents, against each of them
-    opponents: tuple[str, ...] = ()  # scripted ones of the game; a game without opponents has none
+    opponents: CodeNames = ()  # scripted ones of the game, or module:Class; a game without opponents has none
 
 
 class Config(GamesConfig, frozen=True):

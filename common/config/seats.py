@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from simul.common.config.game_description import POLICIES
+from simul.common.config.opponents import is_own
 from simul.common.config.schema import Config, OpponentsConfig
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -49,22 +50,26 @@ def check_opponents(config: Config, spec: GameSpec, written: Mapping[str, str] |
 
 def _asked(config: Config) -> list[str]:
     """Dotted keys that ask for opponents."""
-    shares = msgspec.structs.asdict(config.opponents)
+    shares = config.opponents.shares()
     keys = [f"{SHARES}.{name}" for name, share in shares.items() if share and name != POLICIES[0]]
     return [*keys, *([EVALUATION] if config.evaluation.opponents else [])]
 
 
 def _place(key: str, written: Mapping[str, str]) -> str:
     """What the user wrote for `key`, or for the section around it; "" for a default."""
-    return written.get(key) or written.get(key.rpartition(".")[0], "")
+    section, _, name = key.partition(".")
+    return written.get(key) or written.get(f"{section}.classes.{name}") or written.get(section, "")
 
 
 def _without(config: Config, keys: list[str]) -> Config:
     """`config` without these; where no share is left that the user wrote, the current policy plays all games."""
-    evaluation, shares = config.evaluation, msgspec.structs.asdict(config.opponents)
+    evaluation, shares = config.evaluation, config.opponents.shares()
     if EVALUATION in keys:
         evaluation = msgspec.structs.replace(evaluation, opponents=())
     left = {name: share for name, share in shares.items() if f"{SHARES}.{name}" not in keys}
     if not any(share for name, share in left.items() if name != POLICIES[0]):
         left = {POLICIES[0]: 1.0}
-    return msgspec.structs.replace(config, opponents=OpponentsConfig(**left), evaluation=evaluation)
+    own = {name: share for name, share in left.items() if is_own(name)}
+    named = {name: share for name, share in left.items() if name not in own}
+    opponents = OpponentsConfig(**named, classes=own, limit_sec=config.opponents.limit_sec)
+    return msgspec.structs.replace(config, opponents=opponents, evaluation=evaluation)

@@ -22,7 +22,7 @@ NonNegativeFloat = Annotated[float, Meta(ge=0.0)]
 class Names(Enum):
     """Marks a key whose value can name what is run; `simul.common.config.trust` says when that needs trust."""
 
-    CODE = "code"  # module:NAME; a name without a colon is one that Simul or an installed package registers
+    CODE = "code"  # module:NAME; without a colon, what Simul or an installed package registers. Or several, or keys
     PROGRAM = "program"  # any value that is not empty: a command line, or always module:NAME
 
 
@@ -33,6 +33,8 @@ class ArgumentsOf(NamedTuple):
 
 
 CodeName = Annotated[str, Names.CODE]
+CodeNames = Annotated[tuple[str, ...], Names.CODE]
+SharesOfCode = Annotated[dict[str, Share], Names.CODE]  # by module:NAME
 ProgramName = Annotated[str, Names.PROGRAM]
 
 Rule = tuple[tuple[str, ...], str]  # (dotted paths that the rule reads, the first is reported; sentence)

@@ -82,14 +82,20 @@ EVERYTHING = Trust(everything=True)
 
 def values_at_marked_keys(tree: Tree) -> frozenset[MarkedValue]:
     """Every value of a marked key in settings as plain builtins, whole or a part of them."""
-    return frozenset(_marked(key, value) for key, _ in marked_keys() if (value := _at(tree, key)))
+    found = ((key, mark, value) for key, mark in marked_keys() if (value := _at(tree, key)))
+    return frozenset(_marked(key, each) for key, mark, value in found for each in _each(mark, value))
 
 
 def values_to_trust(settings: Config | Tree) -> frozenset[MarkedValue]:
     """The values of marked keys that name something to run, whatever the configured game."""
     tree: Tree = msgspec.to_builtins(settings) if isinstance(settings, Config) else settings
     found = {key: (mark, value) for key, mark in marked_keys() if (value := _at(tree, key))}
-    return frozenset(_marked(key, value) for key, (mark, value) in found.items() if _needs_trust(mark, value, tree))
+    return frozenset(
+        _marked(key, each)
+        for key, (mark, value) in found.items()
+        for each in _each(mark, value)
+        if _needs_trust(mark, each, tree)
+    )
 
 
 def network_values(network: NetworkConfig) -> frozenset[MarkedValue]:
@@ -120,6 +126,11 @@ def _walk(section: type[Section], prefix: str) -> Iterator[tuple[str, Mark]]:
             yield from _walk(hint, f"{prefix}{name}.")
         elif get_origin(hint) is Annotated:
             yield from ((f"{prefix}{name}", mark) for mark in get_args(hint) if isinstance(mark, Mark))
+
+
+def _each(mark: Mark, value: Any) -> Iterable[Any]:
+    """Every name where a key takes several, or names are its keys: each is trusted for itself."""
+    return value if mark is Names.CODE and isinstance(value, Mapping | list | tuple) else (value,)
 
 
 def _needs_trust(mark: Mark, value: Any, tree: Tree) -> bool:

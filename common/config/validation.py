@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import inspect
 
 from simul.common.config.games import GAMES, game_called
+from simul.common.config.opponents import is_own
 from simul.common.config.schema import Config
 from simul.common.config.section import Rule
 from simul.common.errors import ConfigError
@@ -59,6 +60,8 @@ def check_section(info: inspect.Type, value: object, path: str, problems: Proble
             checked[key] = each(kind.item_type, below, dotted, problems)
         elif (sentence := _mismatch(kind, below)) is not None:
             problems[dotted] = f"expected {sentence}, got {describe_value(below)}"
+        elif isinstance(kind, inspect.DictType) and not isinstance(kind.value_type, inspect.AnyType):
+            checked[key] = _check_mapping(kind.value_type, below, dotted, problems)
         elif below is None:
             checked[key] = ""  # `metrics_callback:` or --set metrics_callback=
         else:
@@ -96,6 +99,14 @@ def _check_values(kind: inspect.Type, value: object, path: str, problems: Proble
         else:
             checked.append("" if below is None else below)
     return checked
+
+
+def _check_mapping(kind: inspect.Type, value: dict[str, Any], path: str, problems: Problems) -> Tree:
+    """A mapping of names to values, without those that do not fit."""
+    wrong = {name: sentence for name, below in value.items() if (sentence := _mismatch(kind, below)) is not None}
+    for name, sentence in wrong.items():
+        problems[f"{path}.{name}"] = f"expected {sentence}, got {describe_value(value[name])}"
+    return {name: below for name, below in value.items() if name not in wrong}
 
 
 def _mismatch(kind: inspect.Type, value: object) -> str | None:
@@ -236,12 +247,12 @@ def _measurements(config: Config) -> Iterator[Rule]:
             f"the game {config.game} is evaluated against scripted opponents: name some of {', '.join(known)}",
         )
     for number, name in enumerate(opponents):
-        if name not in known:
+        if name not in known and not is_own(name):
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             yield (
                 (f"evaluation.opponents.{number}", "evaluation.opponents", "game"),
-                f"expected {', '.join(known)}, got {name!r}{hint}",
+                f"expected {', '.join(known)} or module:Class, got {name!r}{hint}",
             )
 
 
@@ -270,9 +281,12 @@ def _keyword_arguments(config: Config) -> Iterator[Rule]:
 
 
 def _opponents(config: Config) -> Iterator[Rule]:
-    shares = {name: getattr(config.opponents, name) for name in config.opponents.__struct_fields__}
-    paths = tuple(f"opponents.{name}" for name in shares)
-    known = game_called(config.game).opponents
+    shares, own = config.opponents.shares(), config.opponents.classes
+    paths = tuple(f"opponents.classes.{name}" if name in own else f"opponents.{name}" for name in shares)
+    for name in own:
+        if not is_own(name):
+            yield (f"opponents.classes.{name}", "opponents"), "expected module:Class"
+    known = (*game_called(config.game).opponents, *(own if game_called(config.game).pairings else ()))
     if unknown := [name for name, share in shares.items() if share and name not in known]:
         has = f"has only the opponents {', '.join(known)}" if len(known) > 1 else "has one seat and no opponents"
         yield ("opponents", "game", *paths), f"the game {config.game} {has}; leave {', '.join(unknown)} out"

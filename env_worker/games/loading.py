@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-import msgspec
-
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.matchups import Pairing
 from simul.common.config.named_class import load_class
@@ -22,6 +20,8 @@ from simul.common.config.trust import NOTHING, Trust, check_trust, values_to_tru
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
+from simul.env_worker.games.base.matchmaking import asked_own_opponents
+from simul.env_worker.games.base.own_players import check_own_players
 from simul.env_worker.games.base.players import ANY_GAME, Players
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.games.gymnasium.game import class_source, class_spec
@@ -76,7 +76,7 @@ def build_source(
         index=index, envs=config.workers.envs, record=record, greedy=greedy, episodes=episodes,
         seed=worker_seed(config.seed, index, evaluation=episodes is not None, life=life),
         mirror_seed=worker_seed(config.seed, 0, evaluation=True), pairings=pairings, replays=replays,
-        replay_player=replay_player,
+        replay_player=replay_player, trust=trust,
     )  # fmt: skip
     _check_trust(config, trust)
     if config.game in GAMES:
@@ -96,10 +96,14 @@ def game_spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of the configured game; an env is built, stepped once and closed. Raises ConfigError."""
     _check_trust(config, trust)
     if config.game in GAMES:
-        return _module_of(config.game).spec(config, trust)
+        module = _module_of(config.game)
+        if hasattr(module, "game_builder"):
+            _check_own_players(config, trust)
+        return module.spec(config, trust)
     offers = _own_class(config, trust)
     if _is_turn_game(offers):
         _refuse_gymnasium(config, "a TurnGame")
+        _check_own_players(config, trust)
         return turn_game_spec(partial(offers, **config.game_options), config)
     _refuse_opponents(config)
     _refuse_search(config)
@@ -145,6 +149,10 @@ def _check_trust(config: Config, trust: Trust) -> None:
     check_trust(values_to_trust(config), trust, "The configuration")
 
 
+def _check_own_players(config: Config, trust: Trust) -> None:
+    check_own_players(asked_own_opponents(config), trust)
+
+
 def _own_class(config: Config, trust: Trust) -> Callable[..., Any]:
     """The class that `game` names. Raises ConfigError."""
     if ":" not in config.game:
@@ -164,8 +172,8 @@ def _is_turn_game(offers: Callable[..., Any]) -> bool:
 
 def _refuse_opponents(config: Config, pairings: Sequence[Pairing] = ()) -> None:
     """Raises ConfigError where an env of one seat, or a source, would need scripted opponents."""
-    shares = msgspec.structs.asdict(config.opponents)
-    if shares["random"] or config.evaluation.opponents or pairings:
+    opponents = config.opponents
+    if opponents.random or opponents.classes or config.evaluation.opponents or pairings:  # type: ignore[attr-defined]
         raise ConfigError(
             f"{config.game} is not a simul.TurnGame, which alone has scripted opponents and plays evaluations of "
             "several contestants. Leave opponents out, and name one --checkpoint."

@@ -24,7 +24,8 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     evaluate.add_argument(
         "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
-        help="a scripted opponent of the game, such as random (any other name lists them); several: a round robin",
+        help="a scripted opponent of the game, such as random (any other name lists them), or one of your own, "
+        "module:Class; several: a round robin",
     )  # fmt: skip
     evaluate.add_argument(
         "--cross", nargs="+", default=[], metavar="PLAYER",

@@ -15,8 +15,8 @@ from simul.common.config.game_description import Game
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.loader import load_config, load_game
 from simul.common.config.matchups import Contestant, Pairing, distinct_labels, encode_pairings, round_robin, share_out
-from simul.common.config.opponents import SCRIPTED, opponent_kind
-from simul.common.config.schema import Config
+from simul.common.config.opponents import SCRIPTED, is_own, opponent_kind
+from simul.common.config.schema import Config, OpponentsConfig
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, values_to_trust
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -58,6 +58,7 @@ def evaluate(
     config = config_of(folders[0], overrides, trust) if folders else _config_of_bots(game, opponents, overrides)
     networks = networks_of(folders, trust.and_also(values_to_trust(config)))
     bots = _check_game(config, len(folders), opponents, game)
+    config = _with_opponents(config, bots)
     each = ["--greedy"]
     if replays is not None:
         each += ["--replays", str(replays.absolute()), "--replay-player", replay_player]
@@ -70,8 +71,7 @@ def evaluate(
     signals = Signals()
     signals.install()
     try:
-        asked = _with_opponents(config, bots)
-        spec = ask_for_spec(asked, command, lambda: signals.stop, lambda line: complain(f"{line}\n"))
+        spec = ask_for_spec(config, command, lambda: signals.stop, lambda line: complain(f"{line}\n"))
         seats = config.game_section.seats() or spec.seats
         if seats == 1 and len(contestants) > 1:
             raise ConfigError(f"The game {spec.name} has one seat and no opponents; name one --checkpoint.")
@@ -187,9 +187,10 @@ class EvalRunner:
 
 
 def _with_opponents(config: Config, bots: Sequence[str]) -> Config:
-    """As the game is asked for its spec: it refuses opponents that it cannot have."""
+    """With `bots` as the only opponents: the game refuses those that it cannot have, and runs no others."""
     evaluation = msgspec.structs.replace(config.evaluation, every_decisions=0, opponents=tuple(dict.fromkeys(bots)))
-    return msgspec.structs.replace(config, evaluation=evaluation)
+    opponents = OpponentsConfig(limit_sec=config.opponents.limit_sec)
+    return msgspec.structs.replace(config, opponents=opponents, evaluation=evaluation)
 
 
 def _config_of_bots(name: str, opponents: Sequence[str], overrides: Sequence[str]) -> Config:
@@ -206,6 +207,8 @@ def _config_of_bots(name: str, opponents: Sequence[str], overrides: Sequence[str
         raise ConfigError(f"Name a --checkpoint. Bots play without one, two of them or more: {_bots_of(with_bots)}.")
     if config is not None:
         return config
+    if own := [bot for bot in bots if is_own(bot)]:
+        raise ConfigError(f"Name the game that {own[0]} plays: simul eval GAME --opponent {' --opponent '.join(bots)}.")
     for game in with_bots.values():
         if set(bots) <= set(game.scripted):
             return load_config(CONFIGS / f"{game.configuration}.yaml", overrides)

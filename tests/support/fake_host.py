@@ -24,9 +24,9 @@ def row(number: int, without: set[int] = frozenset()) -> SeatRow:
     return SeatRow(0, 0, number, 1, facts, np.zeros(OBSERVATION_SIZE, np.float16), mask)
 
 
-def source_at(host: FakeHost, opponents: OpponentsConfig | None = None, envs: int = 1) -> PokemonSource:
+def source_at(host: FakeHost, opponents: OpponentsConfig | None = None, envs: int = 1, **more) -> PokemonSource:
     """A source that plays on `host`, its battles begun."""
-    source = PokemonSource(PokemonConfig(), opponents or OpponentsConfig(), envs=envs, seed=0, index=0)
+    source = PokemonSource(PokemonConfig(), opponents or OpponentsConfig(), envs=envs, seed=0, index=0, **more)
     source._keeper = keeper = HostKeeper(Path("node"), accelerate=True, index=0)
     keeper.backend = host  # type: ignore[assignment]
     source.poll()

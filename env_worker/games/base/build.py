@@ -16,6 +16,8 @@ from simul.common.errors import ConfigError, SimulError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.error_place import describe_error
 from simul.env_worker.games.base.failures import CALLERS
+from simul.env_worker.games.base.matchmaking import own_opponents
+from simul.env_worker.games.base.own_players import own_players
 from simul.env_worker.games.base.players import ANY_GAME, Players
 from simul.env_worker.games.base.replays import ReplayFolder, game_settings
 from simul.env_worker.games.base.source import TurnGameSource
@@ -44,13 +46,14 @@ def turn_game_source(
     if config.learner.algorithm == "alphazero":
         search = importlib.import_module("simul.env_worker.search.source")  # compiles; other games do without
         build = functools.partial(search.SearchSource, search=config.search)
+    own = own_players(own_opponents(config.opponents, options.pairings), options.trust)
     replays = None
     if options.replays is not None:
         replays = ReplayFolder(
             options.replays, game_settings(config), worker=options.index, pictures=options.replay_player != "none"
         )
     return build(
-        make_game, {**ANY_GAME, **players}, opponents=config.opponents, pairings=options.pairings,
+        make_game, {**ANY_GAME, **players, **own}, opponents=config.opponents, pairings=options.pairings,
         mirror_seed=options.mirror_seed, reward_scale=reward_scale,
         max_failed_share=config.workers.max_failed_share, replays=replays, **options.of_envs(),
     )  # fmt: skip

@@ -18,9 +18,9 @@ _GAMES = Path(__file__).parents[1]
 CALLERS = frozenset(  # they call the game's code
     str(_GAMES / name)
     for name in (
-        "base/build.py", "base/checks.py", "base/source.py", "base/hosted_game.py", "gymnasium/source.py",
-        "gymnasium/hosted_env.py", "gymnasium/game.py", "gymnasium/spaces.py", "gymnasium/consecutive_choices.py",
-        "gymnasium/replays.py", "openspiel/adapter.py", "pettingzoo/adapter.py",
+        "base/build.py", "base/checks.py", "base/source.py", "base/hosted_game.py", "base/own_players.py",
+        "gymnasium/source.py", "gymnasium/hosted_env.py", "gymnasium/game.py", "gymnasium/spaces.py",
+        "gymnasium/consecutive_choices.py", "gymnasium/replays.py", "openspiel/adapter.py", "pettingzoo/adapter.py",
         "pokemon/source/backend_events.py", "pokemon/source/own_code.py", "pokemon/source/own_seat.py",
         "pokemon/source/seats.py",
     )
@@ -78,18 +78,26 @@ class EpisodeFailures:
         self._running.pop(env).kind = ""
         self._count()
 
-    def add_failed(self, env: int, error: Exception) -> int:
-        """The env's episode failed. Returns how many failed in this way; logs the traceback of the first."""
-        place = place_of(error, CALLERS)
-        message = f"{type(error).__name__} at {place}" if place else f"{type(error).__name__}: {str(error)[:200]}"
-        kind = self._named.setdefault(message if place else _NUMBER.sub("0", message), message)
+    def add_failed(self, env: int, error: Exception | str) -> int:
+        """The env's episode failed. Returns how many failed in this way; logs the traceback of the first.
+
+        `error`: a text for what another process raised, and has logged.
+        """
+        kind = self._kind_of(error)
         if not self._kinds[kind]:
-            self._first[kind] = describe_error(error, CALLERS)[:200]
-            _log.warning("the first %s:", kind, exc_info=error)
+            self._first[kind] = describe_error(error, CALLERS)[:200] if isinstance(error, Exception) else kind
+            _log.warning("the first %s:", kind, exc_info=error if isinstance(error, Exception) else None)
         self._kinds[kind] += 1
         self._running.pop(env).kind = kind
         self._count()
         return self._kinds[kind]
+
+    def _kind_of(self, error: Exception | str) -> str:
+        place = "" if isinstance(error, str) else place_of(error, CALLERS)
+        if place:
+            return f"{type(error).__name__} at {place}"
+        message = error[:200] if isinstance(error, str) else f"{type(error).__name__}: {str(error)[:200]}"
+        return self._named.setdefault(_NUMBER.sub("0", message), message)
 
     def check(self) -> None:
         """Raises FailingEnvError where the share of failed episodes is too large."""

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from simul.common.config.game_description import POLICIES
 from simul.common.config.matchups import Contestant, Pairing, result_key
-from simul.common.config.schema import OpponentsConfig
+from simul.common.config.opponents import is_own
+from simul.common.config.schema import Config, OpponentsConfig
 
 SELF_PLAY, PAST = POLICIES
 
@@ -31,11 +32,25 @@ class Matchup(NamedTuple):
     mirror: tuple[int, int] | None = None
 
 
+def own_opponents(opponents: OpponentsConfig, pairings: Sequence[Pairing]) -> list[str]:
+    """The opponents module:Class that a source plays: those of an evaluation, else those with a share."""
+    if pairings:
+        bots = {each.bot for pairing in pairings for each in (pairing.first, pairing.second)}
+        return sorted(bot for bot in bots if is_own(bot))
+    return sorted(name for name, share in opponents.classes.items() if share)
+
+
+def asked_own_opponents(config: Config) -> list[str]:
+    """The opponents module:Class that a run with this configuration plays against, its evaluations included."""
+    evaluated = {name for name in config.evaluation.opponents if is_own(name)}
+    return sorted(evaluated.union(own_opponents(config.opponents, ())))
+
+
 class OpponentDraw:
     """Draws the opponents of each game from the configured shares; equal generators draw equally.
 
     Args:
-        kinds: opponents that the game has, `self_play` and `past` first.
+        kinds: opponents that the game has, `self_play` and `past` first; those of the user's own are added.
         seats: players of a game.
 
     Attributes:
@@ -43,8 +58,9 @@ class OpponentDraw:
     """
 
     def __init__(self, opponents: OpponentsConfig, kinds: Sequence[str], seats: int, learner_policy: str) -> None:
-        self._kinds = kinds
-        self._shares = [getattr(opponents, kind) for kind in kinds]
+        shares = opponents.shares()
+        self._kinds = [*kinds, *(name for name in own_opponents(opponents, ()) if name not in kinds)]
+        self._shares = [shares.get(kind, 0.0) for kind in self._kinds]
         self._seats = seats
         self._learner_policy = learner_policy
         self.past: list[str] = []

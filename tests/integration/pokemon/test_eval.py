@@ -21,6 +21,7 @@ from tests.support.checkpoints import write_checkpoint
 from tests.support.replays import log_of
 
 FORMAT = "gen4randombattle"
+OWN = "tests.support.pokemon.own_players:Plain"  # moves at random
 
 
 def checkpoint(path: Path, version: int, spec: GameSpec | None = None) -> Path:
@@ -46,13 +47,13 @@ def start(temporary: Path, *arguments: str) -> subprocess.Popen[str]:
 def test_everybody_plays_everybody_else_and_every_battle_is_written_down(tmp_path, temporary):
     one, two = checkpoint(tmp_path / "a" / "one", 3), checkpoint(tmp_path / "b" / "two", 4)
     running = start(
-        temporary, "--checkpoint", str(one), "--checkpoint", str(two), "--opponent", "random", "--opponent",
+        temporary, "--checkpoint", str(one), "--checkpoint", str(two), "--opponent", OWN, "--opponent",
         "heuristics", "--battles", "3", "--workers", "2", "--json", "--replays", str(tmp_path / "replays"),
     )  # fmt: skip
     output, errors = running.communicate(timeout=500)
     assert running.returncode == 0, errors
     matrix = msgspec.json.decode(output)
-    labels = ["one", "two", "random", "simple_heuristics"]
+    labels = ["one", "two", OWN, "simple_heuristics"]
     assert [contestant["label"] for contestant in matrix["contestants"]] == labels
     assert [contestant.get("policy_version") for contestant in matrix["contestants"]] == [3, 4, None, None]
     assert len(matrix["pairs"]) == 6
@@ -87,7 +88,7 @@ def _check_replays(folder: Path, matrix: dict) -> None:
 
 def test_a_terminated_evaluation_leaves_nothing(tmp_path, temporary):
     one = checkpoint(tmp_path / "one", 3)
-    running = start(temporary, "--checkpoint", str(one), "--opponent", "random", "--battles", "100000")
+    running = start(temporary, "--checkpoint", str(one), "--opponent", OWN, "--battles", "100000")
     while not list(temporary.glob("simul-eval-*")):
         assert running.poll() is None
         time.sleep(0.05)

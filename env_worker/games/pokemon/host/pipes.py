@@ -21,8 +21,10 @@ class PipedProcess:
         stdin, stdout: file descriptors of our ends, to poll.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (a pipe that is not drained could block the process)
+    def __init__(self, command: Sequence[str], *, keep_stderr: bool = True) -> None:
+        """`keep_stderr`: for `stderr_tail`; else it goes where this process writes its own."""
+        # A pipe that is not drained could block the process.
+        self._stderr = tempfile.TemporaryFile() if keep_stderr else None  # noqa: SIM115
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, bufsize=0,
             start_new_session=True,  # a terminal's Ctrl-C is for the supervisor to handle
@@ -67,6 +69,8 @@ class PipedProcess:
 
     def stderr_tail(self) -> str:
         """The last lines of stderr."""
+        if self._stderr is None:
+            return ""
         with os.fdopen(os.dup(self._stderr.fileno()), "rb") as stream:
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - STDERR_TAIL_BYTES))
@@ -86,7 +90,8 @@ class PipedProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        self._stderr.close()
+        if self._stderr is not None:
+            self._stderr.close()
 
 
 def _enlarge_pipe(fd: int) -> None:

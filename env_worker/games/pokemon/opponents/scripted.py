@@ -67,6 +67,12 @@ class ScriptedPlayer:
         return ScriptedChoice(", ".join(commands), defaulted="default" in commands)
 
 
+def place_of(pokemon: Pokemon, battle: StockReader, request: Request) -> int:
+    """Where a request lists it, from 1: its name may be that of another, transformed one, too."""
+    ident = next(ident for ident, mon in battle.team.items() if mon is pokemon)
+    return [entry["ident"] for entry in request["side"]["pokemon"]].index(ident) + 1
+
+
 def command_of(order: SingleBattleOrder, battle: StockReader, request: Request, slot: int) -> str:
     """An order by slot of the request instead of by name. `slot`: of the acting Pokémon, 0 in singles."""
     target = order.order
@@ -75,9 +81,7 @@ def command_of(order: SingleBattleOrder, battle: StockReader, request: Request, 
     if isinstance(order, DefaultBattleOrder):
         return "default"
     if isinstance(target, Pokemon):
-        ident = next(ident for ident, mon in battle.team.items() if mon is target)
-        slots = [entry["ident"] for entry in request["side"]["pokemon"]]
-        return f"switch {slots.index(ident) + 1}"
+        return f"switch {place_of(target, battle, request)}"
     assert isinstance(target, Move)
     enabled = [offer for offer in enumerate(request["active"][slot]["moves"], 1) if not offer[1].get("disabled")]
     available = battle.available_moves[slot] if isinstance(battle, DoubleBattle) else battle.available_moves

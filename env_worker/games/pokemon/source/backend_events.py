@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from simul.common.protocol.decisions import Decision
-from simul.env_worker.games.base.failures import EpisodeFailures, is_reported
 from simul.env_worker.games.pokemon.host.backend import BattleBackend
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick, SeatRecord, SeatRow
-from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
+from simul.env_worker.games.pokemon.opponents.player_keeper import PlayerAnswer, PlayerFailure
+from simul.env_worker.games.pokemon.source.battle_pool import OPPONENT_ERROR, OWN_CODE, BattlePool
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 from simul.env_worker.games.pokemon.source.own_code import OwnCodeError
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
-from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, PolicySeat, ScriptedSeat
+from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, OwnPlayerSeat, PolicySeat, ScriptedSeat
 
 
 class BackendEvents:
-    """Applies a backend's reports to the battles of a pool. Battles beyond `max_turns` are truncated.
+    """Applies a backend's reports to the battles of a pool. Battles beyond `max_turns` are truncated."""
 
-    `failures`: of battles in which the user's code fails.
-    """
-
-    def __init__(
-        self, pool: BattlePool, score: Scoreboard, turns: ScriptedTurns, max_turns: int, failures: EpisodeFailures
-    ) -> None:
+    def __init__(self, pool: BattlePool, score: Scoreboard, turns: ScriptedTurns, max_turns: int) -> None:
         self._battles = pool
         self._score = score
         self._turns = turns
         self._max_turns = max_turns
-        self._failures = failures
 
     def apply(self, backend: BattleBackend, tick: HostTick) -> list[Decision]:
         """Decisions and ends that a tick brings; requests to scripted seats are queued (`ScriptedTurns`).
@@ -61,6 +57,33 @@ class BackendEvents:
         if backend is not None:
             backend.stop_battle(battle.number)
 
+    def fail(
+        self, backend: BattleBackend, battle: LiveBattle, cause: str, what: Exception | str, ends: list[Decision],
+        detail: str = "",
+    ) -> None:  # fmt: skip
+        """End a battle because of the user's own code, on the backend too; see `BattlePool.fail`."""
+        backend.stop_battle(battle.number)
+        self._battles.fail(battle, cause, what, ends, detail)
+
+    def apply_players(
+        self, backend: BattleBackend, said: Iterable[PlayerAnswer | PlayerFailure], name: str
+    ) -> list[Decision]:
+        """Pass on what the own player `name` chose; the ends of battles in which it failed."""
+        ends: list[Decision] = []
+        for each in said:
+            battle = self._battles.battles.get(each.battle)
+            if battle is None:
+                continue
+            if isinstance(each, PlayerFailure):
+                self.fail(backend, battle, OPPONENT_ERROR, f"the opponent {name}: {each.what}", ends)
+                continue
+            seat = battle.seats[each.seat]
+            assert isinstance(seat, OwnPlayerSeat)
+            seat.take(each)
+            self._score.scripted_decisions += 1
+            backend.choose(each.battle, each.seat, each.request_number, each.choice)
+        return ends
+
     def _apply_row(self, backend: BattleBackend, row: SeatRow, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(row.battle)
         if battle is None:
@@ -71,7 +94,7 @@ class BackendEvents:
         try:
             decisions.append(seat.decide(row))
         except OwnCodeError as error:
-            self._fail(backend, battle, error, decisions)
+            self.fail(backend, battle, OWN_CODE, error, decisions)
             return
         self._score.decisions += 1
 
@@ -82,9 +105,14 @@ class BackendEvents:
         seat = battle.seats[record.seat]
         if isinstance(seat, PolicySeat):
             self._read(backend, battle, seat, record, decisions)
-        elif isinstance(seat, ScriptedSeat) and record.request is not None:  # it does not need the last lines
-            self._score.previews += "teamPreview" in record.request
+            return
+        if record.request is None:
+            return  # the last lines: a scripted seat does not need them
+        self._score.previews += "teamPreview" in record.request
+        if isinstance(seat, ScriptedSeat):
             self._turns.add_request(record)
+        elif isinstance(seat, OwnPlayerSeat):
+            seat.ask(record)
 
     def _read(
         self, backend: BattleBackend, battle: LiveBattle, seat: PolicySeat, record: SeatRecord,
@@ -96,19 +124,7 @@ class BackendEvents:
         try:
             seat.own.read(record.lines, record.request)
         except OwnCodeError as error:
-            self._fail(backend, battle, error, decisions)
-
-    def _fail(
-        self, backend: BattleBackend, battle: LiveBattle, error: OwnCodeError, decisions: list[Decision]
-    ) -> None:  # fmt: skip
-        """Abort the battle in which the user's code failed. Raises FailingEnvError where it is one of too many."""
-        cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-        times = self._failures.add_failed(battle.env, cause)
-        if is_reported(times):
-            often = f", {times} times so far" if times > 1 else ""
-            self._score.events.append(f"{error}{often}: battle {battle.number} is aborted")
-        self.abort(backend, battle, "own_code", decisions)
-        self._failures.check()
+            self.fail(backend, battle, OWN_CODE, error, decisions)
 
     def _apply_error(self, backend: BattleBackend, error: CommandError, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(error.battle) if error.battle is not None else None
@@ -117,6 +133,12 @@ class BackendEvents:
         seat = battle.seats[error.seat]
         if isinstance(seat, HostedBotSeat):
             return  # the bot has been told
+        if isinstance(seat, OwnPlayerSeat):
+            if error.kind == "invalid":  # after one that is unavailable another request follows
+                what = f"the opponent {seat.keeper.name}: its choice is invalid"
+                detail = f"{seat.choice!r}, to which the simulator says: {error.message}"
+                self.fail(backend, battle, OPPONENT_ERROR, what, decisions, detail)
+            return
         if isinstance(seat, ScriptedSeat):
             if error.kind == "invalid":
                 choice = seat.answer_again()
@@ -146,7 +168,7 @@ class BackendEvents:
         try:
             ends = [seat.terminated(_outcome(end.winner_seat, seat.seat), end) for seat in battle.policy_seats]
         except OwnCodeError as error:
-            self._fail(backend, battle, error, decisions)
+            self.fail(backend, battle, OWN_CODE, error, decisions)
             return
         self._score.turn_limit_ties += end.reason == "turn_limit"
         decisions += [decision for decision in ends if decision is not None]

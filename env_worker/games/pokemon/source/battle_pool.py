@@ -5,21 +5,25 @@ from __future__ import annotations
 import random
 
 from simul.common.protocol.decisions import Decision
-from simul.env_worker.games.base.failures import EpisodeFailures
+from simul.env_worker.games.base.failures import EpisodeFailures, is_reported
 from simul.env_worker.games.pokemon.formats.team_draws import TeamDraws
 from simul.env_worker.games.pokemon.formats.teams import TeamPool
 from simul.env_worker.games.pokemon.host.backend import BattleBackend, drawn_start
 from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle, Matchmaker
+from simul.env_worker.games.pokemon.source.own_code import OwnCodeError
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
-from simul.env_worker.games.pokemon.source.seats import PolicySeat, ScriptedSeat
+from simul.env_worker.games.pokemon.source.seats import OwnPlayerSeat, PolicySeat, ScriptedSeat
 from simul.env_worker.recent_episodes import Episode
+
+OPPONENT_ERROR, OWN_CODE = "opponent_error", "own_code"  # causes of aborted battles: an own player; own_code.py
+MOST_FAILED, FAILED_OF, LEAST_FAILED = 0.01, 1000, 10  # battles aborted by OWN_CODE, of the last ones
 
 
 class BattlePool:
     """Battles by number and by env. `limit`: number of battles in all, None = unlimited.
 
-    `max_turns`: where only the host's bots play, it ends a longer battle. `failures`: told of starts and ends.
+    `max_turns`: where only the host's bots play, it ends a longer battle. `max_failed_share`: see EpisodeFailures.
 
     Attributes:
         open: False = no new battle starts (draining or closed).
@@ -27,7 +31,7 @@ class BattlePool:
 
     def __init__(
         self, matchmaker: Matchmaker, score: Scoreboard, battle_format: str, envs: int, limit: int | None,
-        max_turns: int, failures: EpisodeFailures,
+        max_turns: int, max_failed_share: float = 1.0,
     ) -> None:  # fmt: skip
         self.battles: dict[int, LiveBattle] = {}
         self.by_env: list[LiveBattle | None] = [None] * envs
@@ -40,8 +44,13 @@ class BattlePool:
         self._format = battle_format
         self._limit = limit
         self._max_turns = max_turns
-        self._failures = failures
         self._episodes = [0] * envs
+        self._failures = {
+            OPPONENT_ERROR: EpisodeFailures(max_failed_share, envs),
+            OWN_CODE: EpisodeFailures(
+                MOST_FAILED, envs, setting="the allowed share", recent=FAILED_OF, least_failures=LEAST_FAILED
+            ),
+        }
 
     def may_start(self) -> bool:
         return self.open and (self._limit is None or self._score.started < self._limit)
@@ -58,7 +67,8 @@ class BattlePool:
         learner, episode = battle.seats[battle.learner_seat], None
         if isinstance(learner, PolicySeat):  # in an evaluation of bots it is scripted
             episode = Episode(learner.paid, learner.step + 1, outcome == 1, learner.reward_figures())
-        self._failures.add_finished(battle.env)
+        for failures in self._failures.values():
+            failures.add_finished(battle.env)
         self._score.finish(battle.opponent, outcome, turns, episode)
         if battle.mirror is not None:
             self._score.finish_mirrored(battle.mirror, outcome)
@@ -71,6 +81,23 @@ class BattlePool:
             ends += [end for seat in battle.policy_seats if (end := seat.aborted()) is not None]
         self._forget(battle)
 
+    def fail(
+        self, battle: LiveBattle, cause: str, what: Exception | str, ends: list[Decision] | None, detail: str = ""
+    ) -> None:  # fmt: skip
+        """Count a battle as aborted by the user's own code: `what` it did, the same words each time, and a `detail`.
+
+        `cause`: OPPONENT_ERROR or OWN_CODE. Raises FailingEnvError where that happened in too many of the last battles.
+        """
+        self.abort(battle, cause, ends)
+        failures = self._failures[cause]
+        raised = what.__cause__ if isinstance(what, OwnCodeError) and isinstance(what.__cause__, Exception) else what
+        times = failures.add_failed(battle.env, raised)
+        if is_reported(times):
+            often = f", {times} times so far" if times > 1 else ""
+            said = f"{what}: {detail}" if detail else str(what)
+            self._score.events.append(f"{said} (battle {battle.number}, which is aborted{often})")
+        failures.check()
+
     def abort_all(self, cause: str, ends: list[Decision] | None) -> None:
         for battle in list(self.battles.values()):
             self.abort(battle, cause, ends)
@@ -80,8 +107,9 @@ class BattlePool:
         rng = random.Random(self._matchmaker.seed_of(number))
         battle = self._matchmaker.make(number, env, self._episodes[env], rng)
         self._score.started += 1
-        self._failures.add_started(env)
         self._episodes[env] += 1
+        for failures in self._failures.values():
+            failures.add_started(env)
         self.battles[number] = battle
         self.by_env[env] = battle
         start = drawn_start(rng)._replace(
@@ -103,6 +131,9 @@ class BattlePool:
         for seat in battle.seats:
             if isinstance(seat, ScriptedSeat):
                 self._score.parse_errors.update(seat.battle.parse_errors)
+            if isinstance(seat, OwnPlayerSeat):
+                self._score.parse_errors.update(seat.parse_errors)
+                seat.keeper.forget(battle.number, seat.seat)
             if isinstance(seat, PolicySeat):
                 for part, value in enumerate(seat.rewards.parts):
                     self._score.reward_parts[part] += value

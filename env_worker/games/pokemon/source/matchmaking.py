@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from simul.common.config.matchups import Pairing
@@ -11,15 +11,16 @@ from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
 from simul.env_worker.games.base.matchmaking import PAST, SELF_PLAY, Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.pokemon.host.backend import Play
+from simul.env_worker.games.pokemon.opponents.player_keeper import PlayerKeeper
 from simul.env_worker.games.pokemon.opponents.players import HOST_BOTS, SCRIPTED
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedPlayer
 from simul.env_worker.games.pokemon.opponents.stock_battle import StockReader, stock_battle
 from simul.env_worker.games.pokemon.source.own_code import OwnCode
 from simul.env_worker.games.pokemon.source.own_seat import OwnSeat
 from simul.env_worker.games.pokemon.source.rewards import RewardWeights
-from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, PolicySeat, ScriptedSeat
+from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, OwnPlayerSeat, PolicySeat, ScriptedSeat
 
-Seat = PolicySeat | ScriptedSeat | HostedBotSeat
+Seat = PolicySeat | ScriptedSeat | OwnPlayerSeat | HostedBotSeat
 KINDS = (SELF_PLAY, PAST, *SCRIPTED)
 
 
@@ -72,7 +73,10 @@ class LiveBattle:
 
 
 class Matchmaker:
-    """Draws an opponent for each battle from the configured shares; equal seeds draw equally."""
+    """Draws an opponent for each battle from the configured shares; equal seeds draw equally.
+
+    `own_players`: by module:Class, where the shares or an evaluation name some.
+    """
 
     def __init__(
         self,
@@ -86,6 +90,7 @@ class Matchmaker:
         learner_policy: str,
         doubles: bool = False,
         own: OwnCode | None = None,
+        own_players: Mapping[str, PlayerKeeper] | None = None,
     ) -> None:
         self._draw = OpponentDraw(opponents, KINDS, 2, learner_policy)
         self._learner_policy = learner_policy
@@ -97,6 +102,7 @@ class Matchmaker:
         self._greedy = greedy
         self._doubles = doubles
         self._own = own
+        self._own_players = own_players or {}
         self._make_players([kind for kind in SCRIPTED if getattr(opponents, kind) > 0])
 
     def set_policies(self, names: Sequence[str]) -> None:
@@ -123,10 +129,13 @@ class Matchmaker:
         return battle
 
     def _make_players(self, kinds: Collection[str]) -> None:
-        self._players = {kind: ScriptedPlayer(kind, self._doubles) for kind in kinds if kind not in HOST_BOTS}
+        in_worker = [kind for kind in kinds if kind in SCRIPTED and kind not in HOST_BOTS]
+        self._players = {kind: ScriptedPlayer(kind, self._doubles) for kind in in_worker}
 
-    def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat | HostedBotSeat:
+    def _scripted_seat(self, seat: int, kind: str, rng: random.Random) -> ScriptedSeat | OwnPlayerSeat | HostedBotSeat:
         seed = rng.getrandbits(48)
+        if kind in self._own_players:
+            return OwnPlayerSeat(seat, self._own_players[kind], seed)
         if kind in HOST_BOTS:
             return HostedBotSeat(seat, (HOST_BOTS[kind], seed))
         return ScriptedSeat(seat, self._stock_battle(seat), self._players[kind], seed)

@@ -1,7 +1,8 @@
 """The seats of a battle.
 
 `PolicySeat`: a policy's, its decisions encoded by the simulator host. `ScriptedSeat`: a scripted player's, which reads
-the battle in this process. `HostedBotSeat`: a bot's, played by the simulator host.
+the battle in this process. `OwnPlayerSeat`: a player of the user's own, in a process of its own. `HostedBotSeat`: a
+bot's, played by the simulator host.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
 from simul.env_worker.games.pokemon.host.backend import BattleBackend, Play
-from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRow
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRecord, SeatRow
+from simul.env_worker.games.pokemon.opponents.player_keeper import PlayerAnswer, PlayerKeeper
 from simul.env_worker.games.pokemon.opponents.random_choice import Request, random_choice
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
 from simul.env_worker.games.pokemon.opponents.stock_battle import StockReader
@@ -173,6 +175,34 @@ class HostedBotSeat:
     def __init__(self, seat: int, play: Play) -> None:
         self.seat = seat
         self.play = play
+
+
+class OwnPlayerSeat:
+    """A seat that a player of the user's own answers, from its process.
+
+    Attributes:
+        choice: the last one, in the simulator's words.
+        parse_errors: of its battle, by event.
+    """
+
+    def __init__(self, seat: int, keeper: PlayerKeeper, seed: int) -> None:
+        self.seat = seat
+        self.keeper = keeper
+        self.turn = 0
+        self.choice = ""
+        self.parse_errors: dict[str, int] = {}
+        self._seed = seed
+        self._asked = 0
+
+    def ask(self, record: SeatRecord) -> None:
+        """Pass on a request; the keeper's `poll` returns the answer."""
+        self._asked += 1
+        self.keeper.ask(record, self._seed + self._asked)
+
+    def take(self, answer: PlayerAnswer) -> None:
+        """The answer has come."""
+        self.turn, self.choice = answer.turn, answer.choice
+        self.parse_errors = answer.parse_errors
 
 
 class ScriptedSeat:

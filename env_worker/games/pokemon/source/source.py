@@ -11,16 +11,17 @@ from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.decisions import Action, Decision
-from simul.env_worker.games.base.failures import EpisodeFailures
+from simul.env_worker.games.base.matchmaking import own_opponents
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
 from simul.env_worker.games.pokemon.formats.team_draws import TeamDraws
 from simul.env_worker.games.pokemon.formats.teams import TeamPool
-from simul.env_worker.games.pokemon.host.backend import BackendKeeper
+from simul.env_worker.games.pokemon.host.backend import BackendKeeper, BattleBackend
 from simul.env_worker.games.pokemon.host.followed_backend import FollowedKeeper
 from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
 from simul.env_worker.games.pokemon.host.host_keeper import HostKeeper
 from simul.env_worker.games.pokemon.host.node_host import HostDied
 from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.opponents.player_keeper import Battles, PlayerKeeper
 from simul.env_worker.games.pokemon.replays.battle_replays import BattleReplays
 from simul.env_worker.games.pokemon.source.backend_events import BackendEvents
 from simul.env_worker.games.pokemon.source.battle_pool import BattlePool
@@ -34,7 +35,6 @@ from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from simul.env_worker.games.pokemon.tables.layout import extras_of
 from simul.env_worker.source import ReplayPlayer
 
-MOST_FAILED, FAILED_OF, LEAST_FAILED = 0.01, 1000, 10  # battles in which the user's code fails, of the last ones
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 
 
@@ -45,6 +45,7 @@ class PokemonSource:
         episodes: number of battles in all, then idle; None = unlimited.
         pairings: the schedule of an evaluation, in place of `opponents`; their battles must add up to `episodes`.
         mirror_seed: seed of mirrored battles; the same for all workers.
+        max_failed_share: where the user's own code failed in more of the last battles, see EpisodeFailures.
         replays: a folder into which every battle is written.
         replay_player: of its page, see `replay_page`.
         trust: in the code that the configuration names.
@@ -68,6 +69,7 @@ class PokemonSource:
         replays: Path | None = None,
         replay_player: ReplayPlayer = "own",
         trust: Trust = NOTHING,
+        max_failed_share: float = 1.0,
     ) -> None:
         own = own_code(config, trust)
         self.spec = pokemon_spec(config) if own is None else own.spec(pokemon_spec(config))
@@ -76,27 +78,30 @@ class PokemonSource:
         gen, doubles = generation(config.format), is_doubles(config.format)
         self._index = index
         self._score = Scoreboard(own.reward.name if own is not None and own.reward is not None else "")
-        failures = EpisodeFailures(
-            MOST_FAILED, envs, setting="the allowed share", recent=FAILED_OF, least_failures=LEAST_FAILED
-        )  # fmt: skip
+        self._own_players = {
+            name: PlayerKeeper(
+                name, Battles(config.format, gen, doubles), opponents.limit_sec, self._score.events.append
+            )
+            for name in own_opponents(opponents, pairings)
+        }
         seating: dict[str, Any] = {
             "seed": f"{seed}/{index}", "weights": reward_weights(config.rewards, discount), "gen": gen,
             "record": record, "greedy": greedy, "learner_policy": learner_policy, "doubles": doubles,
-            "own": own,
+            "own": own, "own_players": self._own_players,
         }  # fmt: skip
         self._matchmaker = (
             ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)
         )
         self._tables = encoder_tables(gen, extras_of(config), doubles)
         self._battles = BattlePool(
-            self._matchmaker, self._score, config.format, envs, episodes, config.max_turns, failures
-        )  # fmt: skip
+            self._matchmaker, self._score, config.format, envs, episodes, config.max_turns, max_failed_share
+        )
         if episodes is None and config.team_uses > 1:
             self._battles.team_pool = TeamPool(f"{seed}/{index}", config.team_uses)
         if replays is not None:
             self._battles.replays = BattleReplays(replays, index, replay_player)
         self._turns = ScriptedTurns(self._score)
-        self._backend_events = BackendEvents(self._battles, self._score, self._turns, config.max_turns, failures)
+        self._backend_events = BackendEvents(self._battles, self._score, self._turns, config.max_turns)
         self._keeper: BackendKeeper | None = None
         self._closed = False
         self._unsent: list[Decision] = []  # made outside poll()
@@ -104,6 +109,8 @@ class PokemonSource:
     # ------------------------------------------------------------------ EnvSource
 
     def start(self) -> None:
+        for player in self._own_players.values():  # they import while the simulator starts
+            player.start()
         self._keeper = keeper = self._make_keeper()
         backend = keeper.start()
         self._battles.teams = TeamDraws.opened(self._config, backend, self._trust)
@@ -122,6 +129,7 @@ class PokemonSource:
                 self._battles.start_battles(backend)
             return decisions
         self._turns.answer(self._battles.battles, backend)
+        decisions += self._poll_own_players(backend)
         try:
             tick = keeper.poll()
         except HostDied as death:
@@ -131,7 +139,17 @@ class PokemonSource:
             self._score.events.append(str(death))
             return decisions
         decisions += self._backend_events.apply(backend, tick)
+        for player in self._own_players.values():
+            player.flush()
         self._battles.start_battles(backend)
+        return decisions
+
+    def _poll_own_players(self, backend: BattleBackend) -> list[Decision]:
+        decisions: list[Decision] = []
+        for name, player in self._own_players.items():
+            decisions += self._backend_events.apply_players(backend, player.poll(), name)
+        if self._own_players:
+            backend.flush()
         return decisions
 
     def act(self, actions: Sequence[Action]) -> None:
@@ -178,7 +196,13 @@ class PokemonSource:
 
     def files(self) -> list[int]:
         files = self._keeper.files() if self._keeper is not None else []
-        return [*files, *self._turns.files()] if files else []
+        if not files:
+            return []
+        return [
+            *files,
+            *self._turns.files(),
+            *(file for player in self._own_players.values() for file in player.files()),
+        ]
 
     def metrics(self) -> dict[str, Any]:
         metrics = self._score.metrics(alive=len(self._battles.battles))
@@ -191,6 +215,8 @@ class PokemonSource:
         self._battles.open = False
         self._battles.abort_all("shutdown", None)
         self._turns.close()
+        for player in self._own_players.values():
+            player.close()
         self._closed = True
         if self._battles.teams is not None:
             self._battles.teams.close()

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from typing import ClassVar
 
-import msgspec
 import pytest
 import yaml
 
@@ -104,7 +103,7 @@ def test_battles_are_mirrored_only_where_their_seeds_are_drawn_by_the_workers():
 
 def test_every_opponent_has_a_share_and_every_short_name_one_meaning():
     kinds = dict.fromkeys(kind for game in GAMES.values() for kind in game.opponents)
-    assert set(OpponentsConfig.__struct_fields__) == {*POLICIES, *kinds}
+    assert OpponentsConfig().shares().keys() == {*POLICIES, *kinds}
     short = [pair for game in GAMES.values() for pair in game.short_names.items()]
     assert [name for name, many in Counter(name for name, _ in set(short)).items() if many > 1 or name in kinds] == []
     assert [full for game in GAMES.values() for full in game.short_names.values() if full not in game.scripted] == []
@@ -117,7 +116,7 @@ def test_every_game_has_a_configuration_and_its_networks_exist(name):
     assert config.game == name
     assert config.network.name in {*FOR_ANY_GAME, *game.networks} <= set(NETWORKS)
     assert game.variant in {"", *type(config.game_section).__struct_fields__}
-    assert {kind for kind, share in msgspec.to_builtins(config.opponents).items() if share} <= set(game.opponents)
+    assert {kind for kind, share in config.opponents.shares().items() if share} <= set(game.opponents)
 
 
 @pytest.mark.parametrize("name", GAMES)

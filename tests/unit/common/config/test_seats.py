@@ -39,6 +39,7 @@ def test_several_seats_keep_them():
         ("evaluation.opponents=[random]", r"--set evaluation.opponents=\[random\]\."),
         ("opponents=self:0.5,random:0.5", r"--set opponents=self:0.5,random:0.5\."),
         ("opponents.random=0.2", r"--set opponents.random=0.2\."),
+        ("opponents=my.bots:MyBot:0.2,self:0.8", r"--set opponents=my.bots:MyBot:0.2,self:0.8\."),
     ],
 )
 def test_what_the_command_line_says_is_refused_by_its_place(override, place):

@@ -44,7 +44,7 @@ HARMLESS = {  # texts and mappings of the schema that run nothing, and why
     "pokemon.servers": "addresses that are connected to",
     "openspiel.name": "looked up in pyspiel", "openspiel.parameters": "of a registered game",
     "server.endpoint": "bound", "server.curve_keys": "a folder of keys",
-    "evaluation.opponents": "looked up", "metrics": "looked up", "store": "a URL of an installed fsspec protocol",
+    "metrics": "looked up", "store": "a URL of an installed fsspec protocol",
 }  # fmt: skip
 SPEC = GameSpec(name="gymnasium/CartPole-v1", observation_size=4, num_actions=2)
 
@@ -65,12 +65,17 @@ def hostile_settings(key: str, marker: Path) -> tuple[dict, str]:
     value = {"note": "of a stranger"} if isinstance(mark, ArgumentsOf) else "stranger:run"
     if key == "blokus.gtp":
         value = f"touch {marker}"
-    put(tree, key, value)
+    several = {"opponents.classes": {"stranger:run": 1.0}, "evaluation.opponents": ["stranger:run"]}
+    put(tree, key, several.get(key, value))
     if isinstance(mark, ArgumentsOf):
         put(tree, mark.callable, "stranger:run")
     section = key.partition(".")[0]
     if section in ("pettingzoo", "blokus"):
         tree["game"] = section
+    if key == "opponents.classes":
+        tree["opponents"]["self_play"] = 0
+    if section in ("opponents", "evaluation"):
+        tree["game"] = "blokus"
     return tree, msgspec.json.encode(value).decode()
 
 

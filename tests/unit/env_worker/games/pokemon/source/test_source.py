@@ -2,8 +2,10 @@
 
 import pytest
 
+from simul.common.errors import FailingEnvError
 from simul.common.protocol.decisions import Action
 from simul.common.protocol.messages import ABORTED, START
+from simul.env_worker.games.base.failures import LEAST_EPISODES
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick
 from tests.support.fake_host import FakeHost, source_at
 
@@ -132,3 +134,17 @@ def test_draining_starts_nothing_new(source, host):
     source.poll()
     assert source.idle()
     assert host.started == [0]
+
+
+def test_too_many_battles_that_code_of_the_users_own_fails_end_the_run(host):
+    source = source_at(host, max_failed_share=0.5)
+
+    def fail() -> None:
+        source._backend_events.fail(host, source._battles.by_env[0], "opponent_error", "mybot.py:1: boom", [])
+        source.poll()
+
+    for _ in range(LEAST_EPISODES - 1):
+        fail()
+    with pytest.raises(FailingEnvError, match=r"20 of the last 20 episodes failed.*: mybot.py:1: boom \(20 times\)"):
+        fail()
+    assert len(host.stopped) == source.metrics()["episodes"]["aborted"]["opponent_error"] == LEAST_EPISODES
