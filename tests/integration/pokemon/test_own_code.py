@@ -134,7 +134,7 @@ def test_a_battle_in_which_it_raises_is_aborted_counted_and_named():
     (event,) = [line for line in metrics["events"] if "own_code" in line]
     assert "test_own_code.py:" in event
     assert "ValueError: not this battle" in event
-    assert "battle 3 is aborted" in event
+    assert "(battle 3, which is aborted)" in event
 
 
 @pytest.mark.parametrize(
