@@ -217,6 +217,13 @@ SCENES = (
              (1, "foe.0.moves"): [*move_id("splash"), *move_id("tackle"), 0, 0]}) for gen in (5, 9)),
     Scene("a mega evolution traces", 7, (team("Alakazam/magicguard/splash/alakazite", WALL), team(MODEL)),
           ("1m 1 s2 s2 1", "1 1 1 1 1"), {(1, "foe.0.ability"): ability("thickfat")}),
+    *(Scene(f"hidden power of a copy, gen {gen}", gen,
+            (team("Mew/synchronize/transform,splash"), team("Snorlax/thickfat/hiddenpowerice,splash")),
+            ("1 1 1", "2 2 2"), {(1, "foe.0.moves"): [*move_id("hiddenpower"), *move_id("splash"), 0, 0]})
+      for gen in (4, 7)),
+    *(Scene(f"the mega evolution of a copy, gen {gen}", gen,
+            (team("Charizard/blaze/transform/charizarditex", WALL), team(MODEL)), ("1 1m 1 s2 s2 1", "1 1 1 1 1 1"),
+            {(1, "foe.0.species"): species("charizardmegax")}) for gen in (6, 7)),
     Scene("entrainment of a mega evolution", 7,
           (team("Charizard/blaze/splash/charizarditex", WALL), team("Volcanion/waterabsorb/entrainment")),
           ("1m 1 s2 s2 1", "1 1 1 1 1"), {(1, "foe.0.ability"): ability("waterabsorb")}),

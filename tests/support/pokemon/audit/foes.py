@@ -89,7 +89,7 @@ def told_ability(view: View, facts: Facts, mon: Mon) -> Numbers:
         return [frozenset((0.0, only, true)) if true else 0.0]  # no battle but a test's gives them one
     silent = "gastroacid" in mon["volatiles"]
     changed |= "transform" in facts.words  # an own copy has told it
-    if mon["ability"] == facts.ability and not changed and not silent:
+    if (mon["ability"] == facts.ability or true == only) and not changed and not silent:
         return [true]
     shown = mon["ability"] in facts.words or any(only_ability(view.gen, word) == true for word in facts.words)
     return [frozenset((0.0, only, true if shown or changed or only else 0.0))]
@@ -111,7 +111,7 @@ def told_moves(view: View, facts: Facts, mon: Mon) -> Numbers:
     used = [move_row(name) for name in facts.moves]
     same = [name for name, _, _ in mon["slots"]] == [name for name, _, _ in mon["base_slots"]]
     if mon["transformed"]:
-        copied = frozenset(map(move_row, mon["moves"]))
+        copied = frozenset(map(move_row, (*mon["moves"], *[name for name, _, _ in mon["slots"]])))
         return [copied | {0.0}] * 4 if view.doubles else padded([copied] * len(mon["moves"]))
     if same and not facts.called and len(used) <= 4 and all(row in has for row in used):
         return padded([float(row) for row in used])

@@ -48,8 +48,13 @@ export function readDetails(mon, details) {
 	else if (species !== mon.species) setSpecies(mon, species, true);
 }
 
-/** A forme that lasts (mega evolution, a broken disguise). @param {string} details as the protocol writes them */
+/**
+ * A forme that lasts (mega evolution, a broken disguise); a copy, too, then has the stats of that forme.
+ * @param {string} details as the protocol writes them
+ */
 export function changeForme(mon, details) {
+	mon.copied = null;
+	mon.setTemporaryStats(null);
 	setSpecies(mon, details.split(',')[0], true);
 	endTypeChanges(mon);
 }
