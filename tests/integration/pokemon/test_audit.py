@@ -19,7 +19,7 @@ PENDING: dict[str, str] = {}
 # The same, which only the long battles show.
 RARE = {
     "foe.ability": "doubles: Illusion of the partner",
-    "foe.moves": "Hidden Power of a copy; moves that go on after Metronome",
+    "foe.moves": "moves that go on after Metronome",
     "foe.moves_pp": "moves that go on after Metronome; Pressure of a disguise",
     "own.moves_pp": "doubles: Illusion of the partner",
     "own.sleep_turns": "doubles: Illusion of the partner",
@@ -33,9 +33,6 @@ RARE = {
     "foe_active.last_move": "moves that go on after Metronome; doubles: Illusion",
     "foe_active.protect_count": "doubles: Illusion of the partner; a Protect against Bide",
     "own_active.protect_count": "a Protect against Bide",
-    "own.status": "gen 4: who has given itself for Lunar Dance",
-    "own.toxic_stage": "gen 4: who has given itself for Lunar Dance",
-    "damage.foe": "gens 3 and 4: not examined",
     "foe_active.boosts": "doubles: Illusion of the partner",
     "foe_active.turns_active": "doubles: Illusion of the partner",
     "own_active.turns_active": "doubles, gen 7",

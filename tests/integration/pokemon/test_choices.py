@@ -5,10 +5,18 @@ That masks are those of the simulator in real battles, test_audit.py sees.
 
 from __future__ import annotations
 
+import base64
+import subprocess
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import orjson
 import pytest
 
+from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
+from simul.env_worker.games.pokemon.install.node import find_node
+from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from tests.support.pokemon.recorded import recorded_seats
 from tests.support.pokemon.requests import Request, entry, forced, offer, team_of, turn
 from tests.support.pokemon.views import Seen, View, Views
@@ -16,6 +24,7 @@ from tests.support.pokemon.views import Seen, View, Views
 FOUR = ("tackle", "surf", "growl", "splash")
 SINGLE = [entry("Absol", active=True, moves=FOUR), entry("Ditto"), entry("Eevee", fainted=True), entry("Mew")]
 PAIR = team_of("Absol", "Ditto", bench=("Eevee", "Mew", "Onix"), fainted=("Onix",))
+REFUSALS = Path("tests/support/pokemon/refusals.mjs")
 TERA = 87  # the first action of doubles with this gimmick
 
 
@@ -209,3 +218,53 @@ def test_what_is_refused_is_asked_again_without_it(views, battle_format):
             assert changed <= 2 or "teamPreview" in request
             refused += 1
     assert refused > 10
+
+
+def told_of_refusals(battle_format: str, refused: int, follow: bool) -> list[tuple[str, int, Any]]:
+    """What the seat is told in order: a row as `Seen`, the kind of an error, or its choice in the simulator's words."""
+    tables = encoder_tables(generation(battle_format), doubles=is_doubles(battle_format))
+    job: dict[str, Any] = {"tables": tables, "format": battle_format, "refused": refused, "follow": None}
+    if follow:
+        seat = next(one for one in recorded_seats(battle_format) if one.seat == 0)
+        lines, request = seat.records[0]
+        job["follow"] = {"lines": lines, "request": request}
+    command = [find_node().path, REFUSALS]
+    answer = subprocess.run(command, input=orjson.dumps(job), stdout=subprocess.PIPE, check=True)
+    return [
+        (kind, number, row_of(*said) if kind == "row" else said[0])
+        for kind, number, *said in orjson.loads(answer.stdout)
+    ]
+
+
+def row_of(observation: str, mask: str) -> Seen:
+    """Without the facts for rewards."""
+    legal = np.frombuffer(mask.encode(), np.uint8) - ord("0")
+    return Seen(np.frombuffer(base64.b64decode(observation), np.float16), legal, None, 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("follow", [False, True], ids=["host", "follow"])
+@pytest.mark.parametrize(("battle_format", "decisions"), [("gen9randombattle", 1), (DOUBLES, 2)])
+def test_an_invalid_choice_is_asked_again_by_a_row_without_it(battle_format, decisions, follow):
+    """In doubles the left slot's choice stands."""
+    told = told_of_refusals(battle_format, 1, follow)
+    rows = [said for kind, _, said in told if kind == "row"]
+    last, again = rows[decisions - 1 : decisions + 1]
+    assert again.legal == last.legal[1:]
+    assert again.read("mask") == again.mask.tolist()
+    assert np.flatnonzero(again.observation != last.observation).size <= 2, "the mask, and whether a move can be used"
+    assert [said for kind, _, said in told if kind == "error"] == ([] if follow else ["invalid"])
+    assert told[-1][:2] == (("choice", 1) if follow else ("row", 2)), "the next answer stands"
+    if decisions == 2:
+        assert [row.read("global.right") for row in rows[:3]] == [[0.0], [1.0], [1.0]]
+        assert again.read("global.first.made") == [1.0]
+
+
+@pytest.mark.parametrize("follow", [False, True], ids=["host", "follow"])
+@pytest.mark.parametrize("battle_format", ["gen9randombattle", DOUBLES])
+def test_where_every_choice_is_refused_that_is_said(battle_format, follow):
+    """In doubles: every one of the slot that decided last."""
+    told = told_of_refusals(battle_format, 1000, follow)
+    rows = [said for kind, _, said in told if kind == "row"]
+    assert told[-1] == ("error", 1, "exhausted")
+    assert len(rows[-1].legal) == 1
+    assert [len(row.legal) for row in rows[-3:]] == [3, 2, 1]

@@ -97,6 +97,15 @@ def test_foes_are_seen_by_species_alone(views):
         assert seen.read(f"foe.{i}.tera_type") == [0.0]
 
 
+def test_a_foe_may_show_fewer_than_six(views):
+    lines = MINE.records[0][0].split("\n")
+    shown = [line for line in lines if line.startswith(f"|poke|{OTHER.role}|")]
+    told = "\n".join(line for line in lines if line not in shown[2:])
+    seen = views.open("gen9bssregi", MINE.seat).see(told, request_of(MINE))
+    assert [seen.read(f"foe.{i}.present")[0] for i in range(6)] == [1.0] * 2 + [0.0] * 4
+    assert seen.read("global.foe_side.alive") == [np.float16(2 / 6)]
+
+
 def test_the_battle_goes_on_showing_whom_preview_showed(views):
     seen_seats = views.seen(SeatToSee(s.format, s.seat, [Told(*record) for record in s.records]) for s in SEATS)
     whole = 0

@@ -44,6 +44,11 @@ class Scene(NamedTuple):
     unjudged: tuple[str, ...] = ()
 
 
+def named(packed: str, *names: str) -> str:
+    """The same team with nicknames."""
+    return "]".join(name + member for name, member in zip(names, packed.split("]"), strict=True))
+
+
 def species(name: str) -> list[float]:
     return [float(vocabulary().species[name])]
 
@@ -73,6 +78,7 @@ DISGUISED = team("Zoroark/illusion/splash", "Garchomp/roughskin/splash", level=1
 PRESSING_TEAM = team("Absol/pressure/swordsdance", WALL)
 PRESSING = team("Absol/pressure/swordsdance")
 HITTER = team("Gyarados/intimidate/splash,surf,seismictoss")
+TWINS = named(team("Snorlax/thickfat/tackle", "Snorlax/immunity/leer"), "One", "Other")
 SCENES = (
     Scene("rain", 9, (team("Pelipper/drizzle/splash,roost"), team(WALL)), ("1 1 1 1 1 1", "1 1 1 1 1 1"),
           {(0, "global.weather_turns"): eighths(4)}),
@@ -205,10 +211,19 @@ SCENES = (
     Scene("a copy's ability shows", 7,
           (team("Bouffalant/sapsipper/transform", WALL), team("Ninjask/speedboost/splash", WALL)),
           ("1 1 s2 1", "1 1 1"), {(1, "foe.0.ability"): ability("speedboost")}),
-    *(Scene(f"imposter at the start, gen {gen}", gen, (team("Ditto/imposter/transform", WALL), team(MODEL)),
-            ("1 1 s2", "1 1 1"), {(1, "foe.0.ability"): ability("thickfat")}) for gen in (5, 9)),
+    *(Scene(f"imposter at the start, gen {gen}", gen,
+            (team("Ditto/imposter/transform", WALL), team("Snorlax/thickfat/splash,tackle")), ("1 1 s2", "1 1 1"),
+            {(1, "foe.0.ability"): ability("thickfat"),
+             (1, "foe.0.moves"): [*move_id("splash"), *move_id("tackle"), 0, 0]}) for gen in (5, 9)),
     Scene("a mega evolution traces", 7, (team("Alakazam/magicguard/splash/alakazite", WALL), team(MODEL)),
           ("1m 1 s2 s2 1", "1 1 1 1 1"), {(1, "foe.0.ability"): ability("thickfat")}),
+    *(Scene(f"hidden power of a copy, gen {gen}", gen,
+            (team("Mew/synchronize/transform,splash"), team("Snorlax/thickfat/hiddenpowerice,splash")),
+            ("1 1 1", "2 2 2"), {(1, "foe.0.moves"): [*move_id("hiddenpower"), *move_id("splash"), 0, 0]})
+      for gen in (4, 7)),
+    *(Scene(f"the mega evolution of a copy, gen {gen}", gen,
+            (team("Charizard/blaze/transform/charizarditex", WALL), team(MODEL)), ("1 1m 1 s2 s2 1", "1 1 1 1 1 1"),
+            {(1, "foe.0.species"): species("charizardmegax")}) for gen in (6, 7)),
     Scene("entrainment of a mega evolution", 7,
           (team("Charizard/blaze/splash/charizarditex", WALL), team("Volcanion/waterabsorb/entrainment")),
           ("1m 1 s2 s2 1", "1 1 1 1 1"), {(1, "foe.0.ability"): ability("waterabsorb")}),
@@ -297,6 +312,9 @@ SCENES = (
           ("1 s2 1 s3 1", "1 1 1"), {(0, "global.force_switch"): [1.0]}),
     Scene("maybe trapped", 9, (team("Ditto/limber/splash", WALL), team("Gothitelle/shadowtag/splash")),
           ("s2 1", "1 1"), {(0, "global.maybe_trapped"): [1.0], (0, "global.trapped"): [1.0]}),
+    Scene("two of a kind", 9, (TWINS, TWINS), ("1 s2 1 s2 1", "1 1 s2 1 s2"),
+          {(seat, f"{whose}.{place}.moves"): [*move_id(move), 0, 0, 0]
+           for seat, whose in ((0, "own"), (1, "foe")) for place, move in ((0, "tackle"), (1, "leer"))}),
 )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ function setOf(mon) {
 function fighter(mon, move) {
 	return {
 		species: mon.species.id, name: mon.species.name, set: setOf(mon), level: mon.level, stats: [mon.maxhp, ...['atk', 'def', 'spa', 'spd', 'spe'].map(s => mon.storedStats[s])],
-		types: mon.getTypes(), base_types: mon.getTypes(false, true), ability: mon.ignoringAbility() ? '' : mon.ability,
+		types: mon.getTypes(), base_types: (mon.transformed ? mon.baseSpecies : mon.species).types, ability: mon.ignoringAbility() ? '' : mon.ability,
 		item: mon.volatiles.gem ? `${move.type.toLowerCase()}gem` : mon.ignoringItem() ? '' : mon.item, tera: mon.terastallized || '', terastallized: !!mon.terastallized,
 		hp: mon.hp, max_hp: mon.maxhp, status: mon.status.toUpperCase(),
 		stages: ['atk', 'def', 'spa', 'spd', 'spe'].map(s => mon.boosts[s]), effects: effects(mon), down: mon.side.totalFainted,

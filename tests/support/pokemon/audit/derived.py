@@ -43,7 +43,7 @@ PLAIN_ITEMS = "leftovers heavydutyboots sitrusberry lumberry focussash choicesca
 AVERAGE_ROLL = 0.925
 VARIANCE_OF_A_ROLL = 0.00248 / 0.01  # of the mean's square, in the row's unit
 ASSUMED_POWER = 75.0  # of a move that a foe has not shown
-MOST_DAMAGE = 2.0
+MOST_DAMAGE, MOST_VARIANCE = 2.0, 4.0
 LAST_GEN_OF_BYTES, LARGEST_BYTE = 2, 255  # of stats in the damage formula
 FIRE, WATER = 7, 18
 STAGES = {n: max(2, 2 + n) / max(2, 2 - n) for n in range(-6, 7)}
@@ -328,9 +328,10 @@ def rolls(gen: int, user: Fighter, foe: Fighter, info: MoveInfo) -> list[Expecte
     if not mean:
         return [0.0, 0.0]
     slack = 0.03 * mean + 2 * max(multiplier(gen, info.type, foe), 1.0) / foe.stats[0]
-    spread = VARIANCE_OF_A_ROLL * min(mean, MOST_DAMAGE) ** 2
+    spread = VARIANCE_OF_A_ROLL * mean**2
     low, high = (min(bound, MOST_DAMAGE) for bound in (mean - slack, mean + slack))
-    return [Span(max(low, 0.0), high), Span(0.7 * spread - 0.01, 1.4 * spread + 0.01)]
+    least, most = (min(bound, MOST_VARIANCE) for bound in (0.7 * spread - 0.01, 1.4 * spread + 0.01))
+    return [Span(max(low, 0.0), high), Span(least, most)]
 
 
 def is_plain(ability: str, item: str) -> bool:

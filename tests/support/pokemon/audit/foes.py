@@ -55,7 +55,7 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
     yield Claim(f"{name}.ability", told_ability(view, facts, standing))
     barb = "silent barb" if "stickybarb" in (standing["item"], *facts.words) else ""
     yield Claim(f"{name}.item", told_item(facts, standing), barb)
-    yield Claim(f"{name}.moves", told_moves(facts, standing))
+    yield Claim(f"{name}.moves", told_moves(view, facts, standing))
     shown, pp = view.observed(f"{name}.moves"), foe_pp(standing)
     left = [frozenset(pp[row]) if row in pp else 0.0 if not row else None for row in shown]
     powered = "max moves" if view.foe["powers"] else ""
@@ -89,7 +89,7 @@ def told_ability(view: View, facts: Facts, mon: Mon) -> Numbers:
         return [frozenset((0.0, only, true)) if true else 0.0]  # no battle but a test's gives them one
     silent = "gastroacid" in mon["volatiles"]
     changed |= "transform" in facts.words  # an own copy has told it
-    if mon["ability"] == facts.ability and not changed and not silent:
+    if (mon["ability"] == facts.ability or true == only) and not changed and not silent:
         return [true]
     shown = mon["ability"] in facts.words or any(only_ability(view.gen, word) == true for word in facts.words)
     return [frozenset((0.0, only, true if shown or changed or only else 0.0))]
@@ -102,13 +102,17 @@ def told_item(facts: Facts, mon: Mon) -> Numbers:
     return [true if facts.item is not None else frozenset((0.0, true)) if hint else 0.0]
 
 
-def told_moves(facts: Facts, mon: Mon) -> Numbers:
-    """The moves that it has used by itself, in their order; open where something else may have told of one."""
+def told_moves(view: View, facts: Facts, mon: Mon) -> Numbers:
+    """The moves that it has used by itself, in their order; open where something else may have told of one.
+
+    Of a copy all moves: those of an own Pokemon; in doubles perhaps of its partner.
+    """
     has = foe_pp(mon)
     used = [move_row(name) for name in facts.moves]
     same = [name for name, _, _ in mon["slots"]] == [name for name, _, _ in mon["base_slots"]]
     if mon["transformed"]:
-        return [frozenset((0.0, *has))] * 4
+        copied = frozenset(map(move_row, (*mon["moves"], *[name for name, _, _ in mon["slots"]])))
+        return [copied | {0.0}] * 4 if view.doubles else padded([copied] * len(mon["moves"]))
     if same and not facts.called and len(used) <= 4 and all(row in has for row in used):
         return padded([float(row) for row in used])
     return [frozenset((0.0, *[row for row in has if row in used or row in map(move_row, facts.words)]))] * 4

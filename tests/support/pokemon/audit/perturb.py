@@ -53,12 +53,9 @@ UNITS_OF_KNOWN_MOVES = (1 / 250, PERCENT, 1 / 7, 1.0, 1.0)
 OTHER_SIDE = {"own_side": "foe_side", "own_active": "foe_active", "self_active": "partner_active", "self": "partner"}
 OTHER_SIDE |= {"left_foe_active": "right_foe_active"}
 OTHER_SIDE |= {other: one for one, other in OTHER_SIDE.items()}
-NAMED_AS_A_CAUSE = "what a line names only as the cause of something (Toxic Orb, Poison Heal) is shown or not"
 SELDOM = "few rows show it, and in all of them the slice is excused or open"
 # Kinds of pairs that may stay unnoticed, and why; of others see SELDOM.
 NOT_CAUGHT: dict[tuple[str, str], str] = {
-    ("foe.ability", STALE): NAMED_AS_A_CAUSE,
-    ("foe.item", STALE): NAMED_AS_A_CAUSE,
     ("foe.types", HIDDEN): "a forme that team preview does not tell from its species",
 }
 

@@ -272,12 +272,12 @@ def protect_count(gen: int, stall: dict[str, Any] | None) -> int:
 
 
 def condition_claims(view: View, name: str, mon: Mon, excuse: str = "") -> Iterator[Claim]:
-    """Status and its counters."""
-    status = mon["status"]
+    """Status and its counters; none of who has fainted, which in gen 4 keeps them until the turn ends."""
+    status = mon["status"] if not mon["fainted"] else ""
     yield Claim(f"{name}.status", one_hot(STATUSES.index(status) if status in STATUSES else None, 6), excuse)
     talks = view.gen == 3 and {"sleeptalk", "snore"} & set(mon["moves"])
     counted = excuse or ("early bird" if mon["ability"] == "earlybird" else "sleep talk" if talks else "")
-    yield Claim(f"{name}.sleep_turns", [min(mon["slept"] / 7, 1.0)], counted)
+    yield Claim(f"{name}.sleep_turns", [min(mon["slept"] / 7, 1.0) if status == "slp" else 0.0], counted)
     yield Claim(f"{name}.resting", [float(mon["resting"] and status == "slp")], excuse)
     stage = mon["status_state"].get("stage", mon["volatiles"].get("residualdmg", {}).get("counter", 0))
     excuse = excuse or ("old toxic" if view.gen <= 2 and status == "tox" else "")

@@ -7,7 +7,7 @@ import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
 import { endEffect } from './effects.mjs';
 import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
 import { EVENTS } from './events.mjs';
-import { identifiesAs, readDetails, setSpecies, shareAbility, switchIn } from './formes.mjs';
+import { completeCopy, readDetails, setSpecies, shareAbility, switchIn } from './formes.mjs';
 import { Mon } from './pokemon.mjs';
 import { Health, Standing } from './standing.mjs';
 
@@ -68,9 +68,9 @@ export class SeatTracker {
 		}
 	}
 
-	/** Pokemon the opponent brings. */
+	/** Pokemon the opponent brings; at a team preview those that it shows. */
 	get foeTeamSize() {
-		return this.teamSizes.get(this.role === 'p1' ? 'p2' : 'p1') ?? TEAM_SIZE;
+		return this.teamSizes.get(this.role === 'p1' ? 'p2' : 'p1') ?? (this.previewed.length || TEAM_SIZE);
 	}
 
 	/**
@@ -120,6 +120,7 @@ export class SeatTracker {
 			this.entries[mon.position] = entry;
 			this.dirty.add(mon.position);
 		}
+		if (first) this.copies.forEach(completeCopy);
 		if (this.copies.length > 0) this.copies = this.copies.filter(shareAbility);
 		request.active?.forEach((asked, i) => {
 			if (asked) readOffered(synced[i], asked.moves);
@@ -248,8 +249,7 @@ export class SeatTracker {
 		}
 		const known = this.team.get(ident) ?? this.opponentTeam.get(ident);
 		if (known !== undefined) return known;
-		const isOwn = ident.slice(0, 2) === this.role || entry !== null;
-		return this.renamed(ident, details, isOwn) ?? this.created(ident, details, entry, isOwn);
+		return this.created(ident, details, entry, ident.slice(0, 2) === this.role || entry !== null);
 	}
 
 	/** An event names an own Pokemon that is not out: the one that is may be the other one in disguise. */
@@ -258,23 +258,6 @@ export class SeatTracker {
 		const out = this.activeOf(this.ownMons);
 		if (out === null || named.innateAbility === 'illusion') return named;
 		return out.innateAbility === 'illusion' ? out : named;
-	}
-
-	/** A Pokemon known by another name: its ident changes, its place in the team does not. */
-	renamed(ident, details, isOwn) {
-		const name = details.split(', ')[0];
-		if (name === '') return undefined;
-		const mons = isOwn ? this.ownMons : this.foeMons;
-		const matches = mons.filter(mon => identifiesAs(mon, name));
-		if (matches.length > 1) throw new ParseFailure(ident);
-		if (matches.length === 0) return undefined;
-		const [mon] = matches, team = new Map();
-		for (const [old, other] of isOwn ? this.team : this.opponentTeam) team.set(other === mon ? ident : old, other);
-		if (isOwn) this.team = team;
-		else this.opponentTeam = team;
-		for (const [old, other] of this.onField) if (other === mon) this.onField.delete(old);
-		this.nameOnField(ident, mon);
-		return mon;
 	}
 
 	created(ident, details, entry, isOwn) {

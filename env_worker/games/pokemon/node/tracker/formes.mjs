@@ -26,12 +26,6 @@ export function setSpecies(mon, name, store) {
 	mon.abilityChanged();
 }
 
-/** Whether a species' name means this Pokemon; a hyphenated name also means what stands between its hyphens. */
-export function identifiesAs(mon, name) {
-	const { base } = mon.dex.species(mon.species);
-	return base === toId(name) || name.split('-').some(part => toId(part) === base);
-}
-
 /** "Zoroark-Hisui, L80, M, shiny, tera:Fire"; all but the species may be missing. */
 export function readDetails(mon, details) {
 	if (details === mon.lastDetails) return;
@@ -54,8 +48,13 @@ export function readDetails(mon, details) {
 	else if (species !== mon.species) setSpecies(mon, species, true);
 }
 
-/** A forme that lasts (mega evolution, a broken disguise). @param {string} details as the protocol writes them */
+/**
+ * A forme that lasts (mega evolution, a broken disguise); a copy, too, then has the stats of that forme.
+ * @param {string} details as the protocol writes them
+ */
 export function changeForme(mon, details) {
+	mon.copied = null;
+	mon.setTemporaryStats(null);
 	setSpecies(mon, details.split(',')[0], true);
 	endTypeChanges(mon);
 }
@@ -170,6 +169,12 @@ export function transform(mon, into) {
 	mon.moveSet.copy(into.moveSet);
 	mon.movesChanged();
 	mon.boosts.copy(into.boosts);
+}
+
+/** Gives a copy from before the first request the moves of its model: that request is the first to name them. */
+export function completeCopy(mon) {
+	if (!mon.copied?.model.own) return;
+	for (const id of mon.copied.model.moveSet.learned.keys()) addMove(mon, id);
 }
 
 function bornTypes(mon) {

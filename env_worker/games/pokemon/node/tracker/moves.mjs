@@ -104,10 +104,10 @@ export class MoveSet {
 		this.resolve();
 	}
 
-	/** Transform: the other one's moves as they are now. */
+	/** Transform: the other one's moves as they are now, Hidden Power without its type: from gen 5 on its user's own counts. */
 	copy(other) {
 		const copied = new Map();
-		for (const { id } of other.moves.values()) copied.set(id, this.copiedMove(id, null, copied.size));
+		for (const name of other.moves.keys()) copied.set(name, this.copiedMove(name, null, copied.size));
 		this.copied = copied;
 		this.copiedMimic = null;
 		this.resolve();
