@@ -25,7 +25,7 @@ def command_of(example: str) -> list[str]:
 
 
 @pytest.mark.slow  # .ci/long runs them; test_own_code.py plays observations and rewards on the same source
-@pytest.mark.parametrize("example", ["pokemon_embedding", "pokemon_doubles_embedding"])
+@pytest.mark.parametrize("example", ["pokemon_embedding", "pokemon_doubles_embedding", "pokemon_player"])
 def test_it_trains(example, tmp_path):
     run = [
         sys.executable,
