@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import msgspec
 import numpy as np
 
 from simul.common.config.games.ofc import OfcConfig
@@ -28,7 +27,7 @@ def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> Tur
     """The source of the configured table, checked and compiled, not yet started. Raises ConfigError."""
     scripted = players(config)
     bots = {each.bot for pairing in options.pairings for each in (pairing.first, pairing.second)}
-    played = bots or {kind for kind, share in msgspec.structs.asdict(config.opponents).items() if share}
+    played = bots or {kind for kind, share in config.opponents.shares().items() if share}
     compile_loops(rules(config.ofc), [make() for kind, make in scripted.items() if kind in played])
     return turn_game_source(
         game_builder(config), config, options, scripted, reward_scale=config.ofc.reward_scale
