@@ -22,7 +22,6 @@ pytestmark = pytest.mark.skipif(
     reason="s3fs or rclone is not installed: `make setup` installs both",
 )
 URL = f"s3://{BUCKET}/run"
-PATIENCE_SEC = 200.0
 WEIGHTS_BYTES = 8 * 2**20
 
 
