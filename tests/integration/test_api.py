@@ -70,13 +70,6 @@ def test_the_stages_of_each_role_add_up_to_its_wall_clock(run: simul.Run) -> Non
     assert figures["sentence"].endswith(("now).", "end those first.", "helps."))
 
 
-@pytest.mark.slow  # test_supervisor.py evaluates a run; below, simul.evaluate passes the command's sentence on
-def test_a_checkpoint_is_evaluated(run: simul.Run, capsys) -> None:
-    result = simul.evaluate(run.run_dir, episodes=4, progress=False)
-    assert result["episodes"] == 4
-    assert capsys.readouterr().out == ""
-
-
 def test_a_checkpoint_is_served_to_clients(run: simul.Run, tmp_path: Path) -> None:
     with simul.serve(run.run_dir, endpoint=f"ipc://{tmp_path}/serve.ipc", progress=False) as server:
         client = simul.Client(server.endpoint, name="mine", spec=simul.load_policy(run.run_dir).spec)

@@ -18,11 +18,9 @@ from simul.common.config.loader import load_config
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import TO_SERVER
 from simul.common.runtime.installation import ROOT
-from simul.common.transport import RouterSocket, new_keys, server_keys
 from simul.env_worker.games.loading import game_spec
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.install.setup_node import install_packages
-from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.stand import Stand
 from tests.support.waiting import wait_for
 
@@ -190,15 +188,6 @@ def test_silence_ends_the_python_agent_with_a_sentence_about_keys(agent) -> None
     with pytest.raises(SystemExit, match="A server with CURVE keys answers only clients with keys"):
         agent.ask(socket, {}, 1, ROWS)
     assert socket.told == ["HELLO"] * 10
-
-
-@pytest.mark.slow
-def test_a_server_with_keys_is_named_by_the_node_agent_without(tmp_path, node: str) -> None:
-    new_keys(tmp_path / "keys")
-    with RouterSocket(f"tcp://127.0.0.1:{free_port()}", keys=server_keys(tmp_path / "keys")) as router:
-        done = subprocess.run([node, NODE_AGENT, router.endpoint], capture_output=True, text=True, timeout=100)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("No answer: is the endpoint right? A server with CURVE keys"), done.stderr
 
 
 def test_the_node_agent_names_the_command_that_installs_its_packages(tmp_path, node: str) -> None:

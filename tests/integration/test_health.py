@@ -10,7 +10,6 @@ import pytest
 
 from simul.common.client.client import InferenceClient
 from simul.common.protocol.codec import Codec
-from simul.common.protocol.decisions import start_flags
 from simul.common.protocol.messages import TO_SUPERVISOR, Ping, Pong, Report
 from simul.common.transport import Poller, PullSocket
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
@@ -19,7 +18,6 @@ from tests.support.stall import stalled
 from tests.support.stand import Stand, gather
 from tests.support.waiting import PATIENCE_SEC, wait_for
 
-FREE = start_flags(record=False, greedy=False)
 TRIES = 20  # a busy machine may look late now and then; a server that is not watched never looks in time
 
 

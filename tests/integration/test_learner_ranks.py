@@ -53,18 +53,3 @@ def test_a_rank_that_hangs_is_killed_when_an_exchange_has_waited_for_it_and_both
     code, output = run.finish()
     assert code == 0, output
     assert imbalances(run.summary()) == []
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_alphazero_learns_at_both_ranks_from_samples_that_the_first_one_has(start) -> None:
-    run = start(
-        "blokus", "blokus.variant=duo", "workers.envs=4", "search.simulations=4", "replay.min_samples=64",
-        "learner.batch_steps=64", "learner.minibatches=2",
-    )  # fmt: skip
-    run.wait_for(lambda s: s.get("learner", {}).get("updates", 0) >= 3, "it learns", 900.0)
-    code, output = run.finish()
-    assert code == 0, output
-    summary = run.summary()
-    assert imbalances(summary) == []
-    assert summary["accounting"]["samples_received"]["stored"] > 0

@@ -56,12 +56,6 @@ def test_followed_lines_come_from_new_files_and_emptied_ones_until_ctrl_c(run, s
     assert process.returncode == 0
 
 
-def test_without_follow_it_prints_what_there_is_and_ends(run, simul):
-    process = simul("logs", "run", "--role", "worker", "--since", "2026-11-22")
-    assert process.communicate() == ("2026-11-22 20:00:01,000 worker-0     INFO line 1\n", "")
-    assert process.returncode == 0
-
-
 def test_only_a_terminal_gets_colours(run, simul):
     ours, theirs = pty.openpty()
     process = simul("logs", "run", stdout=theirs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -13,15 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-import psutil
 import pytest
 
-from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 from simul.launch import cli
-from simul.launch.monitoring.profiling import flame_graphs, profiler
+from simul.launch.monitoring.profiling import profiler
 from simul.launch.processes.processor_time import ProcessTree
-from tests.support.waiting import wait_for
 
 STEP_SEC = 0.005
 GAME = f"""
@@ -175,38 +171,3 @@ def test_a_new_run_of_a_game_that_sleeps(profile_of_sleeping, tmp_path):
     assert figures["settings"] == ["metrics=[csv]"]
     assert figures["config"]["metrics"] == ["csv"], "a setting of a profiled run by itself is []"
     assert figures["config"]["workers"]["envs"] == 8
-
-
-@pytest.mark.slow
-def test_a_profile_that_is_stopped_ends_its_run(profile_of_sleeping):
-    profile, below = profile_of_sleeping("--seconds", "600"), []
-
-    def learner_runs() -> bool:
-        below[:] = psutil.Process(profile.pid).children(recursive=True)
-        return any("simul.learner" in " ".join(child.cmdline()) for child in below)
-
-    wait_for(learner_runs)
-    profile.send_signal(signal.SIGTERM)
-    profile.communicate(timeout=200)
-    assert profile.returncode == 130
-    assert psutil.wait_procs(below, timeout=100)[1] == []
-
-
-@pytest.mark.slow
-def test_the_real_py_spy_draws_or_says_why_not(tmp_path):
-    try:
-        program = flame_graphs.find_py_spy()
-    except ConfigError as error:
-        pytest.skip(str(error))
-    with (
-        subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy,
-        flame_graphs.FlameGraphs(program) as graphs,
-    ):
-        graphs.start({"busy": busy.pid}, 1.0, tmp_path / "profile")
-        pictures, sentence = graphs.finish()
-        busy.kill()
-    if pictures:
-        assert "<svg" in pictures[0].read_text()
-        assert sentence == ""
-    else:
-        assert "ptrace" in sentence

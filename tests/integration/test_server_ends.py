@@ -83,12 +83,3 @@ def test_past_selves_come_and_go_and_games_stay_with_the_one_they_began_with() -
         offer("past/2", "past/3")
         again = exchange(client, [stand.decision(0, 1), stand.decision(1, 1)]).actions
         assert [a.policy_version for a in first + again] == [0, 1, 0, 1]
-
-
-def test_an_aborted_game_may_end_at_any_step() -> None:
-    with Stand() as stand:
-        client = stand.client("a")
-        exchange(client, [stand.decision(0, 0)])
-        end = stand.decision(0, 2, kind=ABORTED, observation=None, mask=None)  # a row between was refused
-        assert exchange(client, [end]).actions[0].action == -1
-        assert stand.server.metrics()["sessions_ended"] == {"aborted": 1}

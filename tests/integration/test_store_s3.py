@@ -12,7 +12,7 @@ from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE
 from simul.common.errors import StoreError
 from simul.common.store.fetch import fetch_newest, newest_local, prepare_store
 from simul.common.store.remote import Store
-from simul.learner.checkpoints.store_mirror import OK, STORING, UNREACHABLE
+from simul.learner.checkpoints.store_mirror import OK, STORING
 from tests.support.s3 import BUCKET, S3Server, rclone
 from tests.support.stores import EVERY, SPEC, make_mirror, new_run, save_checkpoint, stored
 from tests.support.waiting import wait_for
@@ -22,7 +22,6 @@ pytestmark = pytest.mark.skipif(
     reason="s3fs or rclone is not installed: `make setup` installs both",
 )
 URL = f"s3://{BUCKET}/run"
-PATIENCE_SEC = 200.0
 WEIGHTS_BYTES = 8 * 2**20
 
 
@@ -100,22 +99,6 @@ def disturb(server, run, tmp_path, rounds, seed):
 
 def test_a_server_that_is_killed_and_frozen_in_the_middle_of_uploads(server, run, tmp_path):
     disturb(server, run, tmp_path, 3, seed=1)
-
-
-@pytest.mark.slow
-def test_a_frozen_server_counts_as_unreachable_and_training_would_end_without_it(server, run):
-    mirror = make_mirror(URL, run)
-    save_checkpoint(run, 1, size=WEIGHTS_BYTES)
-    server.freeze()
-    mirror.start()
-    wait_for(lambda: mirror.state == UNREACHABLE)
-    assert "lacks checkpoints/000000001-" in mirror.describe_missing()
-    server.thaw()
-    wait_for(mirror.wait_for_last)
-    first, last = mirror.drain_notes()
-    assert "cannot be reached" in first
-    assert "is back after" in last
-    mirror.close()
 
 
 def test_wrong_credentials_a_missing_bucket_and_a_dead_server_are_told_apart(server, monkeypatch):

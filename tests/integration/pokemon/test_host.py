@@ -96,13 +96,6 @@ def test_many_battles_at_once_all_end_and_memory_stays_small(host):
     assert psutil.Process(host.pid).memory_info().rss < 600e6
 
 
-def test_same_seeds_and_choices_give_the_same_records_whatever_runs_beside(host, own_host):
-    together = Table(host).play(range(6), live=6, base=1000)
-    alone = Table(own_host).play(reversed(range(6)), live=1)
-    assert together.records == alone.records
-    assert together.ended.keys() == alone.ended.keys()
-
-
 def test_a_host_writes_after_so_many_requests():
     host = NodeHost(find_node().path, replies_per_write=3)
     host.start()
@@ -137,13 +130,6 @@ def test_each_seat_hears_what_its_player_stream_would_deliver(host, battle_forma
             records = table.records[number, seat]
             assert "\n".join(text for _, text, _ in records if text) == lines
             assert [request for _, _, request in records if request is not None] == requests
-
-
-def test_request_numbers_count_up_per_seat(host):
-    table = Table(host).play([1], live=1, base=4000)
-    for seat in (0, 1):
-        numbers = [request_number for request_number, _, _ in table.records[1, seat]]
-        assert numbers == list(range(1, len(numbers) + 1))
 
 
 def test_unavailable_choice_asks_only_that_seat_again(host):

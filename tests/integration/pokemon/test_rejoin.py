@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from poke_env.concurrency import POKE_LOOP
 from poke_env.player import RandomPlayer
 
 from simul.common.protocol.decisions import Decision
-from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED
-from simul.env_worker.games.pokemon.install.node import find_node
-from simul.env_worker.games.pokemon.showdown.local_server import LocalServer
+from simul.common.protocol.messages import DECISION, TERMINATED
 from tests.support.playing import Mishap, playing
 from tests.support.replayed import compare_with_training
 from tests.support.replays import log_of
-from tests.support.showdown import on_loop, showdown
+from tests.support.showdown import on_loop
 from tests.support.waiting import PATIENCE_SEC
 
 
@@ -80,24 +77,3 @@ def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(
         assert compare_with_training(server.battle_log(tag), "Agent Cut", asked, bridge.chosen) == len(asked)
     for replay in tmp_path.glob("*.html"):
         assert log_of(replay.read_text()).count("|turn|2\n") == 1, "the log is there once"
-
-
-@pytest.mark.slow
-def test_battles_that_a_server_forgot_are_counted_and_play_goes_on(stand):
-    with showdown() as running:
-        foe = running.player(RandomPlayer, "Random Gone")
-        with playing(running, stand, "Agent Gone") as (agent, bridge, table):
-            accepted = on_loop(foe._accept_challenges(None, 1, None))
-
-            def restart() -> None:
-                running.server.close()
-                log = running.package / "second-log"
-                running.server = LocalServer(find_node().path, running.package, log, port=running.server.port)
-
-            try:
-                table.serve(agent.challenge("Random Gone", 1), Mishap(bridge, restart, 8))
-            finally:
-                accepted.cancel()
-    assert sum(agent.tally.values()) == 0
-    assert (agent.rejoins.rejoined, agent.rejoins.vanished) == (0, 1)
-    assert bridge.asked[-1].kind == ABORTED

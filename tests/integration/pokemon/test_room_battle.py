@@ -133,18 +133,6 @@ def test_an_unavailable_choice_is_asked_again_with_its_new_request():
     assert order(room, int(moves[0])).endswith("|99")
 
 
-def test_a_session_that_was_forgotten_begins_anew_with_the_open_request():
-    later = rooms(recorded_seats("gen9randombattle")[0])
-    room = next(later)
-    order(room, int(np.flatnonzero(decide(room).mask)[0]))
-    room = next(later)
-    second = decide(room)
-    again = room.seat.start_over()
-    assert (second.episode, second.step) == (0, 1)
-    assert (again.episode, again.step, again.attempt, again.flags) == (1, 0, 0, START | GREEDY)
-    assert again.observation.tobytes() == second.observation.tobytes()
-
-
 def test_after_joining_again_the_seat_hears_only_what_is_new():
     seat = recorded_seats("gen9randombattle")[0]
     plain, cut = rooms(seat), rooms(seat)

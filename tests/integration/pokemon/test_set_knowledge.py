@@ -39,25 +39,6 @@ def shows(*moves: str) -> list[str]:
     return [ARBOK, *(f"|move|p2a: Arbok|{move}|p2a: Arbok" for move in moves)]
 
 
-def test_what_every_set_has_is_certain(chances):
-    """Arbok in gen 9: one set of six moves, two of just four; all have earthquake and gunk shot."""
-    roles = known_sets(9)["arbok"]
-    assert sorted(len(role.moves) for role in roles) == [4, 4, 6]
-    found = chances(ARBOK)
-    assert found["gunkshot"] == found["earthquake"] == pytest.approx((1 + 1 + 4 / 6) / 3, abs=1e-3)
-    assert found["trailblaze"] == pytest.approx(1 / 3, abs=1e-3)
-
-
-def test_a_shown_move_rules_sets_out_and_is_no_possibility_any_more(chances):
-    assert chances(*shows("Trailblaze")) == {"coil": 1.0, "earthquake": 1.0, "gunkshot": 1.0}
-    assert chances(*shows("Trailblaze", "Coil", "Earthquake", "Gunk Shot")) == {}
-
-
-def test_a_shown_tera_type_rules_sets_out(chances):
-    grass = dict.fromkeys(("coil", "earthquake", "gunkshot", "trailblaze"), 1.0)
-    assert chances(ARBOK, "|-terastallize|p2a: Arbok|Grass") == grass
-
-
 def test_a_move_that_no_set_has_says_nothing(chances):
     assert chances(*shows("Splash")) == chances(ARBOK)
 

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 
@@ -137,49 +135,3 @@ def test_a_killed_host_costs_its_battles_only():
     assert metrics["host_restarts"] == 1
     assert any("exited" in event for event in metrics["events"])
     assert metrics["episodes"]["started"] == 20
-
-
-MEMORY_SCRIPT = """
-import random, select, statistics, sys, time
-import psutil
-from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.config.schema import OpponentsConfig
-from simul.common.protocol.decisions import Action
-from simul.env_worker.games.pokemon.source.source import PokemonSource
-source = PokemonSource(PokemonConfig(), OpponentsConfig(), envs=64, seed=1, index=0, episodes={battles})
-source.start()
-me, (host,) = psutil.Process(), psutil.Process().children()
-rss, look, finished = [], 0.0, 0
-while finished < {battles}:
-    actions = []
-    for d in source.poll():
-        if d.kind == 0:
-            action = random.choice([i for i, bit in enumerate(d.mask) if bit])
-            actions.append(Action(d.env, d.seat, d.episode, d.step, d.attempt, action, 0.0, 0.0, 0))
-    source.act(actions)
-    if not actions:
-        select.select(source.files(), [], [], 0.05)
-    if time.monotonic() > look:
-        look, finished = time.monotonic() + 0.2, source.metrics()["episodes"]["finished"]
-        rss.append([process.memory_info().rss / 1e6 for process in (me, host)])
-assert "torch" not in sys.modules
-for column in zip(*rss):
-    quarter = len(column) // 4
-    print(max(column), statistics.median(column[quarter : 2 * quarter]), statistics.median(column[3 * quarter :]))
-source.close()
-"""
-
-
-@pytest.mark.slow  # test_host.py has 64 battles at once, and the memory of their host
-@pytest.mark.timeout(2000)
-@pytest.mark.parametrize("battles", [80, 20_000])
-def test_memory_with_64_battles_at_once(battles):
-    """Megabytes: the Python process below 200, its host below 600; flat once the static data of all species is in."""
-    script = MEMORY_SCRIPT.replace("{battles}", str(battles))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=1900)
-    assert done.returncode == 0, done.stderr
-    for words, limit in zip(done.stdout.splitlines(), (200, 600), strict=True):
-        peak, second_quarter, last_quarter = map(float, words.split())
-        assert peak < limit
-        if battles > 10_000:
-            assert last_quarter < 1.05 * second_quarter

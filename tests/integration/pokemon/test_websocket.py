@@ -26,8 +26,6 @@ from tests.support.battles import Table, check_accounts, make_source
 from tests.support.showdown import showdown
 from tests.support.waiting import PATIENCE_SEC
 
-WEBSOCKET = PokemonConfig(transport="websocket", host_timeout_sec=100.0)
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LocalServer]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.pokemon_layers.layer import Sample, one_after_another, spread, summarise, together
+from benchmarks.pokemon_layers.layer import Sample, spread, summarise
 from benchmarks.pokemon_layers.promises import cost_ratio, paired_ratio, promises
 from benchmarks.pokemon_layers.training import facts
 
@@ -17,20 +17,6 @@ def test_a_sample_knows_its_rate_its_cost_and_what_others_took():
     assert one.us_per_decision == pytest.approx(1200)
     assert one.others_share == pytest.approx(3 / 20)
     assert sample(1000, busy=11.0).others_share == 0  # clocks differ a little
-
-
-def test_side_by_side_rates_and_processor_time_add_up_but_the_machine_is_counted_once():
-    both = together([sample(1000, seconds=10, cpu=9, busy=19), sample(500, seconds=20, cpu=18, busy=38)])
-    assert both.decisions_per_sec == pytest.approx(1500)
-    assert both.us_per_decision == pytest.approx(1.8e6 / 1500)
-    assert both.busy_sec / both.seconds == pytest.approx(1.9)
-
-
-def test_one_after_another_times_add_up():
-    both = one_after_another([sample(1000, seconds=10), sample(500, seconds=30, cpu=40)])
-    assert both.seconds == 40
-    assert both.decisions_per_sec == pytest.approx(25_000 / 40)
-    assert both.cpu_sec == 52
 
 
 def test_summary_is_the_median_with_its_spread():

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from benchmarks.sb3.results import Comparison, Outcome, speed_promises
-from benchmarks.sb3.tasks import SPEED_TASKS, TASKS
-from benchmarks.sb3.toy import STEP_SEC, Toy
-from simul.common.config.loader import load_config
 
 
 def compared(ours: list[float], theirs: list[float]) -> Comparison:
@@ -39,18 +34,3 @@ def test_speed_is_promised_against_the_best_of_a_peer() -> None:
     assert "toy, 2 processes" in promise.name
     assert speed_promises([slow])[0].kept
     assert slow.verdict == "speed only"
-
-
-def test_a_step_of_the_toy_takes_its_processor_time() -> None:
-    env = Toy()
-    env.reset(seed=1)
-    began = time.thread_time()
-    ends = [env.step(0)[2] for _ in range(128)]
-    assert time.thread_time() - began >= 128 * STEP_SEC
-    assert ends == [False] * 127 + [True]
-
-
-@pytest.mark.parametrize("task", [*TASKS, *SPEED_TASKS], ids=lambda task: task.name)
-def test_our_side_of_every_task_is_a_valid_configuration(task) -> None:
-    changes = (f"gymnasium.id={task.env}", f"learner.total_decisions={task.steps}", *task.overrides)
-    assert load_config(task.config, changes).gymnasium.id == task.env

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from benchmarks.scale import main
 from benchmarks.scale.layouts import Fleet, fit_wake, simulate_fleet, simulate_stand
 from benchmarks.scale.model import US, Device
-from benchmarks.scale.times import HeldOut, Measured, ServiceTimes, Window, fit, held_out, median_window
+from benchmarks.scale.times import HeldOut, Measured, ServiceTimes, Window, fit
 from simul.common.runtime.installation import ROOT
 
 TIMES = ServiceTimes(
@@ -96,17 +96,6 @@ def _window(*, rows: int, clients: int, messages: int, seconds: float = 1.0, rec
         client_us=t.client_message * messages + t.client_row * decisions,
         client_io_us=t.client_io_message * messages + t.client_io_row * decisions, p50_us=0.0,
     )  # fmt: skip
-
-
-def test_of_several_windows_of_a_cell_the_medians_count() -> None:
-    windows = [_window(rows=8, clients=1, messages=messages) for messages in (70, 10, 30, 50)]
-    assert median_window(windows).messages == 30
-    slow, usual, fast = ([_window(rows=8, clients=2, messages=n), _window(rows=8, clients=2, messages=2 * n)]
-                         for n in (10, 40, 100))  # fmt: skip
-    usual[1] = replace(usual[1], p50_us=900.0)
-    cell = held_out("socket", [fast, slow, usual])
-    assert (cell.servers, cell.clients, cell.rows, cell.actions_per_sec) == (2, 2, 8, 8 * 120)
-    assert (cell.mean_batch, cell.p50_us) == (16.0, 0.0)
 
 
 def test_the_fit_finds_the_service_times_again() -> None:

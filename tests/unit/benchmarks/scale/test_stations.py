@@ -48,13 +48,3 @@ def test_every_job_of_a_thread_waits_as_lindleys_recursion_says() -> None:
 def test_a_shared_core_is_processor_sharing_whatever_the_service_times(services: list[float]) -> None:
     found = _times_in_system(_exponential(2.0, 4), services, one_thread=False)  # load 0.5
     assert np.mean(found) == pytest.approx(1 / (1 - 0.5), rel=0.12)
-
-
-def test_two_threads_of_a_core_get_half_of_it_each_and_the_rest_when_the_other_is_done() -> None:
-    env = simpy.Environment()
-    core, ends = Core(env), {}
-    for name, seconds in (("short", 1.0), ("long", 3.0)):
-        Thread(env, core).submit(seconds, lambda name=name: ends.setdefault(name, env.now))
-    env.run()
-    assert ends == pytest.approx({"short": 2.0, "long": 4.0})
-    assert core.busy_sec() == pytest.approx(4.0)

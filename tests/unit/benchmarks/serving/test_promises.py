@@ -2,10 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from benchmarks.serving.promises import Repeat, asides, lines, stages
-from benchmarks.serving.stall import Stall, stall
+from benchmarks.serving.stall import Stall
 from benchmarks.serving.stand import Found
 
 
@@ -35,13 +33,3 @@ def test_lines_are_medians_of_ratios_within_a_repeat() -> None:
     assert stages(repeats, "plain") == {"forward": 20.0, "reply": 1.0}
     assert found["float32: what a swap adds to the longest round trip, us"].found == 800
     assert "64.0 rows a batch instead of 64.0, 1.00 of the rate" in asides(repeats, "greedy")[0]
-
-
-def test_a_stall_is_the_longest_round_trip_around_a_swap_against_one_without() -> None:
-    slow = {203: 0.009, 403: 0.004, 512: 0.002}  # milliseconds of the clock -> seconds of the trip
-    trips = [(at / 1000, slow.get(at, 0.001)) for at in range(1000)]
-    found = stall(trips, [0.2, 0.4, 0.6, 5.0], 0.2)
-    assert (found.swaps, found.around_us, found.without_us) == (3, 4000.0, 1000.0)
-    assert found.beyond_us == 3000.0
-    with pytest.raises(ValueError, match="no swap"):
-        stall(trips, [], 0.2)

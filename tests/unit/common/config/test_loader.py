@@ -14,7 +14,6 @@ from simul.common.config.loader import config_from_tree, load_config, load_game
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.config.validation import config_keys
 from simul.common.errors import ConfigError
-from simul.common.role.run_directory import RunDir
 from simul.common.runtime.installation import ROOT
 
 CONFIGS = ROOT / "configs"
@@ -30,11 +29,11 @@ def problems_of(load, text: str, *overrides: str) -> dict[str, str]:
 
 
 def test_what_holds_itself_has_no_end(tmp_path):
-    for text in ("game_options: &a\n  x: *a\n", "game: " + "[" * 5000 + "]" * 5000):
+    for text in ("game_options: &a\n  x: *a\n", "game: " + "[" * 1000 + "]" * 1000):
         (tmp_path / "run.yaml").write_text(text)
         with pytest.raises(ConfigError, match="nested too deeply"):
             load_config(tmp_path / "run.yaml")
-    for value in ("&a [*a]", "[" * 100 + "]" * 100, "[" * 5000 + "]" * 5000):
+    for value in ("&a [*a]", "[" * 100 + "]" * 100, "[" * 1000 + "]" * 1000):
         with pytest.raises(ConfigError, match=r"--set learner\.clip=.*: the value is nested too deeply"):
             load_config("configs/cartpole.yaml", [f"learner.clip={value}"])
 
@@ -303,19 +302,6 @@ def test_a_misspelt_name_of_a_shipped_configuration_names_the_nearest(name, near
     for load_it in (load_config, load_game):
         with pytest.raises(ConfigError, match=re.escape(says)):
             load_it(name)
-
-
-def test_a_name_of_module_and_class_is_a_game_and_a_network(load):
-    config = load("game: my.module:Env\nnetwork: {name: my_net:Net}")
-    assert (config.game, config.network.name) == ("my.module:Env", "my_net:Net")
-
-
-def test_what_the_run_directory_keeps_is_what_was_loaded(load, tmp_path):
-    config = load("game: gymnasium\nlearner: {learning_rate: 1e-5}")
-    run_dir = RunDir(tmp_path / "run")
-    run_dir.create()
-    run_dir.write_config(config)
-    assert run_dir.read_config() == config == load_config(run_dir.root / "config.yaml")
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)

@@ -44,7 +44,7 @@ tensor_dicts = st.dictionaries(
 
 
 @given(tensors=tensor_dicts, number=st.integers(0, 2**63 - 1), policies=st.lists(st.text(max_size=9)).map(tuple))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_round_trip(tensors, number, policies):
     frames = [bytes(frame) for frame in encode(Step(id=number, policies=policies), tensors)]
     message, decoded = SERVER.decode(frames)

@@ -61,7 +61,7 @@ rows = st.lists(
 
 
 @given(rows, st.integers(1, 30))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_draws_do_not_depend_on_order_or_company(given_rows, num_actions):
     rows, order = given_rows
     keys, steps, attempts = columns(*zip(*rows))

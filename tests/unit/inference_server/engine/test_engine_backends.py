@@ -19,7 +19,7 @@ SPEC = GameSpec(name="test/backends", observation_size=7, num_actions=6)
 TABLE_ROWS = 40
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 70), st.integers(1, 30), st.sampled_from((0.1, 1.0, 30.0)))
 def test_both_samplers_choose_alike(seed: int, rows: int, actions: int, spread: float) -> None:
     rng = np.random.default_rng(seed)

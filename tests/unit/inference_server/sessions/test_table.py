@@ -167,5 +167,5 @@ class Interleavings(RuleBasedStateMachine):
         self.table.check()
 
 
-Interleavings.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+Interleavings.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
 TestInterleavings = Interleavings.TestCase

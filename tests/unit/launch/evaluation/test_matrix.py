@@ -10,7 +10,7 @@ from rich.console import Console
 
 from simul.common.config.matchups import Contestant, round_robin
 from simul.common.runtime.intervals import wilson
-from simul.launch.evaluation.matrix import matrix_table, standings_table
+from simul.launch.evaluation.matrix import matrix_table
 from simul.launch.evaluation.result import build_result
 
 A, B = Contestant("a@1", policy="learner"), Contestant("b@2", policy="eval/1")
@@ -68,17 +68,3 @@ def test_the_table_shows_every_pair_from_both_sides(matrix):
     assert "0.500 (0.237-0.763)" in text
     assert "not played" in text
     assert "11 of 30 battles were not played to their end (host_died 11)." in text
-
-
-def test_the_table_of_standings_shows_figures_with_intervals():
-    sums = {"games": 101, "score": 1.0, "score_square": 2.0, "rank": 1.5, "rank_square": 2.5, "win": 0.5, "duel": 0.5,
-            "figure.foul": 0.1, "figure_square.foul": 0.26}  # fmt: skip
-    figures = {**FIGURES, "standings": {"0/first": sums, "0/second": {**sums, "figure_square.foul": 0.01}}}
-    served = {"learner": Path("/x"), "eval/1": Path("/y")}
-    matrix = build_result(figures, [A, B], round_robin([A, B], 10), 10, served, {}, "game")
-    console = Console(width=120, record=True, file=io.StringIO())
-    console.print(standings_table(matrix))
-    text = console.export_text()
-    assert "1.00 (0.80 to 1.20)" in text
-    assert "(0.002 to 0.198)" in text
-    assert "(0.100 to 0.100)" in text

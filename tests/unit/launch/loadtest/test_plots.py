@@ -56,15 +56,6 @@ def test_every_plot_names_hardware_network_precision_commit_and_date(name: str) 
         assert wanted in words
 
 
-def test_ticks_are_plain_powers_of_two_and_times_have_units() -> None:
-    figure = drawn()["batch"]
-    words = texts(figure)
-    assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["2", "4", "8", "16", "32", "64", "128"]
-    assert "10 ms" in words
-    assert "200,000" in words
-    assert not any("10^" in word for word in words)
-
-
 def test_what_is_not_stable_is_hollow_and_windows_have_bars() -> None:
     figure = drawn()["batch"]
     throughput = figure.axes[1]
@@ -77,19 +68,6 @@ def test_what_is_not_stable_is_hollow_and_windows_have_bars() -> None:
     assert HOLLOW in words
     assert BARS in words
     assert "2 x 64 ~" in texts(drawn()["stages"])
-
-
-def test_marks_that_no_cell_has_are_not_explained() -> None:
-    words = " ".join(texts(drawn([cell(1, spread={}), cell(2, spread={})])["batch"]))
-    assert HOLLOW not in words
-    assert BARS not in words
-
-
-def test_conditions_of_a_server_elsewhere_are_unknown() -> None:
-    (figure, *_) = dict(draw_plots([cell(1, precision=None)], {"policy": "mlp_lstm"})).values()
-    words = " ".join(texts(figure))
-    assert "unknown; device unknown; server on any core" in words
-    assert "precision unknown" in words
 
 
 def test_they_are_written_twice_as_large_as_shown_and_as_svg_with_their_text(tmp_path: Path) -> None:

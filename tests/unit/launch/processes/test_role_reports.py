@@ -55,12 +55,6 @@ def test_the_accounts_balance_over_any_number_of_deaths(lives):
     assert account["dropped"].get("server_died", 0) == died
 
 
-def test_battles_alive_in_a_dead_worker_are_aborted():
-    life = {"episodes": {"started": 9, "finished": 4, "alive": 5, "aborted": {}}}
-    account = merge_lives("env_worker", [life, life])["episodes"]
-    assert account == {"started": 18, "finished": 8, "alive": 5, "aborted": {"worker_died": 5}}
-
-
 def test_workers_are_summed_and_means_weighted():
     state = RoleReports()
     for index, (games, rate) in enumerate([(10, 0.5), (30, 0.9)]):

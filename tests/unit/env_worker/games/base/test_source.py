@@ -194,16 +194,6 @@ def test_a_game_that_raises_costs_its_episode_and_its_line_is_named():
     assert "RuntimeError: the cards are gone" in metrics["events"][-1]
 
 
-def test_a_share_of_1_never_ends_the_source(monkeypatch):
-    monkeypatch.setattr(source_module, "POLL_SEC", 0.0)  # one game is played on in a poll
-    hosted = source(Raising, envs=2, max_failed_share=1.0)
-    for _ in range(300):
-        hosted.act([action_of(row, 1) for row in hosted.poll() if row.kind == DECISION])
-    metrics = hosted.metrics()
-    assert metrics["episodes"]["aborted"]["env_error"] >= 100
-    assert len(metrics["events"]) == 3  # the 1st, the 10th and the 100th
-
-
 def test_games_that_fail_to_begin_again_are_counted_once():
     class OneGame(HighCard):
         resets = 0

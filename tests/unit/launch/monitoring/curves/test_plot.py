@@ -149,23 +149,6 @@ def test_the_first_panel_has_the_win_rates_against_every_opponent_with_their_rec
     assert lines[1].high.tolist() == [0.2, 0.4]
 
 
-def test_the_opponents_of_several_runs_have_a_colour_each_and_the_runs_a_style(tmp_path):
-    learners = {"slow": LearnerConfig(), "fast": LearnerConfig(learning_rate=1e-2)}
-    folders = [record(tmp_path / name, Config(learner=each), [win_rates(0.5)]) for name, each in learners.items()]
-    lines = panel_lines([read_curves(folder) for folder in folders], "win_rate", "decisions", "minmax")
-    assert [(line.label, line.colour, line.style) for line in lines] == [
-        ("random, slow", 0, 0), ("random, fast", 0, 1),
-        ("simple_heuristics, slow", 1, 0), ("simple_heuristics, fast", 1, 1),
-    ]  # fmt: skip
-
-
-def test_a_field_that_is_too_long_for_a_table_is_a_sentence(runs):
-    with (runs[0] / "curves.csv").open("a") as file:
-        file.write("x" * 131_073 + "\n")
-    with pytest.raises(ConfigError, match="is no table of curves: field larger than field limit"):
-        read_curves(runs[0])
-
-
 @pytest.mark.parametrize("content", ["some,other,table\n1,2,3\n", "x" * 140_000])
 def test_a_curves_file_that_holds_something_else_is_named_and_not_taken_for_missing(tmp_path, content):
     (tmp_path / "curves.csv").write_text(content)

@@ -44,12 +44,6 @@ def test_the_panel_fits_80_by_24() -> None:
         assert words in text
 
 
-def test_long_refusals_wrap_and_labels_stay_whole() -> None:
-    text = drawn(server={**SERVER, "rows_errored": {f"ERR_NUMBER_{n}": 10**n for n in range(8)}})
-    for words in ("\nanswered ", "\nrefused ", "ERR_NUMBER_0 1"):
-        assert words in text
-
-
 def test_the_batch_is_that_of_now_and_not_of_all_times() -> None:
     assert "batch 50.0" in serve_line(serving(decisions_per_sec=2500.0, batches_per_sec=50.0))
     assert "batch -" in serve_line(serving(decisions_per_sec=0.0, batches_per_sec=0.0))
