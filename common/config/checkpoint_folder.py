@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from simul.common.runtime.private_files import replace_file
+
 ASIDE = ".writing-"  # prefix of unfinished folders
 BEST = "best"  # checkpoints/best
 RESULT_FILE = "evaluation.json"  # in checkpoints/best
@@ -67,7 +69,7 @@ def replace_best(checkpoint: Path, result: bytes) -> None:
     kept = folder / f"{BEST}-{name}"
     before = [path for path in folder.glob(f"{BEST}-*") if path != kept]
     shutil.rmtree(kept, ignore_errors=True)
-    (checkpoint / RESULT_FILE).write_bytes(result)
+    replace_file(checkpoint / RESULT_FILE, result)
     checkpoint.rename(kept)
     if sys.platform == "win32":
         shutil.rmtree(link, ignore_errors=True)

@@ -99,7 +99,7 @@ def lock_ipc(endpoint: str) -> int:
         return -1
     path = Path(endpoint.removeprefix("ipc://"))
     try:
-        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise ConfigError(
             f"The endpoint {endpoint} cannot be made: {error.strerror}. "
