@@ -93,11 +93,12 @@ def _refuse_writable(folder: Path) -> None:
 def lock_ipc(endpoint: str) -> int:
     """Lock an ipc path, since binding it silently takes it from its owner. Returns a descriptor, -1 for tcp.
 
-    Raises ConfigError where another process holds the lock, or it cannot be made.
+    Raises ConfigError where another process holds the lock, it cannot be made, or the path is that of another file.
     """
     if sys.platform == "win32" or not endpoint.startswith("ipc://"):
         return -1
     path = Path(endpoint.removeprefix("ipc://"))
+    _refuse_other_files(endpoint)
     try:
         lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -133,6 +134,9 @@ class BoundEndpoint:
         self._lock = lock_ipc(endpoint)
         try:
             bind(endpoint)
+        except ConfigError:
+            self._unlock()
+            raise
         except OSError as error:
             self._unlock()
             raise ConfigError(
@@ -173,8 +177,20 @@ class BoundEndpoint:
             self._lock = -1
 
 
+def _refuse_other_files(endpoint: str) -> None:
+    """Raises ConfigError where something is at an ipc path that is no socket: binding would remove it."""
+    with contextlib.suppress(OSError):  # nothing is there, or binding says why not
+        if not stat.S_ISSOCK(os.lstat(endpoint.removeprefix("ipc://")).st_mode):
+            raise ConfigError(
+                f"The endpoint {endpoint} is the path of a file that is no socket. It is left as it is: choose another "
+                "endpoint."
+            )
+
+
 def listen_unix(endpoint: str, access: IpcAccess = "owner") -> socket.socket:
-    """Listen at an ipc endpoint with the permissions of `access`, independent of the umask. Raises OSError.
+    """Listen at an ipc endpoint with the permissions of `access`, independent of the umask.
+
+    Raises OSError; ConfigError where a file is there that is no socket.
 
     Permissions are set between bind and listen: the system refuses connections before listen.
     """
@@ -185,13 +201,14 @@ def listen_unix(endpoint: str, access: IpcAccess = "owner") -> socket.socket:
         if path.startswith("@"):  # an abstract name: no file, no permissions
             one.bind(f"\0{path[1:]}")
         else:
+            _refuse_other_files(endpoint)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)  # left by a killed process: this process holds the lock
             one.bind(path)
             os.chmod(path, _MODES[access])
         one.setblocking(False)
         one.listen(BACKLOG)
-    except OSError:
+    except (OSError, ConfigError):
         one.close()
         raise
     return one

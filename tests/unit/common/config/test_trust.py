@@ -29,6 +29,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.installation import CONFIGS, ROOT
 from simul.common.store.fetch import fetch_checkpoint
 from simul.common.store.remote import Store
+from simul.common.transport import new_keys
 from simul.env_worker.games.base.replays import Replay, game_settings
 from simul.env_worker.games.blokus.players.gtp_engine import GtpEngine
 from simul.env_worker.games.loading import build_source, game_spec, scripted_players, turn_game
@@ -43,7 +44,7 @@ HARMLESS = {  # texts and mappings of the schema that run nothing, and why
     "pokemon.format": "looked up by Showdown", "pokemon.teams": "a path of teams, which are parsed",
     "pokemon.servers": "addresses that are connected to",
     "openspiel.name": "looked up in pyspiel", "openspiel.parameters": "of a registered game",
-    "server.endpoint": "bound", "server.curve_keys": "a folder of keys",
+    "server.endpoint": "not taken out of data", "server.curve_keys": "not taken out of data",
     "evaluation.opponents": "looked up", "metrics": "looked up", "store": "a URL of an installed fsspec protocol",
 }  # fmt: skip
 SPEC = GameSpec(name="gymnasium/CartPole-v1", observation_size=4, num_actions=2)
@@ -232,6 +233,21 @@ def test_what_equals_a_value_that_the_command_line_names_is_trusted(marker, tmp_
     with pytest.raises(ConfigError, match="would be run, game_options"):
         config_of(checkpoint, part, command_line_trust(part))
     assert config_of(checkpoint, [], command_line_trust([], trust=True)).game == "stranger:run"
+
+
+def test_where_a_server_is_reached_is_not_taken_out_of_data(tmp_path):
+    """A stranger's settings would open a port, or take a path of the user's; the command line may do both."""
+    new_keys(tmp_path / "keys")
+    port = {"endpoint": "tcp://0.0.0.0:7777", "curve_keys": str(tmp_path / "keys"), "prometheus_port": 7778}
+    path = {"endpoint": f"ipc://{tmp_path}/authorized_keys", "ipc_access": "everyone"}
+    for name, server in (("port", port), ("path", path)):
+        checkpoint = run_directory(tmp_path / name, {"server": server, "prometheus_port": 7779})
+        config = config_of(checkpoint, [])
+        own = config.server
+        assert (own.endpoint, own.ipc_access, own.curve_keys) == ("", "owner", "")
+        assert (own.prometheus_port, config.prometheus_port) == (0, 0)
+        named = config_of(checkpoint, ["server.endpoint=tcp://127.0.0.1:7777", "prometheus_port=7780"])
+        assert (named.server.endpoint, named.prometheus_port) == ("tcp://127.0.0.1:7777", 7780)
 
 
 def test_the_refusal_shows_no_control_characters_and_is_short(marker, tmp_path):
