@@ -39,6 +39,8 @@ from simul.common.transport import ClientKeys, ServerKeys, client_keys, connecta
 IPC_PATH_LIMIT = 90  # libzmq takes 107 bytes; leave room for the socket's name
 STORE_CLAIM = "store.json"  # which start of the run writes to its store
 SOCKETS_FILE = "sockets-folder"  # path of the sockets that lie elsewhere
+SOCKETS_KIND = "simul-sockets-"  # prefix of their folder, in the temporary folder
+SOCKETS_OWNER = "run-directory"  # in that folder: path of the run directory that they are of
 FILES = (
     "config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "curves.csv", "origin",
     STORE_CLAIM, SIGNATURE, SOCKETS_FILE,
@@ -419,6 +421,9 @@ class RunDir:
         folder = self._recorded_sockets()
         if folder is None or not folder.exists() or not is_private_folder(folder):
             folder = Path(tempfile.mkdtemp(prefix=self._sockets_prefix))
+        # Also of the folder of before: it is new again, and no other process takes it for a left-over one.
+        replace_file(folder / SOCKETS_OWNER, os.fsencode(self.root), mode=0o600)
+        if folder != self._recorded_sockets():
             self.write(SOCKETS_FILE, str(folder).encode(), mode=0o600)
 
     def _recorded_sockets(self) -> Path | None:
@@ -431,7 +436,7 @@ class RunDir:
 
     @property
     def _sockets_prefix(self) -> str:
-        return f"simul-sockets-{hashlib.sha256(str(self.root).encode()).hexdigest()[:16]}-"
+        return f"{SOCKETS_KIND}{hashlib.sha256(str(self.root).encode()).hexdigest()[:16]}-"
 
 
 def is_run_token(shown: str, token: str) -> bool:

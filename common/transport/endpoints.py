@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from simul.common.errors import ConfigError
+from simul.common.runtime.private_files import open_to_change
 
 if sys.platform != "win32":
     import fcntl
@@ -115,6 +116,20 @@ def lock_ipc(endpoint: str) -> int:
             "Ctrl-C), or choose another run directory with --run-dir."
         ) from None
     return lock
+
+
+def is_locked(lock: Path) -> bool:
+    """Whether a process owns the endpoint with the lock file `lock`. Raises OSError."""
+    if sys.platform == "win32":
+        return False
+    file = open_to_change(lock)
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 BACKLOG = 1024  # connections that wait to be accepted, at most net.core.somaxconn
