@@ -15,7 +15,15 @@ from simul.common.runtime.private_files import replace_file
 ASIDE = ".writing-"  # prefix of unfinished folders
 BEST = "best"  # checkpoints/best
 RESULT_FILE = "evaluation.json"  # in checkpoints/best
+PAST = "past"  # checkpoints/past, with the league's past selves
 NOT_FOR_OTHERS_TO_WRITE = 0o755
+
+
+def run_root(checkpoint: Path) -> Path:
+    """The run directory that a checkpoint or a past self lies in: ROOT/checkpoints/N or ROOT/checkpoints/past/N."""
+    above = checkpoint.absolute().parent
+    of_past_self = above.name == PAST and above.parent.name == "checkpoints"
+    return (above.parent if of_past_self else above).parent
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from simul.common.config.checkpoint_folder import new_folder
+from simul.common.config.checkpoint_folder import new_folder, run_root
 from simul.common.config.checkpoint_meta import (
     META_FILE,
     OPTIMIZER_FILE,
@@ -50,8 +50,9 @@ def checkpoint_labels(folders: Sequence[Path]) -> list[str]:
     """Short, distinct names of checkpoints: `RUN@VERSION`, or the folder's name."""
     labels: list[str] = []
     for folder in folders:
-        of_run = folder.parent.name == "checkpoints"
-        label = f"{folder.parent.parent.name}@{folder.name.lstrip('0') or '0'}" if of_run else folder.name
+        root = run_root(folder)
+        of_run = root / "checkpoints" in folder.absolute().parents
+        label = f"{root.name}@{folder.name.lstrip('0') or '0'}" if of_run else folder.name
         labels.append(label.replace("|", "-").replace("/", "-"))  # they are fields of Showdown's protocol lines
     return distinct_labels(labels)
 
@@ -135,7 +136,7 @@ def networks_of(checkpoints: Iterable[Path], trust: Trust) -> frozenset[MarkedVa
 def _config_of(checkpoint: Path, overrides: Sequence[str]) -> tuple[Config, str]:
     """The configuration, and the name of the file that it comes from."""
     overrides = [*OWN_SERVER, *overrides]
-    beside = checkpoint.parent.parent / "config.yaml"
+    beside = run_root(checkpoint) / "config.yaml"
     try:
         if read_regular(beside):  # empty: left by a full disk
             return load_config(beside, overrides), str(beside)
