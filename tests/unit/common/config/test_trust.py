@@ -35,6 +35,7 @@ from simul.env_worker.games.blokus.players.gtp_engine import GtpEngine
 from simul.env_worker.games.loading import build_source, game_spec, scripted_players, turn_game
 from simul.launch import cli
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint, config_of, networks_of
+from simul.launch.supervisor.inference_only import frozen_run
 from tests.support.checkpoints import write_small_checkpoint
 from tests.support.stores import make_mirror, new_run, new_url
 
@@ -200,6 +201,21 @@ def test_a_command_says_what_would_be_run_and_starts_nothing(line, source, marke
     assert f'{keys[source]}: "stranger:run"' in said
     assert "--trust" in said
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("line", ["eval --games 1", "serve --plain"])
+def test_a_harmless_config_yaml_does_not_vouch_for_the_network_of_meta_json(
+    line, marker, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a process was started"))
+    checkpoint = stranger_checkpoint(tmp_path / "theirs", "network.name")
+    (tmp_path / "theirs" / "config.yaml").write_text("game: gymnasium\n")
+    config = config_of(checkpoint, [])
+    assert cli.main([*line.split(), "--checkpoint", str(tmp_path / "theirs")]) == 2
+    assert 'meta.json names what would be run, network.name: "stranger:run"' in capsys.readouterr().err
+    with pytest.raises(ConfigError) as refused, frozen_run(checkpoint, config):  # as `play` and `watch`
+        pass
+    assert_refused(refused.value, "network.name", '"stranger:run"', marker)
 
 
 @pytest.mark.parametrize("config", sorted(file.stem for file in CONFIGS.glob("*.yaml")))

@@ -15,7 +15,7 @@ import pytest
 from simul.common.role import run_directory, run_lock
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import ProcessIdentity
-from simul.common.role.temporary import KEPT, NODE_KIND, OWNERLESS_SEC, remove_leftovers, temporary_folder
+from simul.common.role.temporary import KEPT, NODE_KIND, OWNER_BYTES, OWNERLESS_SEC, remove_leftovers, temporary_folder
 from simul.common.transport import PullSocket
 
 KIND = "simul-eval-"
@@ -125,6 +125,28 @@ def test_of_a_killed_agent_the_directory_stays_while_a_process_has_it_and_its_ch
     assert [path.name for path in tmp_path.iterdir()] == [f"{KEPT}{learner.name}"]
     assert (tmp_path / f"{KEPT}{learner.name}" / "checkpoints" / "000000007").is_dir()
     assert not (learner / "sockets").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no links there")
+@pytest.mark.parametrize("owner_file", ["a link", "of another user", "too large"])
+def test_an_owner_file_that_no_command_of_this_user_wrote_removes_nothing(tmp_path, owner_file):
+    folder, dead = RunDir(tmp_path / "simul-eval-x"), ProcessIdentity(os.getpid(), 1.0)
+    folder.root.mkdir(mode=0o700)
+    run_lock.write_atomically(folder, run_lock.OWNER_FILE, dead)
+    file = folder.root / run_lock.OWNER_FILE
+    if owner_file == "a link":
+        file.rename(tmp_path / "of-another-folder")
+        file.symlink_to(tmp_path / "of-another-folder")
+    elif owner_file == "too large":
+        file.write_bytes(file.read_bytes() + b" " * OWNER_BYTES)
+    elif os.geteuid() != 0:
+        pytest.skip("only root can make another user's file")
+    else:
+        os.chown(file, 65534, 65534)
+    assert remove_leftovers(KIND, tmp_path, time.time()) == []
+    file.unlink()
+    run_lock.write_atomically(folder, run_lock.OWNER_FILE, dead)
+    assert remove_leftovers(KIND, tmp_path, time.time()) == [folder.root], "its own one does"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no FIFOs and links there")
