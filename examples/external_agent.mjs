@@ -98,9 +98,14 @@ class Game {
 	}
 }
 
-/** What WELCOME says of the server's game, without characters that a terminal would obey. */
+/** A server's text without characters that a terminal would obey. */
+function plain(text) {
+	return text.replace(/[^\x20-\x7e]/g, '?');
+}
+
+/** What WELCOME says of the server's game. */
 function served({ game, observation_dtype: dtype, observation_size: size, num_actions: actions }) {
-	return `game '${game}': observation ${dtype}[${size}], ${actions} actions`.replace(/[^\x20-\x7e]/g, '?');
+	return plain(`game '${game}': observation ${dtype}[${size}], ${actions} actions`);
 }
 
 /** Frames of the next message; null after 3 s of silence. */
@@ -135,7 +140,7 @@ async function ask(socket, hello, id, rows) {
 		} else if (header.code === 'ERR_HELLO') {
 			await socket.send(pack('HELLO', hello));
 		} else if (header.type === 'ERROR') {
-			throw new Error(`${header.code}: ${header.message}`);
+			throw new Error(plain(`${header.code}: ${header.message}`));
 		}
 	}
 	return actions;

@@ -13,7 +13,7 @@ import zmq
 
 SPEC = "76e7c581761cb43f"  # of the game gymnasium/CartPole-v1; `simul connect` shows a server's
 COLUMNS = dict(keys="<i8", kind="u1", flags="u1", reward="<f4", observation="<f4", mask="u1", policy="u1")
-SERVED = "game {game!r}: observation {observation_dtype}[{observation_size}], {num_actions} actions"
+SERVED = "game '{game}': observation {observation_dtype}[{observation_size}], {num_actions} actions"
 SILENCE = "No answer: is the endpoint right? A server with CURVE keys answers only clients with keys (docs/serving.md)."
 DECISION, TERMINATED, TRUNCATED, START = 0, 1, 2, 1
 
@@ -67,7 +67,7 @@ def ask(socket: zmq.Socket[bytes], hello: dict[str, Any], number: int, rows: lis
             actions.update(zip(tensors["row"].tolist(), tensors["action"].tolist()))
         elif header["type"] == "WELCOME":
             if "token" not in hello:
-                print(SERVED.format(**header), flush=True)  # a person sees whether it is the game that is meant
+                print(ascii(SERVED.format(**header))[1:-1], flush=True)  # a person sees whether the game is meant
             forgotten, hello["token"] = "token" in hello and not header["resumed"], header["token"]
             if forgotten:
                 return {}
@@ -75,7 +75,7 @@ def ask(socket: zmq.Socket[bytes], hello: dict[str, Any], number: int, rows: lis
         elif header.get("code") == "ERR_HELLO":
             tell(socket, pack("HELLO", {}, **hello))
         elif header["type"] == "ERROR":
-            sys.exit(f"{header['code']}: {header['message']}")
+            sys.exit(ascii(f"{header['code']}: {header['message']}")[1:-1])  # shows what a terminal would obey
     return actions
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from simul.common.config.checkpoint_folder import PAST
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
@@ -152,7 +153,7 @@ def _checkpoint_schedule(context: BuildContext) -> CheckpointSchedule:
     config, options, folder = context.config, context.options, context.arguments.run_dir.checkpoints
     facts = RunFacts(context.spec, config.network, config.fingerprint(), config.seed)
     resident = options.past_resident if config.opponents.past > 0 else 0
-    league = League(folder / "past", every_decisions=options.past_every_decisions, resident=resident)
+    league = League(folder / PAST, every_decisions=options.past_every_decisions, resident=resident)
     return CheckpointSchedule(
         CheckpointStore(folder), league, facts, begin=time.monotonic(),
         every_sec=options.checkpoint_every_sec, milestone_every_decisions=options.milestone_every_decisions,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -32,3 +36,14 @@ def pytest_configure(config: pytest.Config) -> None:
         "simul", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same, print_blob=True
     )
     settings.load_profile("simul")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_sockets_are_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Run directories with long paths, as tests have, keep their sockets in the folder for temporary files."""
+    yield
+    ours = os.fsencode(tmp_path_factory.getbasetemp())
+    for owner in Path(tempfile.gettempdir()).glob("simul-sockets-*/run-directory"):
+        with contextlib.suppress(OSError):
+            if owner.read_bytes().startswith(ours):
+                shutil.rmtree(owner.parent, ignore_errors=True)

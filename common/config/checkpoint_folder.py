@@ -10,10 +10,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from simul.common.runtime.private_files import replace_file
+
 ASIDE = ".writing-"  # prefix of unfinished folders
 BEST = "best"  # checkpoints/best
 RESULT_FILE = "evaluation.json"  # in checkpoints/best
+PAST = "past"  # checkpoints/past, with the league's past selves
 NOT_FOR_OTHERS_TO_WRITE = 0o755
+
+
+def run_root(checkpoint: Path) -> Path:
+    """The run directory that a checkpoint or a past self lies in: ROOT/checkpoints/N or ROOT/checkpoints/past/N."""
+    above = checkpoint.absolute().parent
+    of_past_self = above.name == PAST and above.parent.name == "checkpoints"
+    return (above.parent if of_past_self else above).parent
 
 
 @contextmanager
@@ -67,7 +77,7 @@ def replace_best(checkpoint: Path, result: bytes) -> None:
     kept = folder / f"{BEST}-{name}"
     before = [path for path in folder.glob(f"{BEST}-*") if path != kept]
     shutil.rmtree(kept, ignore_errors=True)
-    (checkpoint / RESULT_FILE).write_bytes(result)
+    replace_file(checkpoint / RESULT_FILE, result)
     checkpoint.rename(kept)
     if sys.platform == "win32":
         shutil.rmtree(link, ignore_errors=True)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from simul.common.config.checkpoint_folder import run_root
 from simul.common.config.trust import MarkedValue, Trust
 from simul.common.runtime.private_files import OTHERS, read_regular
 
@@ -52,7 +53,7 @@ def trust_in(root: Path, trust: Trust) -> Trust:
 
 def checkpoint_trust(folder: Path, trust: Trust) -> Trust:
     """`trust_in` the run directory that the checkpoint `folder` lies in."""
-    return trust_in(folder.absolute().parent.parent, trust)
+    return trust_in(run_root(folder), trust)
 
 
 def signed_trust(root: Path) -> Trust:

@@ -10,13 +10,14 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 import yaml
 
+from simul.common.config.checkpoint_folder import BEST
 from simul.common.config.loader import load_config
 from simul.common.config.run_signature import SIGNATURE, sign, trust_in
 from simul.common.config.schema import Config
@@ -31,12 +32,15 @@ from simul.common.runtime.private_files import (
     make_private_folder,
     open_regular,
     read_regular,
+    replace_file,
 )
 from simul.common.transport import ClientKeys, ServerKeys, client_keys, connectable, server_keys
 
 IPC_PATH_LIMIT = 90  # libzmq takes 107 bytes; leave room for the socket's name
 STORE_CLAIM = "store.json"  # which start of the run writes to its store
 SOCKETS_FILE = "sockets-folder"  # path of the sockets that lie elsewhere
+SOCKETS_KIND = "simul-sockets-"  # prefix of their folder, in the temporary folder
+SOCKETS_OWNER = "run-directory"  # in that folder: path of the run directory that they are of
 FILES = (
     "config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "curves.csv", "origin",
     STORE_CLAIM, SIGNATURE, SOCKETS_FILE,
@@ -149,7 +153,16 @@ class RunDir:
             ) from None
 
     def _check_kinds(self) -> None:
-        """Raises ConfigError for a folder, device or FIFO at the path of a file, or a file at the path of a folder."""
+        """Raises ConfigError for a folder, device or FIFO at the path of a file, or a file at the path of a folder.
+
+        Also for a folder that is a link: what a run writes and removes there would be elsewhere, and the directory may
+        be an unpacked one of others. Links at the path of a file are replaced, or refused by who opens them.
+        """
+        if (link := next(self._linked_folders(), None)) is not None:
+            raise ConfigError(
+                f"{link} is a link to another folder, {os.path.realpath(link)}, where the run would write and remove "
+                "files. Replace it by a folder, or choose another --run-dir (the run directory itself may be a link)."
+            )
         for folder in (self.root, self.checkpoints, self.logs, self.root / SOCKETS):
             if os.path.exists(folder) and not os.path.isdir(folder):
                 raise ConfigError(f"{folder} is a file; expected a folder. Move it away, or choose another --run-dir.")
@@ -157,6 +170,15 @@ class RunDir:
             if os.path.exists(file) and not os.path.isfile(file):
                 what = "a folder" if os.path.isdir(file) else "not a regular file"
                 raise ConfigError(f"{file} is {what}; expected a file. Move it away, or choose another --run-dir.")
+
+    def _linked_folders(self) -> Iterator[Path]:
+        """Links to folders in the run directory and its checkpoints, except `checkpoints/best`, which Simul makes."""
+        for folder in (self.root, self.checkpoints):
+            with contextlib.suppress(OSError):
+                yield from (
+                    path for path in sorted(folder.iterdir())
+                    if path.is_symlink() and path.is_dir() and path != self.checkpoints / BEST
+                )  # fmt: skip
 
     def _log_files(self) -> list[Path]:
         with contextlib.suppress(OSError):
@@ -271,16 +293,7 @@ class RunDir:
 
         `mode` applies to the new file, before the umask. Raises OSError.
         """
-        aside = self.root / f".{name}.{os.getpid()}"
-        try:
-            aside.unlink(missing_ok=True)
-            with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-                file.write(data)
-            aside.replace(self.root / name)
-        except OSError:
-            with contextlib.suppress(OSError):
-                aside.unlink()
-            raise
+        replace_file(self.root / name, data, mode=mode)
 
     def repair(self) -> list[str]:
         """Remove what a killed start or run or a full disk left behind; no role may be running here.
@@ -408,6 +421,9 @@ class RunDir:
         folder = self._recorded_sockets()
         if folder is None or not folder.exists() or not is_private_folder(folder):
             folder = Path(tempfile.mkdtemp(prefix=self._sockets_prefix))
+        # Also of the folder of before: it is new again, and no other process takes it for a left-over one.
+        replace_file(folder / SOCKETS_OWNER, os.fsencode(self.root), mode=0o600)
+        if folder != self._recorded_sockets():
             self.write(SOCKETS_FILE, str(folder).encode(), mode=0o600)
 
     def _recorded_sockets(self) -> Path | None:
@@ -420,7 +436,7 @@ class RunDir:
 
     @property
     def _sockets_prefix(self) -> str:
-        return f"simul-sockets-{hashlib.sha256(str(self.root).encode()).hexdigest()[:16]}-"
+        return f"{SOCKETS_KIND}{hashlib.sha256(str(self.root).encode()).hexdigest()[:16]}-"
 
 
 def is_run_token(shown: str, token: str) -> bool:

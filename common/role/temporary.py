@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,9 +15,10 @@ import msgspec
 import psutil
 
 from simul.common.role import run_lock
-from simul.common.role.run_directory import RunDir
+from simul.common.role.run_directory import MAX_PATH_BYTES, SOCKETS_KIND, SOCKETS_OWNER, RunDir
 from simul.common.role.run_lock import ProcessIdentity
 from simul.common.runtime.private_files import is_own_folder, read_regular
+from simul.common.transport.endpoints import is_locked
 
 ANY_KIND = "simul-"
 NODE_KIND = "simul-node-"  # of agents: their processes may outlive them, and save
@@ -48,7 +51,9 @@ def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
     So do those of another machine, or of another container that shares the folder for temporary files.
 
     A folder with an owner file may be of any kind, so that any command removes those of a killed one. A folder without
-    is removed only if its name begins with `prefix`: sockets of runs lie in the same place.
+    is removed only if its name begins with `prefix`.
+
+    Sockets of a run directory that is gone, or in which no run is active, go where nobody has locked them.
 
     The run directory of an agent stays while a process has it, and is then kept if it has checkpoints.
 
@@ -61,6 +66,11 @@ def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
     for folder in parent.glob(f"{ANY_KIND}*"):
         try:
             if not is_own_folder(folder):
+                continue
+            if folder.name.startswith(SOCKETS_KIND):
+                if _are_leftover_sockets(folder, now):
+                    shutil.rmtree(folder, ignore_errors=True)
+                    removed.append(folder)
                 continue
             owner = msgspec.json.decode(
                 read_regular(folder / run_lock.OWNER_FILE, OWNER_BYTES, own=True), type=ProcessIdentity
@@ -78,6 +88,17 @@ def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
             RunDir(folder).remove()
             removed.append(folder)
     return removed
+
+
+def _are_leftover_sockets(folder: Path, now: float) -> bool:
+    """Whether no run has its sockets in `folder`. Raises OSError."""
+    if any(is_locked(lock) for lock in folder.glob("*.lock")):
+        return False
+    with contextlib.suppress(FileNotFoundError):  # of an older version
+        root = os.fsdecode(read_regular(folder / SOCKETS_OWNER, MAX_PATH_BYTES, own=True))
+        if not os.path.lexists(root):
+            return True
+    return _age_sec(folder, now) > OWNERLESS_SEC  # a younger one is of a run that starts, and locks them soon
 
 
 def _age_sec(folder: Path, now: float) -> float:

@@ -1,7 +1,12 @@
-"""Files and folders where other users may have been: opened without waiting, checked before they are used."""
+"""Files and folders where others may have been: opened without waiting, checked before they are used.
+
+What Simul writes into a run directory goes through `open_to_append`, `open_to_change`, `open_new` and `replace_file`,
+which follow no link: the directory may be an unpacked one of others.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -13,6 +18,7 @@ from simul.common.errors import ConfigError
 OTHERS = 0o077  # permissions of group and everybody
 OTHERS_WRITE = 0o022
 MOST_BYTES = 64 * 2**20  # of a file without weights or samples, unless its reader knows less
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows
 
 
 def open_regular(path: Path, *, own: bool = False) -> int:
@@ -45,9 +51,51 @@ def open_to_append(path: Path) -> int:
 
     Raises OSError.
     """
+    return _open_to_write(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+
+def open_to_change(path: Path) -> int:
+    """A descriptor to read, write and truncate a regular file that is there; never waits, and follows no link.
+
+    Raises OSError.
+    """
+    return _open_to_write(path, os.O_RDWR)
+
+
+def open_new(path: Path, mode: int = 0o666) -> int:
+    """A descriptor to write a new file; what is at `path`, which may be a link, is removed first.
+
+    `mode` applies before the umask. Raises OSError.
+    """
+    path.unlink(missing_ok=True)
+    unix = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY | unix, mode)
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = 0o666, aside: str = "") -> None:
+    """Write a file aside and rename it: a reader never sees a part of it, and a full disk leaves the old one.
+
+    Args:
+        mode: of the new file, before the umask.
+        aside: name of the unfinished file, where one process only writes `path`; default: one of this process.
+
+    Raises OSError.
+    """
+    unfinished = path.with_name(aside or f".{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(open_new(unfinished, mode), "wb") as file:
+            file.write(data)
+        unfinished.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        raise
+
+
+def _open_to_write(path: Path, flags: int) -> int:
     unix = 0 if sys.platform == "win32" else os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | unix, 0o666)
+        descriptor = os.open(path, flags | _BINARY | unix, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, "a symbolic link", str(path)) from None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from simul.common.config.checkpoint_folder import RESULT_FILE, new_folder, replace_best
+from simul.common.config.checkpoint_folder import PAST, RESULT_FILE, new_folder, replace_best
 from simul.common.config.checkpoint_meta import (
     META,
     META_FILE,
@@ -193,7 +193,7 @@ def _fetch_best(store: Store, run_dir: RunDir, say: Say) -> None:
 
 def _fetch_past(store: Store, run_dir: RunDir, newest: int, say: Say) -> None:
     """Those that are not here; not those that are newer than the checkpoint that the run goes on from."""
-    folder = run_dir.checkpoints / "past"
+    folder = run_dir.checkpoints / PAST
     for entry in reversed(whole(store.entries(), "past")):
         if entry.version <= newest and not (folder / entry.local_name).exists():
             _try(store, entry, folder / entry.local_name, say)

@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
-from simul.common.config.checkpoint_meta import META_FILE
+from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_BYTES
 from simul.common.errors import StoreError
-from simul.common.runtime.private_files import read_regular
+from simul.common.runtime.private_files import MOST_BYTES, read_regular
+from simul.common.runtime.terminal_text import printable
 from simul.common.store.layout import OWNER_FILE, Entry, Owner, entries
 
 EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}  # of Simul, by scheme
@@ -72,12 +73,15 @@ class Store:
         return entries(self.files())
 
     def read(self, name: str) -> bytes | None:
-        """A small file; None where it does not exist."""
+        """A small file; None where it does not exist. Raises StoreError where it is larger than MOST_BYTES."""
+        path = self._path(name)
         with self._sentences():
             try:
                 if self._local:
-                    return read_regular(Path(self._path(name)))
-                return bytes(self._fs.cat_file(self._path(name), **self._limit(0)))
+                    return read_regular(Path(path))
+                self._fs.invalidate_cache()
+                self._refuse_larger(name, int(self._fs.info(path, **self._limit(0)).get("size") or 0), MOST_BYTES)
+                return bytes(self._fs.cat_file(path, **self._limit(0)))
             except FileNotFoundError:
                 return None
 
@@ -96,11 +100,18 @@ class Store:
     def download(self, name: str, size: int, file: Path, on_progress: Callable[[int], object]) -> None:
         """Copy a file of the store to `file`; `on_progress` gets the bytes so far, where the file system tells them.
 
-        Raises OSError where the disk here is full or read-only.
+        `size`: in `files`; what has more is not read to its end.
+
+        Raises OSError where the disk here is full or read-only, StoreError also for more than WEIGHTS_BYTES.
         """
         from fsspec import Callback
 
-        callback = Callback(hooks={"said": lambda size, value, **_: on_progress(value)})
+        def said(_size: int | None, value: int, **_: Any) -> None:
+            self._refuse_larger(name, value, size)
+            on_progress(value)
+
+        self._refuse_larger(name, size, WEIGHTS_BYTES)
+        callback = Callback(hooks={"said": said})
         with self._sentences(of_disk_here=True):
             self._fs.get_file(self._path(name), str(file), callback=callback, **self._limit(size))
 
@@ -124,6 +135,14 @@ class Store:
         """Replace owner.json."""
         self.write(OWNER_FILE, msgspec.json.encode(owner))
 
+    def _refuse_larger(self, name: str, size: int, most: int) -> None:
+        """Raises StoreError."""
+        if size > most:
+            raise StoreError(
+                f"The file {printable(name)} of the store {self.url} is larger than the {most:,} bytes that are read.",
+                refused=True,
+            )
+
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"
 
@@ -140,6 +159,8 @@ class Store:
         """Errors of the library become StoreError, with what to do; `of_disk_here`: except those of a full disk."""
         try:
             yield
+        except StoreError:
+            raise
         except Exception as error:
             if of_disk_here and isinstance(error, OSError) and error.errno in _LOCAL_DISK:
                 raise

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from simul.common.errors import ConfigError
+from simul.common.runtime.private_files import open_to_change
 
 if sys.platform != "win32":
     import fcntl
@@ -93,13 +94,14 @@ def _refuse_writable(folder: Path) -> None:
 def lock_ipc(endpoint: str) -> int:
     """Lock an ipc path, since binding it silently takes it from its owner. Returns a descriptor, -1 for tcp.
 
-    Raises ConfigError where another process holds the lock, or it cannot be made.
+    Raises ConfigError where another process holds the lock, it cannot be made, or the path is that of another file.
     """
     if sys.platform == "win32" or not endpoint.startswith("ipc://"):
         return -1
     path = Path(endpoint.removeprefix("ipc://"))
+    _refuse_other_files(endpoint)
     try:
-        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise ConfigError(
             f"The endpoint {endpoint} cannot be made: {error.strerror}. "
@@ -114,6 +116,20 @@ def lock_ipc(endpoint: str) -> int:
             "Ctrl-C), or choose another run directory with --run-dir."
         ) from None
     return lock
+
+
+def is_locked(lock: Path) -> bool:
+    """Whether a process owns the endpoint with the lock file `lock`. Raises OSError."""
+    if sys.platform == "win32":
+        return False
+    file = open_to_change(lock)
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 BACKLOG = 1024  # connections that wait to be accepted, at most net.core.somaxconn
@@ -133,6 +149,9 @@ class BoundEndpoint:
         self._lock = lock_ipc(endpoint)
         try:
             bind(endpoint)
+        except ConfigError:
+            self._unlock()
+            raise
         except OSError as error:
             self._unlock()
             raise ConfigError(
@@ -173,8 +192,20 @@ class BoundEndpoint:
             self._lock = -1
 
 
+def _refuse_other_files(endpoint: str) -> None:
+    """Raises ConfigError where something is at an ipc path that is no socket: binding would remove it."""
+    with contextlib.suppress(OSError):  # nothing is there, or binding says why not
+        if not stat.S_ISSOCK(os.lstat(endpoint.removeprefix("ipc://")).st_mode):
+            raise ConfigError(
+                f"The endpoint {endpoint} is the path of a file that is no socket. It is left as it is: choose another "
+                "endpoint."
+            )
+
+
 def listen_unix(endpoint: str, access: IpcAccess = "owner") -> socket.socket:
-    """Listen at an ipc endpoint with the permissions of `access`, independent of the umask. Raises OSError.
+    """Listen at an ipc endpoint with the permissions of `access`, independent of the umask.
+
+    Raises OSError; ConfigError where a file is there that is no socket.
 
     Permissions are set between bind and listen: the system refuses connections before listen.
     """
@@ -185,13 +216,14 @@ def listen_unix(endpoint: str, access: IpcAccess = "owner") -> socket.socket:
         if path.startswith("@"):  # an abstract name: no file, no permissions
             one.bind(f"\0{path[1:]}")
         else:
+            _refuse_other_files(endpoint)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)  # left by a killed process: this process holds the lock
             one.bind(path)
             os.chmod(path, _MODES[access])
         one.setblocking(False)
         one.listen(BACKLOG)
-    except OSError:
+    except (OSError, ConfigError):
         one.close()
         raise
     return one

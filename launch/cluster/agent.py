@@ -24,7 +24,7 @@ from simul.common.role.machine import this_machine
 from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import NODE_KIND, has_checkpoints, keep_folder, make_folder
 from simul.common.runtime.logs import NODE_VARIABLE
-from simul.common.runtime.private_files import open_to_append
+from simul.common.runtime.private_files import open_to_append, open_to_change, replace_file
 from simul.launch.cluster.facts import machine_facts
 from simul.launch.cluster.messages import (
     FAILED_START,
@@ -163,7 +163,7 @@ class LogTails:
 
     def _read_piece(self, path: Path) -> bytes:
         data = b""
-        with contextlib.suppress(OSError), path.open("rb") as file:
+        with contextlib.suppress(OSError), os.fdopen(open_to_change(path), "rb+") as file:
             at = self._read.get(path.name, 0)
             if at > os.fstat(file.fileno()).st_size:
                 at = 0  # another program has emptied it
@@ -171,7 +171,7 @@ class LogTails:
             data = file.read(PIECE_BYTES)
             self._read[path.name] = at + len(data)
             if len(data) < PIECE_BYTES and at + len(data) > MOST_LOG_BYTES:
-                os.truncate(path, 0)
+                file.truncate(0)
                 self._read[path.name] = 0
         return data
 
@@ -228,10 +228,7 @@ class Agent:
         for name, content in message.files.items():
             path = self._run_dir.root / name
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            aside = path.with_name(f".{path.name}.{os.getpid()}")
-            with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(content)
-            aside.replace(path)
+            replace_file(path, content, mode=0o600)
         if "config.yaml" in message.files:
             self._run_dir.write_config(self._run_dir.read_config())  # signed here: the supervisor is trusted
 

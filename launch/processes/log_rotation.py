@@ -9,24 +9,35 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 from pathlib import Path
+
+from simul.common.runtime.private_files import open_new, open_to_change
 
 MOST_LOG_BYTES = 32 * 2**20
 OLD_SUFFIX = ".1"
 
 
 def rotate_logs(folder: Path, most_bytes: int = MOST_LOG_BYTES) -> None:
-    """Rotate what is larger than `most_bytes`; the log of before that replaces the last one.
+    """Rotate what is larger than `most_bytes`; the log of before that replaces the last one. Links are left alone.
 
     Where the copy cannot be written (disk full) the log stays as it is.
     """
-    with contextlib.suppress(OSError):  # a log or the folder was removed meanwhile
-        for log in folder.glob("*.log"):
-            if log.stat().st_size > most_bytes:
-                aside = log.with_name(f".{log.name}{OLD_SUFFIX}")
-                try:
-                    shutil.copyfile(log, aside)
-                    aside.replace(log.with_name(log.name + OLD_SUFFIX))
-                    os.truncate(log, 0)
-                finally:
-                    aside.unlink(missing_ok=True)
+    for log in folder.glob("*.log"):
+        with contextlib.suppress(OSError):  # the log or the folder was removed meanwhile
+            found = log.lstat()
+            if stat.S_ISREG(found.st_mode) and found.st_size > most_bytes:
+                _rotate(log)
+
+
+def _rotate(log: Path) -> None:
+    """Raises OSError."""
+    aside = log.with_name(f".{log.name}{OLD_SUFFIX}")
+    try:
+        with os.fdopen(open_to_change(log), "rb+") as file:
+            with os.fdopen(open_new(aside), "wb") as copy:
+                shutil.copyfileobj(file, copy, 2**20)
+            aside.replace(log.with_name(log.name + OLD_SUFFIX))
+            file.truncate(0)
+    finally:
+        aside.unlink(missing_ok=True)

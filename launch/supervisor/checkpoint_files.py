@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from simul.common.config.checkpoint_folder import new_folder
+from simul.common.config.checkpoint_folder import new_folder, run_root
 from simul.common.config.checkpoint_meta import (
     META_FILE,
     OPTIMIZER_FILE,
@@ -36,6 +36,11 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.private_files import read_regular
 from simul.common.runtime.terminal_text import printable
 
+OWN_SERVER = (  # where the run's own server was reached; a command that opens its checkpoint starts another one
+    "server.endpoint=''", "server.ipc_access=owner", "server.curve_keys=''", "server.prometheus_port=0",
+    "prometheus_port=0", "cluster.servers.count=1",
+)  # fmt: skip
+
 
 def _to_stderr(note: str) -> None:
     sys.stderr.write(printable(f"simul: {note}") + "\n")
@@ -45,8 +50,9 @@ def checkpoint_labels(folders: Sequence[Path]) -> list[str]:
     """Short, distinct names of checkpoints: `RUN@VERSION`, or the folder's name."""
     labels: list[str] = []
     for folder in folders:
-        of_run = folder.parent.name == "checkpoints"
-        label = f"{folder.parent.parent.name}@{folder.name.lstrip('0') or '0'}" if of_run else folder.name
+        root = run_root(folder)
+        of_run = root / "checkpoints" in folder.absolute().parents
+        label = f"{root.name}@{folder.name.lstrip('0') or '0'}" if of_run else folder.name
         labels.append(label.replace("|", "-").replace("/", "-"))  # they are fields of Showdown's protocol lines
     return distinct_labels(labels)
 
@@ -99,9 +105,12 @@ def find_fault(folder: Path) -> str:
 
 
 def config_of(checkpoint: Path, overrides: Sequence[str], trust: Trust = NOTHING) -> Config:
-    """The configuration that the checkpoint was trained with, but with one inference server.
+    """The configuration that the checkpoint was trained with, but with one inference server at the default endpoint.
 
-    `trust`: what the command line trusts. Raises ConfigError, also where it names to run what is not trusted.
+    Endpoint, its access, its keys and ports of Prometheus are those of `overrides`: out of data they would open a port,
+    or take a path of the user's. `trust`: what the command line trusts.
+
+    Raises ConfigError, also where it names to run what is not trusted.
     """
     config, source = _config_of(checkpoint, overrides)
     check_trust(values_to_trust(config), checkpoint_trust(checkpoint, trust), source)
@@ -126,8 +135,8 @@ def networks_of(checkpoints: Iterable[Path], trust: Trust) -> frozenset[MarkedVa
 
 def _config_of(checkpoint: Path, overrides: Sequence[str]) -> tuple[Config, str]:
     """The configuration, and the name of the file that it comes from."""
-    overrides = ["cluster.servers.count=1", *overrides]
-    beside = checkpoint.parent.parent / "config.yaml"
+    overrides = [*OWN_SERVER, *overrides]
+    beside = run_root(checkpoint) / "config.yaml"
     try:
         if read_regular(beside):  # empty: left by a full disk
             return load_config(beside, overrides), str(beside)

@@ -31,11 +31,8 @@ from simul.launch.processes.role_process import kill_session, low_priority, role
 PINNED = ".evaluating-"  # prefix of the checkpoint that is being evaluated: the learner may remove its own
 LOG_NAME = "simul-evaluation.log"
 STOP_SEC = 3.0
-# Settings of the run that an evaluation does not share: no endpoint of others, one thread, the processor.
-OVERRIDES = (
-    "workers.count=1", "server.device=cpu", "server.threads=1", "server.endpoint=''", "server.curve_keys=''",
-    "server.prometheus_port=0", "cluster.servers.count=1",
-)  # fmt: skip
+# Settings of the run that an evaluation does not share: one thread, the processor.
+OVERRIDES = ("workers.count=1", "server.device=cpu", "server.threads=1")
 CommandLine = Callable[[Path], list[str]]  # of the evaluation of a checkpoint
 
 

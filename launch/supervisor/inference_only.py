@@ -153,13 +153,12 @@ def _config(
     folder: Path, endpoint: str | None, curve_keys: Path | None, prometheus_port: int | None, overrides: Sequence[str],
     trust: Trust,
 ) -> Config:  # fmt: skip
-    """The checkpoint's configuration, except for endpoint, keys and Prometheus port, which were another server's.
+    """The checkpoint's configuration, with the endpoint, keys and Prometheus port of this server.
 
     The rules of `load_config` also require a client's secret key, for the workers; `serve` has none, so that the keys
     are set afterwards.
     """
-    settings = ["server.endpoint=''", "server.curve_keys=''", "server.prometheus_port=0", *overrides]
-    config = config_of(folder, settings, trust)
+    config = config_of(folder, overrides, trust)
     if (count := config.cluster.servers.count) > 1:
         raise ConfigError(
             f"cluster.servers.count is {count}, and `simul serve` starts one inference server. Leave it out, and start "

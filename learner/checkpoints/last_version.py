@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from simul.common.protocol.messages import MOST_VERSION
-from simul.common.runtime.private_files import read_regular
+from simul.common.runtime.private_files import read_regular, replace_file
 from simul.learner.io.server_handshake import MOST_UNNOTED
 
 FILE = "last_version"
@@ -46,10 +46,8 @@ class LastVersionFile:
 
     def write(self, version: int) -> str:
         """Write a version. Returns why that failed, at the first failure in a row; else an empty string."""
-        aside = self._path.with_name(f".{FILE}")
         try:
-            aside.write_text(str(version))
-            aside.replace(self._path)
+            replace_file(self._path, str(version).encode(), aside=f".{FILE}")
         except OSError as error:
             again, self._broken = self._broken, True
             reason = error.strerror or error

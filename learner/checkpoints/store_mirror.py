@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder
+from simul.common.config.checkpoint_folder import BEST, PAST, RESULT_FILE, link_folder
 from simul.common.config.checkpoint_meta import META, META_FILE, CheckpointMeta, checkpoint_folders, file_hash
 from simul.common.errors import StoreError
 from simul.common.role.run_directory import RunDir
@@ -247,7 +247,7 @@ class StoreMirror:
         """Everything on the local disk that the store may get."""
         checkpoints = self._run_dir.checkpoints
         folders: list[tuple[Kind, Path]] = [("checkpoints", folder) for folder in checkpoint_folders(checkpoints)]
-        folders += [("past", folder) for folder in checkpoint_folders(checkpoints / "past")]
+        folders += [("past", folder) for folder in checkpoint_folders(checkpoints / PAST)]
         folders += [("best", (checkpoints / BEST).resolve())]
         known = {}
         for kind, folder in folders:

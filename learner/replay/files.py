@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.runtime.private_files import read_regular
+from simul.common.runtime.private_files import open_to_append, read_regular, replace_file
 from simul.learner.io.samples import ReceivedSamples
 from simul.learner.replay.sample_layout import SampleLayout
 
@@ -115,10 +115,8 @@ class ReplayFiles:
     def _begin(self, first: int) -> None:
         self._folder.mkdir(exist_ok=True)
         self._newest = self._folder / f"{first:015d}"
-        aside = self._folder / ".aside"
-        aside.write_bytes(self._first_line)
-        aside.replace(self._newest)
-        self._open = os.open(self._newest, os.O_WRONLY | os.O_APPEND)
+        replace_file(self._newest, self._first_line, aside=".aside")
+        self._open = open_to_append(self._newest)
         self._sizes.pop(self._newest, None)
         self._sizes[self._newest] = len(self._first_line)
 

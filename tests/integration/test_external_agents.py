@@ -198,6 +198,6 @@ def test_the_node_agent_names_the_command_that_installs_its_packages(tmp_path, n
 
 
 def test_a_refusal_ends_the_python_agent_with_the_servers_words(agent) -> None:
-    refusal = {"type": "ERROR", "code": "ERR_SPEC", "message": "this server plays something else"}
-    with pytest.raises(SystemExit, match="ERR_SPEC: this server plays something else"):
+    refusal = {"type": "ERROR", "code": "ERR_SPEC", "message": "this server plays something else\x1b]52;c;aGk=\a"}
+    with pytest.raises(SystemExit, match=r"^ERR_SPEC: this server plays something else\\x1b\]52;c;aGk=\\x07$"):
         agent.ask(ScriptedSocket(refusal), {}, 1, ROWS)

@@ -344,3 +344,18 @@ def test_prometheus_gets_the_figures_of_the_whole_run(up):
     for line in (r"simul_run_decisions_per_sec \d", r'simul_run_process_memory_mb{role="env_worker"} \d'):
         run.wait_for(lambda _, line=line: re.search(f"^{line}", _scrape(port), re.MULTILINE), line)
     assert run.finish()[0] == 0
+
+
+def test_a_run_resumed_in_an_unpacked_directory_of_others_writes_through_none_of_its_links(up, tmp_path):
+    """At the name of every file that a run writes there is a link to a file of the user's."""
+    run, users = tmp_path / "run", tmp_path / "users"
+    assert up("--stop-after-decisions", "100").result()[0] == 0
+    files = {path.relative_to(run): path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    for name in files:
+        (users / name).parent.mkdir(parents=True, exist_ok=True)
+        (run / name).replace(users / name)
+        (run / name).symlink_to(users / name)
+    code, output = up("--stop-after-decisions", "200").result()
+    assert code == 0, output
+    assert "curves.csv could not be written: a symbolic link" in output
+    assert {path.relative_to(users): path.read_bytes() for path in users.rglob("*") if path.is_file()} == files

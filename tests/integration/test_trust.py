@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 import yaml
 
 from simul.common.protocol.specs import GameSpec
-from simul.common.runtime.installation import import_path
+from simul.common.runtime.installation import ROOT, import_path
 from simul.common.store.remote import Store
 from tests.support.checkpoints import write_small_checkpoint
 from tests.support.stores import make_mirror, new_run
@@ -52,3 +53,16 @@ def test_a_run_directory_and_a_store_of_a_stranger_run_nothing(marker, tmp_path)
         assert not marker.exists()
     simul(tmp_path, "eval", "--checkpoint", theirs, "--games", "1", "--trust")
     assert marker.exists()  # which shows that the refusals above could have failed
+
+
+def test_an_endpoint_of_a_stranger_opens_no_port_and_removes_no_file(tmp_path):
+    theirs, precious = tmp_path / "theirs", tmp_path / "authorized_keys"
+    shutil.copytree(ROOT / "tests" / "golden" / "run_75cb9e87", theirs)
+    precious.write_text("ssh-ed25519 AAAA")
+    settings = yaml.safe_load((theirs / "config.yaml").read_text())
+    settings["server"] |= {"endpoint": f"ipc://{precious}", "ipc_access": "everyone"}
+    (theirs / "config.yaml").write_text(yaml.safe_dump(settings))
+    played = simul(tmp_path, "eval", "--checkpoint", theirs, "--games", "1")
+    assert played.returncode == 0, played.stderr
+    assert precious.read_text() == "ssh-ed25519 AAAA"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["authorized_keys", "theirs"]

@@ -49,7 +49,8 @@ ROOMS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     ),
     "monitoring": (["launch/monitoring"], [f"{UNIT}/launch/monitoring", "tests/integration/test_logs.py"]),
     "commands": (
-        ["launch/commands", "launch/evaluation", "launch/diagnostics", "launch/cli.py", "launch/api.py"],
+        ["launch/commands", "launch/evaluation", "launch/diagnostics", "launch/cli.py", "launch/command_line.py",
+         "launch/api.py"],
         [f"{UNIT}/launch/commands", f"{UNIT}/launch/evaluation", f"{UNIT}/launch/diagnostics",
          f"{UNIT}/launch/test_cli.py", f"{UNIT}/test_api.py", "tests/integration/test_api.py"],
     ),

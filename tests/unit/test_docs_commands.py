@@ -10,7 +10,7 @@ import pytest
 from simul.common.config.loader import load_config
 from simul.common.config.validation import config_keys
 from simul.common.transport import new_keys
-from simul.launch import cli
+from simul.launch.command_line import make_parser
 from tests.support.documented import PAGES, commands, options_of
 
 PLACEHOLDER = re.compile(r"\b[A-Z][A-Z_]*\b|\$\w+")  # stands for something of the reader's own
@@ -34,7 +34,7 @@ def test_commands_are_found() -> None:
 def test_commands_are_accepted(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     new_keys(tmp_path / "keys")
-    parser = cli._parser()
+    parser = make_parser()
     for command in commands(page):
         line = options_of(PLACEHOLDER.sub("7", command))
         if line[0] == "loadtest" or "..." in command:  # its parser is its own

@@ -28,7 +28,7 @@ from typing import Any, Protocol
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from simul.common.runtime.private_files import open_regular, open_to_append
+from simul.common.runtime.private_files import open_regular, open_to_append, open_to_change, replace_file
 from simul.launch.monitoring.curves.callback_figures import CallbackFigures
 from simul.launch.monitoring.curves.figures import CURVES, CurvePosition, CurveReport
 
@@ -236,7 +236,7 @@ def _csv_line(values: Iterable[str]) -> bytes:
 
 def _keep_whole_rows(path: Path) -> None:
     """Remove a last row that a killed supervisor left in part."""
-    with path.open("rb+") as file:
+    with os.fdopen(open_to_change(path), "rb+") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 65_536))
         tail = file.read()
@@ -254,13 +254,9 @@ def _set_aside(path: Path) -> None:
 
 def _replace_header(path: Path, header: bytes) -> None:
     """Write the file anew with a longer header. Raises OSError and then leaves the old one."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_bytes(header + path.read_bytes().partition(b"\n")[2])
-        aside.replace(path)
-    except OSError:
-        aside.unlink(missing_ok=True)
-        raise
+    with os.fdopen(open_regular(path), "rb") as file:
+        rows = file.read().partition(b"\n")[2]
+    replace_file(path, header + rows)
 
 
 class TensorBoardWriter:
@@ -479,7 +475,10 @@ def mlflow_writer(root: Path, run_key: str, config: Mapping[str, Any]) -> Backgr
         from mlflow.entities import Metric, Param
         from mlflow.tracking import MlflowClient
 
-        uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{root / 'mlflow.db'}"
+        uri = os.environ.get("MLFLOW_TRACKING_URI", "")
+        if not uri:
+            os.close(open_to_append(root / "mlflow.db"))  # raises for a link, which SQLite follows
+            uri = f"sqlite:///{root / 'mlflow.db'}"
         client = MlflowClient(tracking_uri=uri)
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", "simul")
         found = client.get_experiment_by_name(name)

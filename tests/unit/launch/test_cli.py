@@ -142,8 +142,26 @@ def test_help_says_what_a_command_does_and_what_its_defaults_are(command, words,
     assert [word for word in words if word not in text] == []
 
 
+@pytest.mark.parametrize("module", ["command_line", "commands.up"])
+def test_ctrl_c_while_the_command_line_is_imported_is_no_traceback(module):
+    code = f"""if True:
+    import sys
+    class CtrlC:
+        def find_spec(self, name, *_):
+            if name == "simul.launch.{module}":
+                raise KeyboardInterrupt
+    sys.meta_path.insert(0, CtrlC())
+    from simul.launch.cli import main
+    sys.exit(main(["--version"]))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_the_command_line_alone_loads_nothing_heavy():
     """Each command imports what it needs when it runs, so that `simul --help` stays fast."""
-    code = "import sys, simul.launch.cli; print([m for m in ('numpy', 'zmq', 'msgspec', 'rich') if m in sys.modules])"
+    code = (
+        "import sys, simul.launch.cli, simul.launch.command_line; "
+        "print([m for m in ('numpy', 'zmq', 'msgspec', 'rich') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"

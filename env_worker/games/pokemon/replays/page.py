@@ -60,6 +60,7 @@ def _script() -> str:
 def _showdown_page(tag: str, names: tuple[str, str], log: str) -> str:
     fields = {"BATTLE_TAG": tag, "PLAYER_USERNAME": names[0], "OPPONENT_USERNAME": names[1]}
     fields = {name: html.escape(value) for name, value in fields.items()}
-    fields["REPLAY_LOG"] = log.replace("</", "<\\/")  # as Showdown itself escapes it
+    # As Showdown itself escapes it; and no `<!--`: with a `<script` after it the element ends at a second end tag only.
+    fields["REPLAY_LOG"] = log.replace("</", "<\\/").replace("<!--", "<\\!--")
     # One pass: a name that looks like a field is not replaced again.
     return re.sub(r"\{(" + "|".join(fields) + r")\}", lambda field: fields[field[1]], REPLAY_TEMPLATE)

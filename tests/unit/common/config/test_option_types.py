@@ -9,12 +9,13 @@ import pytest
 from simul.common.config.option_types import named_run
 from simul.common.errors import ConfigError
 from simul.launch import cli
+from simul.launch.command_line import make_parser
 
 
 @pytest.mark.parametrize("command", ["status", "down", "logs"])
 def test_a_run_is_named_in_either_way(command: str) -> None:
     def named(*arguments: str) -> Path | None:
-        return named_run(cli._parser().parse_args([command, *arguments]))
+        return named_run(make_parser().parse_args([command, *arguments]))
 
     assert named() is None
     assert named("runs/x") == named("--run-dir", "runs/x") == Path("runs/x")

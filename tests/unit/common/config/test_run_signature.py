@@ -61,7 +61,10 @@ def test_a_run_that_this_user_made_here_is_trusted(run_dir, state):
     assert stat.S_IMODE((state / SECRET).stat().st_mode) == 0o600
     assert not checkpoint_trust(run_dir.checkpoints / "000000001", NOTHING).everything
     own = network_values(NetworkConfig(name="own.network:Net"))
-    assert all(checkpoint_trust(run_dir.checkpoints / "000000001", NOTHING).covers(value) for value in own)
+    for name in ("000000001", "best", "past/000000001"):
+        assert all(checkpoint_trust(run_dir.checkpoints / name, NOTHING).covers(value) for value in own), name
+    for elsewhere in ("past/000000001", "checkpoints/other/000000001", "checkpoints/past/past/000000001"):
+        assert not checkpoint_trust(run_dir.root / "sub" / elsewhere, NOTHING).values
 
 
 def test_a_link_to_it_is_the_same_directory(run_dir, tmp_path):

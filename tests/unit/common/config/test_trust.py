@@ -29,11 +29,13 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.installation import CONFIGS, ROOT
 from simul.common.store.fetch import fetch_checkpoint
 from simul.common.store.remote import Store
+from simul.common.transport import new_keys
 from simul.env_worker.games.base.replays import Replay, game_settings
 from simul.env_worker.games.blokus.players.gtp_engine import GtpEngine
 from simul.env_worker.games.loading import build_source, game_spec, scripted_players, turn_game
 from simul.launch import cli
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint, config_of, networks_of
+from simul.launch.supervisor.inference_only import frozen_run
 from tests.support.checkpoints import write_small_checkpoint
 from tests.support.stores import make_mirror, new_run, new_url
 
@@ -43,7 +45,7 @@ HARMLESS = {  # texts and mappings of the schema that run nothing, and why
     "pokemon.format": "looked up by Showdown",
     "pokemon.servers": "addresses that are connected to",
     "openspiel.name": "looked up in pyspiel", "openspiel.parameters": "of a registered game",
-    "server.endpoint": "bound", "server.curve_keys": "a folder of keys",
+    "server.endpoint": "not taken out of data", "server.curve_keys": "not taken out of data",
     "metrics": "looked up", "store": "a URL of an installed fsspec protocol",
 }  # fmt: skip
 SPEC = GameSpec(name="gymnasium/CartPole-v1", observation_size=4, num_actions=2)
@@ -206,6 +208,21 @@ def test_a_command_says_what_would_be_run_and_starts_nothing(line, source, marke
     assert not marker.exists()
 
 
+@pytest.mark.parametrize("line", ["eval --games 1", "serve --plain"])
+def test_a_harmless_config_yaml_does_not_vouch_for_the_network_of_meta_json(
+    line, marker, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a process was started"))
+    checkpoint = stranger_checkpoint(tmp_path / "theirs", "network.name")
+    (tmp_path / "theirs" / "config.yaml").write_text("game: gymnasium\n")
+    config = config_of(checkpoint, [])
+    assert cli.main([*line.split(), "--checkpoint", str(tmp_path / "theirs")]) == 2
+    assert 'meta.json names what would be run, network.name: "stranger:run"' in capsys.readouterr().err
+    with pytest.raises(ConfigError) as refused, frozen_run(checkpoint, config):  # as `play` and `watch`
+        pass
+    assert_refused(refused.value, "network.name", '"stranger:run"', marker)
+
+
 @pytest.mark.parametrize("config", sorted(file.stem for file in CONFIGS.glob("*.yaml")))
 def test_a_run_of_a_stranger_with_registered_names_needs_no_trust(config, tmp_path):
     settings = load_config(config)
@@ -237,6 +254,21 @@ def test_what_equals_a_value_that_the_command_line_names_is_trusted(marker, tmp_
     with pytest.raises(ConfigError, match="would be run, game_options"):
         config_of(checkpoint, part, command_line_trust(part))
     assert config_of(checkpoint, [], command_line_trust([], trust=True)).game == "stranger:run"
+
+
+def test_where_a_server_is_reached_is_not_taken_out_of_data(tmp_path):
+    """A stranger's settings would open a port, or take a path of the user's; the command line may do both."""
+    new_keys(tmp_path / "keys")
+    port = {"endpoint": "tcp://0.0.0.0:7777", "curve_keys": str(tmp_path / "keys"), "prometheus_port": 7778}
+    path = {"endpoint": f"ipc://{tmp_path}/authorized_keys", "ipc_access": "everyone"}
+    for name, server in (("port", port), ("path", path)):
+        checkpoint = run_directory(tmp_path / name, {"server": server, "prometheus_port": 7779})
+        config = config_of(checkpoint, [])
+        own = config.server
+        assert (own.endpoint, own.ipc_access, own.curve_keys) == ("", "owner", "")
+        assert (own.prometheus_port, config.prometheus_port) == (0, 0)
+        named = config_of(checkpoint, ["server.endpoint=tcp://127.0.0.1:7777", "prometheus_port=7780"])
+        assert (named.server.endpoint, named.prometheus_port) == ("tcp://127.0.0.1:7777", 7780)
 
 
 def test_the_refusal_shows_no_control_characters_and_is_short(marker, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.role import run_lock
+from simul.common.role import run_directory, run_lock
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import ProcessIdentity
-from simul.common.role.temporary import KEPT, NODE_KIND, OWNERLESS_SEC, remove_leftovers, temporary_folder
+from simul.common.role.temporary import KEPT, NODE_KIND, OWNER_BYTES, OWNERLESS_SEC, remove_leftovers, temporary_folder
+from simul.common.transport import PullSocket
 
 KIND = "simul-eval-"
 WAIT = f"""
@@ -30,6 +32,13 @@ def temporary(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     return tmp_path
+
+
+@pytest.fixture
+def short():
+    """A folder for temporary files in which sockets may lie."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
 
 
 def test_it_goes_at_the_end_and_after_an_error(temporary):
@@ -71,6 +80,35 @@ def test_only_folders_of_the_dead_are_removed(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == set(names) - {path.name for path in removed}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="sockets are no files there")
+def test_sockets_of_a_run_that_is_gone_are_removed_and_those_of_one_that_lives_or_starts_are_not(
+    tmp_path, short, monkeypatch
+):
+    temporary = short
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(run_directory, "IPC_PATH_LIMIT", 0)  # as of a long path
+    runs = {name: RunDir(tmp_path / name) for name in ("gone", "killed", "starting", "again", "active")}
+    for run_dir in runs.values():
+        run_dir.create()
+    (temporary / "simul-sockets-0123-older").mkdir(mode=0o700)  # of a version that kept no path
+    folders = {name: run_dir.sockets for name, run_dir in runs.items()}
+    now = time.time()
+    for name, folder in {**folders, "older": temporary / "simul-sockets-0123-older"}.items():
+        if name != "starting":
+            os.utime(folder, (now - OWNERLESS_SEC - 60,) * 2)
+    runs["again"].create()  # a start in the directory of a killed run
+    runs["gone"].remove_sockets()
+    assert not folders["gone"].exists(), "a clean end leaves none"
+    runs["gone"].create()
+    folders["gone"] = runs["gone"].sockets
+    shutil.rmtree(runs["gone"].root)
+    with PullSocket(runs["active"].endpoint("status")):
+        os.utime(folders["active"], (now - OWNERLESS_SEC - 60,) * 2)
+        remove_leftovers(KIND, temporary, now)
+        left = {folders[name] for name in ("starting", "again", "active")}
+        assert set(temporary.iterdir()) == left
+
+
 def test_of_a_killed_agent_the_directory_stays_while_a_process_has_it_and_its_checkpoints_are_kept(tmp_path):
     folders = [tmp_path / f"{NODE_KIND}{name}" for name in ("learner", "worker")]
     for folder in folders:
@@ -87,6 +125,28 @@ def test_of_a_killed_agent_the_directory_stays_while_a_process_has_it_and_its_ch
     assert [path.name for path in tmp_path.iterdir()] == [f"{KEPT}{learner.name}"]
     assert (tmp_path / f"{KEPT}{learner.name}" / "checkpoints" / "000000007").is_dir()
     assert not (learner / "sockets").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no links there")
+@pytest.mark.parametrize("owner_file", ["a link", "of another user", "too large"])
+def test_an_owner_file_that_no_command_of_this_user_wrote_removes_nothing(tmp_path, owner_file):
+    folder, dead = RunDir(tmp_path / "simul-eval-x"), ProcessIdentity(os.getpid(), 1.0)
+    folder.root.mkdir(mode=0o700)
+    run_lock.write_atomically(folder, run_lock.OWNER_FILE, dead)
+    file = folder.root / run_lock.OWNER_FILE
+    if owner_file == "a link":
+        file.rename(tmp_path / "of-another-folder")
+        file.symlink_to(tmp_path / "of-another-folder")
+    elif owner_file == "too large":
+        file.write_bytes(file.read_bytes() + b" " * OWNER_BYTES)
+    elif os.geteuid() != 0:
+        pytest.skip("only root can make another user's file")
+    else:
+        os.chown(file, 65534, 65534)
+    assert remove_leftovers(KIND, tmp_path, time.time()) == []
+    file.unlink()
+    run_lock.write_atomically(folder, run_lock.OWNER_FILE, dead)
+    assert remove_leftovers(KIND, tmp_path, time.time()) == [folder.root], "its own one does"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no FIFOs and links there")

@@ -97,3 +97,28 @@ def test_a_large_transfer_may_take_longer_than_a_small_request():
     store._limited = True
     assert store._limit(0) == {"timeout": remote.SMALL_SEC}
     assert store._limit(2**30)["timeout"] > 8000.0
+
+
+def test_no_file_of_a_store_is_read_without_a_bound(tmp_path, monkeypatch):
+    store = Store(new_url("scripted"))
+    store.write("owner.json", b"12345")
+    monkeypatch.setattr(remote, "MOST_BYTES", 5)
+    assert store.read("owner.json") == b"12345"
+    monkeypatch.setattr(remote, "MOST_BYTES", 4)
+    monkeypatch.setattr(ScriptedFileSystem, "cat_file", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(StoreError, match=r"owner.json of the store .* is larger than the 4 bytes that are read"):
+        store.read("owner.json")
+    monkeypatch.setattr(remote, "WEIGHTS_BYTES", 4)
+    with pytest.raises(StoreError, match="larger than the 4 bytes"):
+        store.download("owner.json", 5, tmp_path / "x", lambda done: None)
+
+
+def test_a_download_ends_where_a_file_has_more_bytes_than_the_store_says(tmp_path):
+    store = Store(new_url("scripted"))
+    store.write("weights.safetensors", b"1" * 100)
+    seen: list[int] = []
+    with pytest.raises(StoreError, match="larger than the 99 bytes"):
+        store.download("weights.safetensors", 99, tmp_path / "x", seen.append)
+    assert seen in ([], [0])
+    store.download("weights.safetensors", 100, tmp_path / "x", seen.append)
+    assert seen[-1] == 100

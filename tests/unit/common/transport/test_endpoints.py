@@ -15,6 +15,7 @@ import pytest
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import DealerSocket, EndpointMonitor, PullSocket, PushSocket, RouterSocket, check_endpoint
+from simul.common.transport.endpoints import listen_unix
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from tests.support.sockets import receive
 from tests.support.waiting import wait_for
@@ -188,6 +189,41 @@ def test_ipc_paths_that_cannot_be_bound(endpoint):
         RouterSocket(f"{endpoint}/missing/a")
     with pytest.raises(ConfigError, match="cannot be bound"):
         RouterSocket(f"{endpoint}{'x' * 110}")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sockets are no files there")
+def test_a_path_of_another_file_is_refused_and_a_socket_that_was_left_is_taken(endpoint):
+    path = Path(endpoint.removeprefix("ipc://"))
+    for make in (lambda: path.write_text("ssh-ed25519 AAAA"), lambda: path.symlink_to("elsewhere"), path.mkdir):
+        make()
+        with pytest.raises(ConfigError, match="is the path of a file that is no socket"):
+            RouterSocket(endpoint)
+        with pytest.raises(ConfigError, match="no socket"):
+            listen_unix(endpoint)
+        assert os.listdir(path.parent) == [path.name], "no lock beside it"
+        path.rmdir() if path.is_dir() else path.unlink()
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    with RouterSocket(endpoint) as router, DealerSocket(endpoint) as dealer:
+        dealer.send([b"x"])
+        assert receive(router)[1] == [b"x"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can make another user's folder")
+@pytest.mark.parametrize("how", ["another user's", "everybody may write"])
+def test_a_vanished_endpoint_is_not_made_again_in_a_folder_that_others_took(endpoint, how):
+    """Who may exchange the socket would read the training token of each worker that connects again."""
+    folder = Path(endpoint.removeprefix("ipc://")).parent
+    with RouterSocket(endpoint) as router:
+        monitor = EndpointMonitor(router)
+        shutil.rmtree(folder)
+        folder.mkdir()
+        if how == "another user's":
+            os.chown(folder, 65534, 65534)
+        folder.chmod(0o700 if how == "another user's" else 0o777)
+        (sentence,) = monitor.restore_missing(0.0)
+        assert f"The folder {folder} is another user's, or everybody may write to it" in sentence
+        assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", [DealerSocket, PushSocket])

@@ -13,7 +13,13 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
-from simul.launch.supervisor.checkpoint_files import InitialCheckpoint, config_of, find_fault, newest_checkpoint
+from simul.launch.supervisor.checkpoint_files import (
+    InitialCheckpoint,
+    checkpoint_labels,
+    config_of,
+    find_fault,
+    newest_checkpoint,
+)
 from simul.learner.checkpoints.checkpoint_store import CheckpointStore
 from tests.support.checkpoints import SMALL, write_checkpoint, write_small_checkpoint
 
@@ -26,6 +32,16 @@ def checkpoints(tmp_path):
         write_small_checkpoint(folder, version, spec=spec, network=NetworkConfig("pokemon"))
     (tmp_path / "checkpoints" / "torn").mkdir()
     return tmp_path / "checkpoints"
+
+
+def test_a_past_self_is_of_its_run(checkpoints):
+    past = write_small_checkpoint(
+        checkpoints / "past" / "000000003", 3, spec=GameSpec("pokemon/gen9randombattle", 3, 2)
+    )
+    (checkpoints.parent / "config.yaml").write_text("game: gymnasium\nseed: 7\n")
+    assert config_of(past, []).seed == 7
+    name = checkpoints.parent.name
+    assert checkpoint_labels([past, checkpoints / "000000010"]) == [f"{name}@3", f"{name}@10"]
 
 
 def test_a_checkpoint_or_the_newest_of_a_run(checkpoints):

@@ -107,6 +107,8 @@ def test_a_log_cannot_end_the_script_of_showdowns_page():
     assert "</script><script>alert" not in page
     assert "<b>" not in page
     assert "replay-embed.js" in page
+    page = replay_page("t", ("a", "b"), "|c|x|<!--<script>\n", "showdown")
+    assert "<!--<script" not in page, "it would hide the end tag, and the player after it would not run"
 
 
 @pytest.mark.parametrize("hostile", ["{REPLAY_LOG}", "{BATTLE_TAG}", "<img src=x onerror=alert(1)>", "{{LOG}}"])
