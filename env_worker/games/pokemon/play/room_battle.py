@@ -15,7 +15,7 @@ from simul.env_worker.games.pokemon.host.host_messages import BattleEnd
 from simul.env_worker.games.pokemon.play.online_seat import OnlineSeat
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
 from simul.env_worker.games.pokemon.replays.battle_replays import write_replay
-from simul.env_worker.games.pokemon.showdown.room import ROOM_ONLY, SEATS, early_end
+from simul.env_worker.games.pokemon.showdown.room import ROOM_ONLY, SEATS, early_end, number_of
 from simul.env_worker.games.pokemon.tables.tracker_tables import SKIPPED_LINES
 from simul.env_worker.source import ReplayPlayer
 
@@ -80,7 +80,9 @@ class RoomBattle(Battle):
             (self._log if self._again is None else self._again).append("|".join(split_message))
 
     def parse_request(self, request: dict[str, Any], strict_battle_tracking: bool = False) -> None:
-        """Keep a request until it is answered."""
+        """Keep a request until it is answered. Raises UNREADABLE where no answer can name it."""
+        if not request.get("wait"):
+            number_of(request)
         self._last_request = request
         self._wait = bool(request.get("wait"))
         self._teampreview = bool(request.get("teamPreview"))
