@@ -100,12 +100,23 @@ def news(follower: Follower, wanted) -> HostTick:
     ],
 )
 def test_nonsense_costs_its_own_battle_only(nonsense):
+    told_nonsense("|switch|||\n|move\n|-boost|p1a: X|atk|lots\n||||||", nonsense)
+
+
+@pytest.mark.parametrize("line", ["|nonsense|x", "|switch|||"])
+def test_a_battle_of_which_too_many_lines_are_nonsense_is_given_up(line):
+    _, request = recorded_seats("gen9randombattle")[0].records[0]
+    told_nonsense("\n".join([line] * 20000), request)
+
+
+def told_nonsense(nonsense_lines: str, nonsense: dict) -> None:
+    """One battle is told it and is given up; one beside it is told what is right and goes on."""
     lines, request = recorded_seats("gen9randombattle")[0].records[0]
     follower = started_follower()
     try:
         for battle in (1, 2):
             follower.follow(battle, (True, False))
-        follower.see(1, 0, 1, "|switch|||\n|move\n|-boost|p1a: X|atk|lots\n||||||", nonsense)
+        follower.see(1, 0, 1, nonsense_lines, nonsense)
         follower.see(2, 0, 1, lines, request)
         follower.flush()
         said = news(follower, lambda said: said.rows)

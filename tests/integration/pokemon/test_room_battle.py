@@ -11,6 +11,7 @@ from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, GREEDY, START
 from simul.env_worker.games.pokemon.play.room_battle import Rejoins, RoomBattle
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
+from simul.env_worker.games.pokemon.showdown.room import UNREADABLE
 from tests.support.playing import started_follower
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
 from tests.support.pokemon.views import SeatToSee, Told
@@ -49,6 +50,12 @@ def rooms(seat: RecordedSeat) -> Iterator[RoomBattle]:
             side = {**request["side"], "id": seat.role}
             on_the_loop(room.parse_request, {**request, "side": side, "rqid": number})
             yield room
+
+
+def test_a_request_that_no_answer_can_name_is_unreadable():
+    room = next(rooms(recorded_seats("gen9randombattle")[0]))
+    with pytest.raises(UNREADABLE):
+        room.parse_request({**room.last_request, "rqid": "7"})
 
 
 def on_the_loop(function, *arguments):

@@ -13,8 +13,10 @@ from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_r
 from tests.support.pokemon.audit.compare import Audit
 from tests.support.pokemon.audit.teams import team
 from tests.support.pokemon.hands import type_id
+from tests.support.pokemon.views import DOUBLES
 
 SLICES = {part.name: part for part in layout.slices()}
+PARALYSED = [0, 0, 1, 0, 0, 0]  # as a status
 BOUND, FLASH_FIRE = 9, 11  # of the volatiles
 LOCKED = ("mask", "can_gimmick", "move.pp")  # of a move that gen 1 goes on with: the simulator takes any choice
 WALL = "Blissey/naturalcure/splash,softboiled"
@@ -82,6 +84,9 @@ TWINS = named(team("Snorlax/thickfat/tackle", "Snorlax/immunity/leer"), "One", "
 SCENES = (
     Scene("rain", 9, (team("Pelipper/drizzle/splash,roost"), team(WALL)), ("1 1 1 1 1 1", "1 1 1 1 1 1"),
           {(0, "global.weather_turns"): eighths(4)}),
+    *(Scene(f"paralysis, gen {gen}", gen, (team("Crobat/innerfocus/splash"), team("Snorlax/thickfat/thunderwave")),
+            ("1 1 1 1", "1 1 1 1"), {(0, "own.0.status"): PARALYSED, (0, "own.0.moves_first"): [first]})
+      for gen, first in ((6, -1), (7, 1))),
     *(Scene(f"baton pass, gen {gen}", gen, (PASSING, SEEDING), ("1 2 3 s2 1", "1 2 2 2 2"),
             PASSED) for gen in (2, 3, 4, 9)),
     Scene("psych up", 9, (team("Snorlax/thickfat/psychup,splash"), team("Blissey/naturalcure/calmmind,splash")),
@@ -318,6 +323,14 @@ SCENES = (
 )  # fmt: skip
 
 
+SYMBIOSIS = BattleJob(
+    "gen9randomdoublesbattle", 1, turns=2,
+    teams=(team("Florges/symbiosis/splash/leftovers", "Snorlax/thickfat/tackle/normalgem"),
+           team("Blissey/naturalcure/splash", "Chansey/naturalcure/splash")),
+    choices={"p1": ["move 1, move 1 1"], "p2": ["move 1, move 1"]},
+)  # fmt: skip
+
+
 def read(row: AuditedRow, name: str, count: int) -> np.ndarray:
     """The first numbers of a slice."""
     start = SLICES[name].start
@@ -350,6 +363,14 @@ def test_the_observation_is_the_simulators_state(played: dict[str, list[AuditedR
         wanted = np.array(numbers, dtype=np.float16)
         seen = [read(row, name, len(numbers)) for row in rows if row.seat == seat]
         assert any((one == wanted).all() for one in seen), f"seat {seat}: {name} is never {wanted}"
+
+
+def test_symbiosis_hands_an_item_to_the_partner() -> None:
+    rows = list(audited_rows([SYMBIOSIS]))
+    audit = Audit().read(rows)
+    assert not audit.wrong, audit.examples
+    held = [[row.observation[DOUBLES[f"foe.{k}.item"].start] for k in (0, 1)] for row in rows if row.seat == 1]
+    assert [*item(NO_ITEM), *item("leftovers")] in held
 
 
 @pytest.mark.parametrize("scene", [scene for scene in SCENES if "a copy" in scene.name], ids=lambda scene: scene.name)

@@ -80,7 +80,8 @@ class _Journal:
 
 
 class Follower:
-    """Not thread-safe. A battle whose text is too long, or ends two processes, is ended as `too_long` or `crashed`.
+    """Not thread-safe. Ends a battle as `unreadable` or `too_long` if its text cannot be passed on, as `crashed` if it
+    ends two processes.
 
     `say`: called with sentences for the view.
     """
@@ -182,7 +183,12 @@ class Follower:
         journal = self._journals.get(battle)
         if journal is None:
             return
-        data = orjson.dumps(command)
+        try:
+            data = orjson.dumps(command)
+        except orjson.JSONEncodeError as error:  # a request may nest deeper than orjson writes
+            self._say(f"battle {battle} is aborted: what its server has sent cannot be passed on: {error}")
+            self._end_here(battle, "unreadable")
+            return
         if journal.size + len(data) > MOST_KEPT:
             self._say(f"battle {battle} is aborted: its server has sent {(journal.size + len(data)) >> 20} MiB of text")
             self._end_here(battle, "too_long")

@@ -16,7 +16,7 @@ from simul.env_worker.games.pokemon.opponents.stock_battle import stock_battle
 from simul.env_worker.games.pokemon.play.online_seat import OnlineSeat
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
 from simul.env_worker.games.pokemon.replays.battle_replays import write_replay
-from simul.env_worker.games.pokemon.showdown.room import ROOM_ONLY, SEATS, early_end
+from simul.env_worker.games.pokemon.showdown.room import ROOM_ONLY, SEATS, early_end, number_of
 from simul.env_worker.games.pokemon.source.own_code import OwnCode
 from simul.env_worker.games.pokemon.source.own_seat import OwnSeat
 from simul.env_worker.games.pokemon.tables.tracker_tables import SKIPPED_LINES
@@ -85,7 +85,9 @@ class RoomBattle(Battle):
             (self._log if self._again is None else self._again).append("|".join(split_message))
 
     def parse_request(self, request: dict[str, Any], strict_battle_tracking: bool = False) -> None:
-        """Keep a request until it is answered."""
+        """Keep a request until it is answered. Raises UNREADABLE where no answer can name it."""
+        if not request.get("wait"):
+            number_of(request)
         self._last_request = request
         self._wait = bool(request.get("wait"))
         self._teampreview = bool(request.get("teamPreview"))

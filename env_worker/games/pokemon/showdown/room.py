@@ -26,11 +26,20 @@ EARLY_ENDS = {
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # what reading a message of another kind raises
 MOST_TEXT = 32 << 20  # characters of a battle's messages to both accounts; one of a thousand turns has about 15 million
 TURN_LIMIT = 1000  # the simulator declares a tie beyond it
+MOST_REQUESTS = 1 << 31  # rows hold the number of their request as int32
 
 
 def early_end(message: str) -> str:
     """What ended a battle before it was played out, "" for any other `-message` of the server."""
     return next((cause for words, cause in EARLY_ENDS.items() if words in message), "")
+
+
+def number_of(request: dict[str, Any]) -> int:
+    """The number that an answer to a request names. Raises UNREADABLE where it is none."""
+    number = request["rqid"]
+    if type(number) is not int or not 0 <= number < MOST_REQUESTS:
+        raise ValueError(f"a request has the number {number!r:.40}")
+    return number
 
 
 class Room:
@@ -114,10 +123,10 @@ class Room:
         self._seats[account], self._seats[1 - account] = seat, 1 - seat
         if request.get("wait"):
             return
-        self._numbers[seat] = request["rqid"]
+        number = number_of(request)
+        self._numbers[seat] = number
         self.asked.add(seat)
-        lines = self._take_lines(account)
-        tick.records.append(SeatRecord(self.battle, seat, request["rqid"], lines, request))
+        tick.records.append(SeatRecord(self.battle, seat, number, self._take_lines(account), request))
 
     def _take_lines(self, account: int) -> str:
         lines = "\n".join(self._lines[account])

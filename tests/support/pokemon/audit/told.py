@@ -78,6 +78,8 @@ class Told:
             subject = self._out  # Frisk of gens 4 and 5 names nobody
         if kind == "-item" and robbed and robbed != subject and cause != "ability: Frisk":
             self._facts[robbed].item = ""
+        if kind == "-activate" and parts[1:2] == ["ability: Symbiosis"] and subject and robbed:
+            self._facts[subject].item, self._facts[robbed].item = "", to_id_str(parts[2])
         if not subject:
             self._take_cause(kind, parts, tags)
             return

@@ -12,6 +12,7 @@ import { Mon } from './pokemon.mjs';
 import { Health, Standing } from './standing.mjs';
 
 const TEAM_SIZE = 6;
+const MOST_UNPARSED = 10000; // lines of one battle; other battles wait while they are read
 
 export class SeatTracker {
 	/**
@@ -33,7 +34,8 @@ export class SeatTracker {
 		this.opponentUsedTera = this.opponentUsedMega = this.opponentUsedZ = this.opponentUsedDynamax = false;
 		this.entries = []; // latest request entries in team order
 		this.dirty = new Set(); // team positions whose entry changed since the encoder last looked
-		this.parseErrors = new Map(); // event -> lines
+		this.unparsed = 0; // lines
+		this.parseErrors = new Map(); // event -> of these
 		this.positions = new Map(); // ident -> team position
 		this.teamSizes = new Map(); // role -> number
 		this.ownMons = []; // the teams' Pokemon in the order of the Maps
@@ -47,7 +49,7 @@ export class SeatTracker {
 		this.copies = []; // whose ability is not known yet
 	}
 
-	/** Take the seat's protocol lines. */
+	/** Take the seat's protocol lines; those that cannot be read are counted. Throws where there are too many of them. */
 	feed(lines) {
 		const { skipped } = this.dex;
 		for (let i = 0; i < lines.length; i++) {
@@ -57,15 +59,21 @@ export class SeatTracker {
 			const second = line.indexOf('|', first + 1);
 			const name = second < 0 ? line.slice(first + 1) : line.slice(first + 1, second);
 			const handle = EVENTS.get(name);
-			if (handle === undefined && skipped.has(name)) continue;
+			if (handle === undefined) {
+				if (!skipped.has(name)) this.countUnparsed(name);
+				continue;
+			}
 			try {
-				if (handle === undefined) throw new ParseFailure(name);
-				const event = line.split('|');
-				handle(this, event);
+				handle(this, line.split('|'));
 			} catch {
-				this.parseErrors.set(name, (this.parseErrors.get(name) ?? 0) + 1);
+				this.countUnparsed(name);
 			}
 		}
+	}
+
+	countUnparsed(name) {
+		if (++this.unparsed > MOST_UNPARSED) throw new Error(`more than ${MOST_UNPARSED} lines could not be read`);
+		this.parseErrors.set(name, (this.parseErrors.get(name) ?? 0) + 1);
 	}
 
 	/** Pokemon the opponent brings; at a team preview those that it shows. */

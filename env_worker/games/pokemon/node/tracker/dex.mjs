@@ -1,9 +1,9 @@
 // The static tables of one generation (host_tables.py) and how protocol text is looked up in them.
 
-/** A protocol line that poke-env would raise on. */
+/** A protocol line that cannot be taken. */
 export class ParseFailure extends Error {}
 
-/** What Python calls a ValueError; one event tells it apart from the others. */
+/** A line that is malformed or contradicts what is known; `-prepare` passes over one about its target. */
 export class ValueFailure extends ParseFailure {}
 
 const CACHE_LIMIT = 20000; // nicknames are free text
@@ -22,10 +22,10 @@ function remembered(compute) {
 	};
 }
 
-/** poke-env's `to_id_str`. */
+/** Letters and digits in lower case: the key of a name in the tables. */
 export const toId = remembered(text => text.replace(/[^\p{L}\p{N}]/gu, '').toLowerCase());
 
-/** poke-env's `Move.retrieve_id`. */
+/** The key of a move; Return, Frustration and Hidden Power have one each, whatever their name says of power and type. */
 export const moveId = remembered(name => {
 	const id = toId(name);
 	for (const family of ['return', 'frustration', 'hiddenpower']) if (id.startsWith(family)) return family;
@@ -92,7 +92,6 @@ export class Dex {
 		this.statuses = new Map();
 		for (const name of tables.statuses) this.statuses.set(name, name).set(name.toLowerCase(), name);
 		this.electric = tables.types.ELECTRIC;
-		this.fire = tables.types.FIRE;
 		this.effect = remembered(text => effectName(tables.effects, text));
 		this.weather = remembered(text => tables.weather[underscored(text)] ?? 'UNKNOWN');
 		this.field = remembered(text => fieldName(tables.fields, text));
@@ -118,7 +117,7 @@ export class Dex {
 		return status;
 	}
 
-	/** What is known of a move; poke-env makes no Move of an id without an entry. */
+	/** What is known of a move. Throws for an id without an entry. */
 	moveKind(id) {
 		const kind = this.moves.get(id) ?? (id.startsWith('z') ? this.moves.get(id.slice(1)) : undefined);
 		if (kind !== undefined) return kind;

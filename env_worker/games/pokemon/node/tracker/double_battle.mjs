@@ -1,4 +1,4 @@
-// One seat's view of a battle of doubles: two places on each side. The state that SeatDoubleBattle (Python) has.
+// One seat's view of a battle of doubles: two places on each side.
 
 import { SeatTracker } from './battle.mjs';
 import { ParseFailure } from './dex.mjs';

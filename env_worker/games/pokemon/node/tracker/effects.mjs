@@ -64,7 +64,6 @@ export function clearEffects(mon) {
 export function endTurn(mon, turn) {
 	mon.activeTurns++;
 	if (mon.preparing && mon.dex.gen > 1 && turn > mon.preparedTurn + 1) mon.preparing = false; // it had one turn
-	if (mon.status === 'TOX') mon.setStatusCounter(mon.statusCounter + 1);
 	if (mon.effects.size === 0) return;
 	if (mon.dex.gen === 1 && (mon.boundTurn < turn - 1 || mon.boundTurns === LONGEST_BIND)) mon.effects.delete('PARTIALLY_TRAPPED');
 	for (const effect of mon.effects) if (mon.dex.endsOnTurn.has(effect)) endEffect(mon, effect);

@@ -15,7 +15,7 @@ export function ofPokemon(count, act) {
 	};
 }
 
-/** Python's int() of a protocol number. */
+/** A whole number of the protocol; throws where the text is none. */
 export function integer(text) {
 	if (!/^\s*[+-]?\d+\s*$/.test(text)) throw new ValueFailure(text);
 	return Number(text);

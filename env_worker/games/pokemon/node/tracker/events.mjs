@@ -1,5 +1,5 @@
 // Which function takes which protocol event: (tracker, line split at '|') => void. A handler throws where
-// poke-env would raise; what it has changed by then stays changed, as there.
+// it cannot take a line; what it has changed by then stays changed.
 
 import { BATTLE_EVENTS } from './battle_events.mjs';
 import { BOOST_EVENTS } from './boost_events.mjs';

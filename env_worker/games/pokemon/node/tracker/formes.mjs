@@ -44,7 +44,7 @@ export function readDetails(mon, details) {
 		mon.profileChanged();
 	}
 	if (mon.returnsTo !== '') mon.returnsTo = toId(species);
-	// poke-env compares a name with an id here, so that only a bare species can be found the same.
+	// A name is compared with an id: only a bare species can be found the same.
 	else if (species !== mon.species) setSpecies(mon, species, true);
 }
 

@@ -86,7 +86,7 @@ function readCaller(tracker, event, i, cause, long) {
 	if (!ABILITY.test(event[i])) event[i] = '[from] Mirror Move';
 }
 
-/** Takes the bracketed parts off the line's end, in poke-env's order. */
+/** Takes the bracketed parts off the line's end, one kind after another. */
 function readSuffixes(tracker, event, reveal) {
 	said.failed = said.called = said.own = said.prepares = said.stop = said.aimless = said.caused = false;
 	said.use = said.reveal = reveal;
@@ -129,7 +129,7 @@ function readCause(tracker, event) {
 	}
 }
 
-/** How many foes' Pressure the move meets; makes a Pokemon of a target that is not known, as poke-env does. */
+/** How many foes' Pressure the move meets; makes a Pokemon of a target that is not known. */
 function metPressure(tracker, user, name, target) {
 	const kind = tracker.dex.moves.get(moveId(name));
 	if (kind === undefined) return 0;
@@ -163,7 +163,6 @@ function moved(mon, name, failed, use, reveal, pp) {
 	if (use && move !== null) spend(mon, move, pp);
 	const protects = move === null ? moveId(name) === 'maxguard' : move.protects;
 	mon.protectCounter = protects && !failed ? mon.protectCounter + 1 : 0;
-	if (mon.status === 'SLP') mon.setStatusCounter(mon.statusCounter + 1);
 	if (mon.effects.size === 0) return;
 	if (mon.effects.has('GLAIVE_RUSH')) endEffect(mon, 'GLAIVE_RUSH');
 	else if (mon.effects.has('CHARGE') && move !== null && move.endsCharge && use) endEffect(mon, 'CHARGE');

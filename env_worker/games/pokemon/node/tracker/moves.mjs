@@ -1,4 +1,4 @@
-// The moves of one Pokemon, with what Transform and Mimic put in their place: poke-env's `MoveSet`.
+// The moves of one Pokemon, with what Transform and Mimic put in their place.
 
 import { moveId, toId } from './dex.mjs';
 

@@ -1,4 +1,4 @@
-// What one seat knows of one Pokemon: poke-env's `Pokemon` as far as an observation reads it.
+// What one seat knows of one Pokemon, as far as an observation reads it.
 
 import { Boosts } from './boosts.mjs';
 import { toId } from './dex.mjs';
@@ -20,8 +20,7 @@ export class Mon {
 		this.hp = 0; // null = unknown
 		this.maxHp = 0;
 		this.status = null;
-		this.statusCounter = 0; // poke-env's; the next three are ours, of the present status
-		this.asleep = 0; // times that it could not move
+		this.asleep = 0; // times that it could not move, in this sleep
 		this.resting = false; // by Rest
 		this.hurt = 0; // times by poison since it was poisoned or came in
 		this.active = false;
@@ -84,12 +83,6 @@ export class Mon {
 		this.bodyVersion++;
 	}
 
-	setStatusCounter(turns) {
-		if (turns === this.statusCounter) return;
-		this.statusCounter = turns;
-		this.bodyVersion++;
-	}
-
 	setHp(hp) {
 		if (hp === this.hp) return;
 		this.hp = hp;
@@ -123,7 +116,7 @@ export class Mon {
 		this.abilityChanged();
 	}
 
-	/** poke-env's `ability = ...`: the first one seen is the Pokemon's own, later ones are temporary. */
+	/** The first one seen is the Pokemon's own, later ones are temporary. */
 	revealAbility(ability) {
 		if (this.innateAbility === null) this.innateAbility = toId(ability);
 		else this.setTemporaryAbility(ability);
@@ -216,6 +209,5 @@ export class Mon {
 		this.setActive(false);
 		this.clearStanding();
 		this.activeTurns = 0;
-		if (this.status === 'TOX') this.setStatusCounter(0);
 	}
 }

@@ -86,7 +86,6 @@ function cureStatus(mon, [, , , status]) {
 	if (status === '') return;
 	if (mon.dex.status(status) !== mon.status) return;
 	mon.setStatus(null);
-	mon.setStatusCounter(0);
 }
 
 function started(mon, event, tracker) {
@@ -141,7 +140,6 @@ function cant(mon, event, tracker) {
 	mon.goesOn = '';
 	mon.protectCounter = 0;
 	if (tracker.dex.gen > 1 || event[3] === 'par') mon.preparing = false;
-	if (mon.status === 'SLP') mon.setStatusCounter(mon.statusCounter + 1);
 }
 
 function mega(tracker, event) {

@@ -119,3 +119,13 @@ def test_an_endless_battle_is_given_up(monkeypatch):
     stage.follower.see(2, 0, 3, "", REQUEST)
     assert stage.follower.poll().ended == [BattleEnd(2, None, 0, "too_long")]
     assert [command["c"] for command in stage.keeper.backend.told] == ["follow", "see", "follow", "see", "stop"]
+
+
+def test_a_request_that_cannot_be_passed_on_ends_its_own_battle():
+    stage = Stage()
+    deep = orjson.loads("[" * 300 + "]" * 300)
+    stage.follower.see(2, 0, 2, "", {**REQUEST, "deep": deep})
+    stage.follower.see(1, 0, 2, "", REQUEST)
+    assert stage.follower.poll().ended == [BattleEnd(2, None, 0, "unreadable")]
+    told = [(command["c"], command["b"]) for command in stage.keeper.backend.told]
+    assert told[4:] == [("stop", 2), ("see", 1)]

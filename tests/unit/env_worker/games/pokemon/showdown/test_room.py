@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from simul.env_worker.games.pokemon.host.host_messages import HostTick
-from simul.env_worker.games.pokemon.showdown.room import Room
+from simul.env_worker.games.pokemon.showdown.room import UNREADABLE, Room
 
 TAG = "battle-gen9randombattle-1"
 
@@ -46,6 +46,12 @@ def test_a_wait_request_asks_nothing_and_keeps_the_lines():
     assert not told.tell(0, "|-damage|p1a: X|50/100", request("p1", 3, wait=True))
     (record,) = told.tell(0, request("p1", 5)).records
     assert record.lines == "|-damage|p1a: X|50/100"
+
+
+@pytest.mark.parametrize("rqid", ['"7"', "7.0", "null", "true", "-1", str(1 << 31)])
+def test_a_request_whose_number_no_answer_can_name_is_unreadable(rqid):
+    with pytest.raises(UNREADABLE):
+        Told().tell(0, request("p1", 3).replace(":3", f":{rqid}"))
 
 
 def test_a_choice_names_the_request_it_answers():
