@@ -417,6 +417,9 @@ class RunDir:
         """Make the directory of the sockets, or take the one of the last start. Raises ConfigError, OSError."""
         if self._holds_sockets:
             make_private_folder(self.root / SOCKETS)
+            for path in (self.root / SOCKETS).iterdir():
+                if path.is_symlink():  # Simul makes none there, and what opens locks and FileStores may follow one
+                    path.unlink()
             return
         folder = self._recorded_sockets()
         if folder is None or not folder.exists() or not is_private_folder(folder):

@@ -126,9 +126,19 @@ def _finish(
     if failure:
         complain(f"{failure}\n")
     try:
-        out.write_text(text + "\n")
+        _write(out, text + "\n", run_dir)
     except OSError as error:
         raise ConfigError(f"{out} cannot be written: {error.strerror}. Choose another file with --out.") from None
+
+
+def _write(out: Path, text: str, run_dir: RunDir) -> None:
+    """In a run directory, which others may have filled, a link is replaced; elsewhere the user names the file."""
+    from simul.common.runtime.private_files import replace_file
+
+    if out.parent == run_dir.root:
+        replace_file(out, text.encode())
+    else:
+        out.write_text(text)
 
 
 @contextlib.contextmanager

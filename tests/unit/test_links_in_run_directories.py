@@ -20,8 +20,10 @@ from simul.common.runtime.installation import ROOT
 from simul.common.runtime.private_files import open_new, open_to_change, replace_file
 from simul.common.transport import PullSocket
 from simul.launch.cluster.agent import LogTails
+from simul.launch.commands import profile
 from simul.launch.monitoring.curves.figures import CurveReport
 from simul.launch.monitoring.curves.writers import BASE_COLUMNS, CsvWriter, mlflow_writer
+from simul.launch.monitoring.profiling.flame_graphs import FlameGraphs
 from simul.launch.processes import log_rotation
 from simul.learner.checkpoints.last_version import LastVersionFile
 from simul.learner.io.samples import ReceivedSamples
@@ -90,6 +92,16 @@ def write_with_mlflow(run: RunDir) -> None:
         assert any("a symbolic link" in said for said in writer.close(lambda: False))
 
 
+def record_flame_graph(run: RunDir) -> None:
+    """`sh` stands for py-spy: it writes where its last argument says."""
+    program = run.root / "py-spy"
+    program.write_text('#!/bin/sh\nfor last; do :; done\necho picture > "$last"\n')
+    program.chmod(0o700)
+    with FlameGraphs(str(program)) as graphs:
+        graphs.start({"learner": 1}, 0.1, run.root / "profile")
+        assert graphs.finish()[0] == [run.root / "profile-learner.svg"]
+
+
 WRITERS: dict[str, Callable[[RunDir], object]] = {
     "logs/.simul-worker-0.log.1": rotate,
     "logs/notes.log": rotate,
@@ -102,6 +114,8 @@ WRITERS: dict[str, Callable[[RunDir], object]] = {
     "curves.csv": report_curves,
     "sockets/own.ipc.lock": lambda run: PullSocket(run.endpoint("own")).close(),
     "mlflow.db": write_with_mlflow,
+    "profile.json": lambda run: profile._write(run.root / "profile.json", "{}", run),
+    "profile-learner.svg": record_flame_graph,
     **{name: lambda run, name=name: run.write(name, b"new") for name in FILES},
     **{f".{name}.PID": lambda run, name=name: run.write(name, b"new") for name in FILES},
 }  # fmt: skip
@@ -144,6 +158,14 @@ def test_a_folder_that_is_a_link_is_refused_before_anything_is_written(tmp_path,
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
 
 
+def test_a_start_removes_links_among_the_sockets(run, victim):
+    link = run.sockets / "ranks-1"  # torch.distributed would open it
+    link.symlink_to(victim)
+    run.create()
+    assert list(run.sockets.iterdir()) == []
+    assert victim.read_bytes() == PRECIOUS
+
+
 def test_links_that_the_user_names_or_simul_makes_are_followed(tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "run").symlink_to("disk")
@@ -182,7 +204,7 @@ KNOWN_WRITERS = {  # files with another way to write than `private_files`, and w
     "launch/api.py": "into a folder that it has just made",
     "launch/cli.py": "the null device", "launch/monitoring/view/output.py": "the null device",
     "launch/commands/init.py": "into a folder that it has just made",
-    "launch/commands/profile.py": "a file that the user names",
+    "launch/commands/profile.py": "a file that the user names, outside a run directory",
     "launch/cluster/agent.py": "truncates what `open_to_change` opened",
     "launch/loadtest/options.py": "a folder that the user names", "launch/loadtest/report.py": "the same folder",
     "launch/monitoring/curves/writers.py": "truncates what `open_to_change` and `open_to_append` opened",

@@ -45,6 +45,7 @@ class FlameGraphs:
         """Record each of the processes, by name, for so long; pictures are called PREFIX-NAME.svg."""
         for name, pid in pids.items():
             picture = prefix.with_name(f"{prefix.name}-{name}.svg")
+            picture.unlink(missing_ok=True)  # py-spy would follow a link that is there
             line = [
                 self._program, "record", "--pid", str(pid), "--duration", str(math.ceil(seconds)),
                 "--rate", str(SAMPLES_PER_SEC), "--format", "flamegraph", "--output", str(picture),
