@@ -106,8 +106,18 @@ def test_what_is_excused_is_named(audit: Audit) -> None:
     assert audit.excused.total() > 0
 
 
-def test_the_documentation_lists_the_approximations() -> None:
+def documented(section: str) -> list[list[str]]:
+    """The rows of a section's table."""
     page = (ROOT / "docs" / "pokemon.md").read_text(encoding="utf-8")
-    table = page.split("### What is approximate")[1].split("\n\n|", 1)[1].split("\n\n")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.split("\n")[2:]]
+    table = page.split(f"### {section}\n")[1].split("\n\n|", 1)[1].split("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.split("\n")[2:]]
+
+
+def test_the_documentation_lists_the_approximations() -> None:
+    rows = documented("What is approximate")
     assert {name: (slices, meaning) for name, slices, meaning in rows} == APPROXIMATIONS
+
+
+def test_the_documentation_lists_the_slices_with_known_mistakes() -> None:
+    slices = [name.strip("`") for _, cell, _ in documented("Known mistakes") for name in cell.split(", ")]
+    assert sorted(slices) == sorted(PENDING | RARE)
