@@ -3,6 +3,7 @@
 import { readCondition } from './condition.mjs';
 import { moveId, ParseFailure, toId, ValueFailure } from './dex.mjs';
 import { startEffect, startSkillSwap } from './effects.mjs';
+import { endTera } from './formes.mjs';
 import { integer, need, startField, withoutOf } from './event_parts.mjs';
 import { presses } from './move_event.mjs';
 import { mimic } from './pokemon_events.mjs';
@@ -45,9 +46,11 @@ function damage(tracker, event) {
 
 function heal(tracker, event) {
 	need(event, 4);
-	readCondition(tracker.getPokemon(event[2]), event[3]);
-	if (event[event.length - 1] === '[from] move: Lunar Dance') {
-		const mon = tracker.getPokemon(event[2]);
+	const mon = tracker.getPokemon(event[2]), end = event[event.length - 1];
+	readCondition(mon, event[3]);
+	if (end === '[from] move: Revival Blessing') {
+		endTera(mon);
+	} else if (end === '[from] move: Lunar Dance') {
 		for (const move of mon.moves.values()) mon.setPp(move, move.fullPp);
 	}
 	if (event.length >= 5 && event[4].startsWith('[from] ability:')) {
@@ -55,7 +58,7 @@ function heal(tracker, event) {
 		const owner = ability === 'hospitality' ? withoutOf(event[5]).trim() : event[2];
 		tracker.getPokemon(owner).revealAbility(ability);
 	} else if (event.length >= 5 && event[4].startsWith('[from] item:')) {
-		const item = toId(afterLast(event[4], 'item:')), mon = tracker.getPokemon(event[2]);
+		const item = toId(afterLast(event[4], 'item:'));
 		// What was just eaten is not held any more.
 		if (mon.item !== null && !item.includes('berry') && !item.includes('herb')) mon.setItem(item);
 	}
