@@ -7,26 +7,33 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
 from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows
 from tests.support.pokemon.audit.compare import Audit
 from tests.support.pokemon.audit.teams import team
+from tests.support.pokemon.audit.view import places
 from tests.support.pokemon.hands import type_id
 
-SLICES = {part.name: part for part in layout.slices()}
 BOUND, FLASH_FIRE = 9, 11  # of the volatiles
 LOCKED = ("mask", "can_gimmick", "move.pp")  # of a move that gen 1 goes on with: the simulator takes any choice
 WALL = "Blissey/naturalcure/splash,softboiled"
 
 
+GIMMICKS = {"m": " mega", "z": " zmove", "d": " dynamax", "t": " terastallize"}
+
+
 def words(text: str) -> list[str]:
-    """Of "1 2 s3 1t": moves and switches, a gimmick behind a move."""
-    gimmicks = {"m": " mega", "z": " zmove", "d": " dynamax", "t": " terastallize"}
-    return [
-        f"switch {word[1:]}" if word[0] == "s" else f"move {word[0]}{gimmicks.get(word[1:], '')}"
-        for word in text.split()
-    ]
+    """Of "1 2 s3 1t": moves and switches, a gimmick behind a move; of doubles "1>2+s3 -+1": with targets, "-" passes."""
+    return [", ".join(map(choice, word.split("+"))) for word in text.split()]
+
+
+def choice(word: str) -> str:
+    if word == "-":
+        return "pass"
+    if word[0] == "s":
+        return f"switch {word[1:]}"
+    move, _, target = word.partition(">")
+    return f"move {move[0]}{' ' + target if target else ''}{GIMMICKS.get(move[1:], '')}"
 
 
 class Scene(NamedTuple):
@@ -34,6 +41,7 @@ class Scene(NamedTuple):
 
     wanted: (seat, slice) -> numbers that some observation has.
     unjudged: kinds of slices that the audit cannot tell in this battle.
+    doubles: a team preview comes before, and the first two of each team stand at first.
     """
 
     name: str
@@ -42,6 +50,7 @@ class Scene(NamedTuple):
     says: tuple[str, str]
     wanted: dict[tuple[int, str], list[float]] = {}
     unjudged: tuple[str, ...] = ()
+    doubles: bool = False
 
 
 def named(packed: str, *names: str) -> str:
@@ -315,12 +324,21 @@ SCENES = (
     Scene("two of a kind", 9, (TWINS, TWINS), ("1 s2 1 s2 1", "1 1 s2 1 s2"),
           {(seat, f"{whose}.{place}.moves"): [*move_id(move), 0, 0, 0]
            for seat, whose in ((0, "own"), (1, "foe")) for place, move in ((0, "tackle"), (1, "leer"))}),
+    Scene("a disguise of one that has terastallized", 9,
+          (team("Zoroark/illusion/splash", "Snorlax/thickfat/splash", "Garchomp/roughskin/splash"), HITTER),
+          ("s3 1t s3 1 1", "1 1 1 1 1"), {(0, "own.2.terastallized"): [1.0]}),
+    Scene("one of two with illusion in disguise", 9,
+          (team("Zorua/illusion/splash,nastyplot", "Snorlax/thickfat/splash", "Zoroark/illusion/splash"),
+           team("Umbreon/synchronize/splash,meanlook")), ("2 1 1 1", "1 2 1 1")),
+    Scene("who had terastallized is revived", 9,
+          (team("Pawmot/ironfist/revivalblessing,splash", "Slowbro/oblivious/memento", "Torkoal/drought/splash"), team(WALL)),
+          ("s2 1t s2 1 s2 s2 1", "1 1 1 1 1 1 1"), {(1, "foe.1.terastallized"): [1.0]}),
 )  # fmt: skip
 
 
 def read(row: AuditedRow, name: str, count: int) -> np.ndarray:
     """The first numbers of a slice."""
-    start = SLICES[name].start
+    start = places(row.job.format)[name].start
     return row.observation[start : start + count]
 
 
@@ -328,10 +346,12 @@ def read(row: AuditedRow, name: str, count: int) -> np.ndarray:
 def played() -> dict[str, list[AuditedRow]]:
     """The rows of every scene."""
     jobs = {}
-    for number, scene in enumerate(sorted(SCENES, key=lambda scene: scene.gen), start=1):
-        says = {f"p{seat}": words(text) for seat, text in enumerate(scene.says, start=1)}
+    for number, scene in enumerate(sorted(SCENES, key=lambda scene: (scene.doubles, scene.gen)), start=1):
+        first = ["team 1,2"] if scene.doubles else []
+        says = {f"p{seat}": first + words(text) for seat, text in enumerate(scene.says, start=1)}
         turns = max(len(said) for said in says.values())
-        jobs[scene.name] = BattleJob(f"gen{scene.gen}randombattle", number, scene.teams, turns, says)
+        battle_format = f"gen{scene.gen}{'doublescustomgame' if scene.doubles else 'randombattle'}"
+        jobs[scene.name] = BattleJob(battle_format, number, scene.teams, turns, says)
     rows: dict[str, list[AuditedRow]] = {name: [] for name in jobs}
     names = {job.number: name for name, job in jobs.items()}
     for row in audited_rows(jobs.values()):

@@ -229,6 +229,11 @@ export class SeatTracker {
 		return null;
 	}
 
+	/** The own Pokemon of that name, whoever looks like it; undefined = none yet. */
+	ownNamed(identifier) {
+		return this.team.get(identifier.slice(0, 2) + identifier.slice(3));
+	}
+
 	/** The Pokemon an event names, made if it is new. */
 	getPokemon(identifier, details = '') {
 		const mon = this.onField.get(identifier);
@@ -256,8 +261,7 @@ export class SeatTracker {
 	throughIllusion(named, identifier) {
 		if (named.active || !identifier.startsWith(this.role)) return named;
 		const out = this.activeOf(this.ownMons);
-		if (out === null || named.innateAbility === 'illusion') return named;
-		return out.innateAbility === 'illusion' ? out : named;
+		return out?.innateAbility === 'illusion' ? out : named;
 	}
 
 	created(ident, details, entry, isOwn) {

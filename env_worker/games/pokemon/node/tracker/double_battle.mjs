@@ -108,8 +108,7 @@ export class DoubleTracker extends SeatTracker {
 
 	throughIllusion(named, identifier) {
 		const out = identifier.startsWith(this.role) ? able(this.out(identifier)) : null;
-		if (out === null || out === named || named.innateAbility === 'illusion') return named;
-		return out.innateAbility === 'illusion' ? out : named;
+		return out?.innateAbility === 'illusion' ? out : named;
 	}
 
 	nameOnField(ident, mon) {

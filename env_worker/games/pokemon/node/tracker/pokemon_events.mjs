@@ -59,7 +59,8 @@ function replaced(tracker, event) {
 	need(event, 4);
 	const illusion = tracker.out(event[2]);
 	if (illusion === null) throw new ValueFailure('nobody is out');
-	const mon = tracker.getPokemon(event[2], event[3]);
+	const named = isOwnSide(tracker, event[2]) ? tracker.ownNamed(event[2]) : undefined;
+	const mon = named ?? tracker.getPokemon(event[2], event[3]);
 	if (mon === illusion) { // an own one, as its request has said
 		mon.revealed = true;
 		return;
@@ -93,6 +94,7 @@ function started(mon, event, tracker) {
 	const effect = event[3];
 	if (effect === 'typechange') {
 		need(event, 5);
+		if (event[5] === '[silent]' && showsDisguise(mon, event, tracker)) return;
 		if (event.length > 5 && event[5].startsWith('[of] ')) {
 			copyTypes(mon, tracker.getPokemon(event[5].slice(5)));
 		} else {
@@ -108,6 +110,17 @@ function started(mon, event, tracker) {
 	if (!mon.effects.has('DYNAMAX')) return;
 	if (mon.own) tracker.usedDynamax = true;
 	else tracker.opponentUsedDynamax = true;
+}
+
+/**
+ * At the end of a turn the simulator tells the types that a Pokemon seems to have; of an own one in disguise they are
+ * another one's. No such line tells of one that has terastallized: then the disguise has, perhaps before a request has
+ * said that it is one.
+ */
+function showsDisguise(mon, event, tracker) {
+	if (!mon.own) return false;
+	const named = tracker.ownNamed(event[2]);
+	return mon !== named || named.terastallized;
 }
 
 function copyTypes(mon, other) {
