@@ -41,7 +41,10 @@ export class SeatTracker {
 		this.previewed = []; // opponents as team preview shows them
 		this.mover = null; // who moved last
 		this.moved = []; // how the last move line names it, the move and the target
-		this.hiddenFaints = 0; // foes that fainted in a disguise and have never been seen without one
+		this.usedUp = null; // [Mon, item id]: the last item that has ended since a Pokemon moved
+		// Foes that fainted in a disguise and have never been seen without one; less than 0: that look as if they had
+		// fainted, and another one has in their disguise, which was revived.
+		this.hiddenFaints = 0;
 		this.onField = new Map(); // "p1a: Name" -> Mon
 		this.synced = []; // of one request, in its order
 		this.copies = []; // whose ability is not known yet

@@ -37,7 +37,7 @@ function switched(tracker, event) {
 /** Who has fainted comes in: another one fainted in its disguise. */
 function faintedInDisguise(tracker, mon) {
 	const wearers = tracker.foeMons.filter(one => one !== mon && !one.active && one.ability === 'illusion' && one.status !== 'FNT');
-	if (wearers.length === 1) wearers[0].faint();
+	if (tracker.hiddenFaints >= 0 && wearers.length === 1) wearers[0].faint();
 	else tracker.hiddenFaints++;
 }
 
@@ -76,6 +76,11 @@ function replaced(tracker, event) {
 	mon.setStatus(health.status);
 	before?.give(illusion);
 	tracker.release(illusion, mon);
+}
+
+function endItem(mon, event, tracker) {
+	mon.setItem(null);
+	tracker.usedUp = [mon, toId(event[3])];
 }
 
 function ailing(mon, event) {
@@ -221,7 +226,7 @@ export const POKEMON_EVENTS = {
 	'-end': ended,
 	'-singleturn': singleMove,
 	'-singlemove': singleMove,
-	'-enditem': ofPokemon(4, mon => mon.setItem(null)),
+	'-enditem': ofPokemon(4, endItem),
 	'-mustrecharge': ofPokemon(3, mon => { mon.mustRecharge = true; }),
 	'-prepare': prepare,
 	'-anim': ofPokemon(3, mon => { mon.preparing = false; }), // the move that was prepared is used at once
