@@ -82,6 +82,7 @@ PASSING = team("Scizor/technician/swordsdance,substitute,batonpass", "Snorlax/th
 SEEDING = team("Venusaur/overgrow/leechseed,splash")
 PASSED = {(seat, f"global.{who}_active.boosts"): [2 / 6, 0, 0, 0, 0, 0, 0] for seat, who in ((0, "own"), (1, "foe"))}
 MODEL = "Snorlax/thickfat/splash"
+MASKED = "Zoroark/illusion/splash,nastyplot"
 FULL = "serious|252,252,252,252,252,252"  # stat experience of gen 1's random battles
 DISGUISED = team("Zoroark/illusion/splash", "Garchomp/roughskin/splash", level=100)
 PRESSING_TEAM = team("Absol/pressure/swordsdance", WALL)
@@ -349,6 +350,22 @@ SCENES = (
            team("Gyarados/moxie/tackle,superfang", WALL)),
           ("1+1 1+1 1+1", "2>2+1 2>2+1 2>2+1"),
           {(1, "foe.0.item"): item(NO_ITEM), (1, "foe.1.item"): item("leftovers")}, doubles=True),
+    Scene("the partner's disguise, of who comes in", 9,
+          (team("Slowbro/oblivious/memento", "Snorlax/thickfat/splash,tackle", "Zoroark/illusion/splash,nastyplot"),
+           team("Gyarados/moxie/waterfall,splash", "Milotic/marvelscale/splash,scald,willowisp")),
+          ("1>1+1 s3+- 2+1 1+2>1 1+1 1+1", "2+1 2+1 2+1 2+3>1 1>1+1 2+1"),
+          {(1, "global.left_foe_active.boosts"): [0, 0, 2 / 6], (1, "global.right_foe_active.boosts"): [0, 0, 0]},
+          doubles=True),
+    *(Scene(f"the partner's disguise, of who was there, place {place}", 9,
+            (team(*leads, "Snorlax/thickfat/splash,tackle"),
+             team("Gyarados/moxie/waterfall,splash", "Milotic/marvelscale/splash,scald,willowisp")),
+            (says, f"2+1 2+1 2+1 2+3>{place} 1>{place}+1 2+1"), doubles=True)
+      for place, leads, says in ((1, (MASKED, WALL), "2+1 1+s3 2+2>1 1+1 1+1 1+1"),
+                                 (2, (WALL, MASKED), "1+2 s3+1 2>1+2 1+1 1+1 1+1"))),
+    Scene("a faint in the partner's disguise", 9,
+          (team("Slowbro/oblivious/memento", "Snorlax/thickfat/splash", "Zoroark/illusion/splash,memento"),
+           team(MODEL, WALL)),
+          ("1>1+1 s3+- 1+1 2>1+1 -+1", "1+1 1+1 1+1 1+1 1+1"), {(1, "global.foe_side.alive"): [1 / 6]}, doubles=True),
     Scene("who had terastallized is revived", 9,
           (team("Pawmot/ironfist/revivalblessing,splash", "Slowbro/oblivious/memento", "Torkoal/drought/splash"), team(WALL)),
           ("s2 1t s2 1 s2 s2 1", "1 1 1 1 1 1 1"), {(1, "foe.1.terastallized"): [1.0]}),

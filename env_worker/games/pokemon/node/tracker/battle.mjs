@@ -157,7 +157,7 @@ export class SeatTracker {
 		for (const mon of left) wasIllusion(mon, this.fields);
 		for (const mon of came) mon.setActive(true); // the other side has seen its disguise, not it
 		const out = first ? this.synced.filter((_, i) => side[i].active) : came;
-		const disguises = before.filter(([mon]) => !mon.active);
+		const disguises = before.filter(([mon]) => !mon.active || mon.twinOf !== null);
 		const wearers = out.filter(mon => !seeming.includes(mon));
 		if (disguises.length !== 1 || wearers.length !== 1) return;
 		const [[disguise, standing, health]] = disguises, [wearer] = wearers;
@@ -201,6 +201,14 @@ export class SeatTracker {
 
 	/** The place that an identifier names is empty. */
 	leave() {}
+
+	/** Who switches into the place that an identifier names. */
+	entrant(identifier, details) {
+		return this.getPokemon(identifier, details);
+	}
+
+	/** A Pokemon that seemed to stand on the field was another one's disguise. */
+	unmasked() {}
 
 	/** A Pokemon switches into the place that an identifier names. */
 	enter(mon, identifier, details) {

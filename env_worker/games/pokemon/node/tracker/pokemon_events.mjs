@@ -24,7 +24,7 @@ function switched(tracker, event) {
 		tracker.leave(event[2]);
 		endCommand(tracker, event[2], out);
 	}
-	const mon = tracker.getPokemon(event[2], event[3]);
+	const mon = tracker.entrant(event[2], event[3]);
 	const before = mon === out ? left : new Health(mon);
 	tracker.enter(mon, event[2], event[3]);
 	readCondition(mon, event[4]);
@@ -43,6 +43,7 @@ function faintedInDisguise(tracker, mon) {
 
 function fainted(mon, event, tracker) {
 	mon.faint();
+	if (mon.twinOf !== null && !mon.own) faintedInDisguise(tracker, mon.twinOf);
 	endCommand(tracker, event[2], mon);
 	tracker.release(mon, null);
 }
@@ -76,6 +77,7 @@ function replaced(tracker, event) {
 	mon.setStatus(health.status);
 	before?.give(illusion);
 	tracker.release(illusion, mon);
+	tracker.unmasked(illusion);
 }
 
 function endItem(mon, event, tracker) {
