@@ -23,7 +23,10 @@ GIMMICKS = {"m": " mega", "z": " zmove", "d": " dynamax", "t": " terastallize"}
 
 
 def words(text: str) -> list[str]:
-    """Of "1 2 s3 1t": moves and switches, a gimmick behind a move; of doubles "1>2+s3 -+1": with targets, "-" passes."""
+    """Of "1 2 s3 1t": moves and switches, a gimmick behind a move.
+
+    Of doubles "1>2+s3 -+1": left and right, a target behind a move, "-" passes.
+    """
     return [", ".join(map(choice, word.split("+"))) for word in text.split()]
 
 
@@ -337,7 +340,8 @@ SCENES = (
           (team("Tatsugiri/commander/splash", "Dondozo/oblivious/splash"), team(MODEL, WALL)), ("-+1 -+1", "1+1 1+1"),
           {(0, "partner_move.0.pp"): [1.0], (0, "partner_move.0.usable"): [0.0]}, doubles=True),
     Scene("a berry fills a move that was used in disguise", 9,
-          (team("Zoroark/illusion/leer,pluck", "Garchomp/roughskin/splash"), team("Gyarados/moxie/surf,splash/leppaberry")),
+          (team("Zoroark/illusion/leer,pluck", "Garchomp/roughskin/splash"),
+           team("Gyarados/moxie/surf,splash/leppaberry")),
           ("1 2 1", "1 2 2"), {(1, "foe.1.moves"): [*move_id("pluck"), *move_id("leer"), 0, 0]}),
     Scene("a herb is used as it changes hands", 9,
           (team("Alakazam/synchronize/splash,trick/whiteherb"), team("Snorlax/thickfat/superpower,splash/leftovers")),
@@ -367,7 +371,7 @@ SCENES = (
            team(MODEL, WALL)),
           ("1>1+1 s3+- 1+1 2>1+1 -+1", "1+1 1+1 1+1 1+1 1+1"), {(1, "global.foe_side.alive"): [1 / 6]}, doubles=True),
     Scene("who had terastallized is revived", 9,
-          (team("Pawmot/ironfist/revivalblessing,splash", "Slowbro/oblivious/memento", "Torkoal/drought/splash"), team(WALL)),
+          (team("Pawmot/ironfist/revivalblessing", "Slowbro/oblivious/memento", "Torkoal/drought/splash"), team(WALL)),
           ("s2 1t s2 1 s2 s2 1", "1 1 1 1 1 1 1"), {(1, "foe.1.terastallized"): [1.0]}),
 )  # fmt: skip
 

@@ -162,7 +162,7 @@ def move_claims(view: View) -> Iterator[Claim]:
 
 
 def locked_move_claims(view: View, mon: Mon) -> Iterator[Claim]:
-    """Of one that has no choice: the request gives no pp. What is none of its moves (Recharge) stands in the first slot."""
+    """Of one that has no choice the request gives no pp; what is none of its moves (Recharge) is in the first slot."""
     own = view.truth["lock"] in [name for name, _, _ in mon["slots"]]
     for k, (_, left, most) in enumerate(mon["slots"][:4]):
         if own or k > 0:
