@@ -13,7 +13,7 @@ from tests.support.pokemon.audit.battles import BattleJob, audited_rows, custom_
 from tests.support.pokemon.audit.compare import Audit, kinds
 from tests.support.pokemon.audit.slices import APPROXIMATIONS
 
-DOUBLES = ("gen9randomdoublesbattle", "gen8doublescustomgame", "gen7doublescustomgame")
+DOUBLES = ("gen9randomdoublesbattle", "gen9doublescustomgame", "gen8doublescustomgame", "gen7doublescustomgame")
 # Kinds of slices with known mistakes, as the short battles show them.
 PENDING: dict[str, str] = {}
 # The same, which only the long battles show.

@@ -7,28 +7,38 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
 from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows
 from tests.support.pokemon.audit.compare import Audit
 from tests.support.pokemon.audit.teams import team
+from tests.support.pokemon.audit.view import places
 from tests.support.pokemon.hands import type_id
 from tests.support.pokemon.views import DOUBLES
 
-SLICES = {part.name: part for part in layout.slices()}
 PARALYSED = [0, 0, 1, 0, 0, 0]  # as a status
 BOUND, FLASH_FIRE = 9, 11  # of the volatiles
 LOCKED = ("mask", "can_gimmick", "move.pp")  # of a move that gen 1 goes on with: the simulator takes any choice
 WALL = "Blissey/naturalcure/splash,softboiled"
 
 
+GIMMICKS = {"m": " mega", "z": " zmove", "d": " dynamax", "t": " terastallize"}
+
+
 def words(text: str) -> list[str]:
-    """Of "1 2 s3 1t": moves and switches, a gimmick behind a move."""
-    gimmicks = {"m": " mega", "z": " zmove", "d": " dynamax", "t": " terastallize"}
-    return [
-        f"switch {word[1:]}" if word[0] == "s" else f"move {word[0]}{gimmicks.get(word[1:], '')}"
-        for word in text.split()
-    ]
+    """Of "1 2 s3 1t": moves and switches, a gimmick behind a move.
+
+    Of doubles "1>2+s3 -+1": left and right, a target behind a move, "-" passes.
+    """
+    return [", ".join(map(choice, word.split("+"))) for word in text.split()]
+
+
+def choice(word: str) -> str:
+    if word == "-":
+        return "pass"
+    if word[0] == "s":
+        return f"switch {word[1:]}"
+    move, _, target = word.partition(">")
+    return f"move {move[0]}{' ' + target if target else ''}{GIMMICKS.get(move[1:], '')}"
 
 
 class Scene(NamedTuple):
@@ -36,6 +46,7 @@ class Scene(NamedTuple):
 
     wanted: (seat, slice) -> numbers that some observation has.
     unjudged: kinds of slices that the audit cannot tell in this battle.
+    doubles: a team preview comes before, and the first two of each team stand at first.
     """
 
     name: str
@@ -44,6 +55,7 @@ class Scene(NamedTuple):
     says: tuple[str, str]
     wanted: dict[tuple[int, str], list[float]] = {}
     unjudged: tuple[str, ...] = ()
+    doubles: bool = False
 
 
 def named(packed: str, *names: str) -> str:
@@ -75,6 +87,7 @@ PASSING = team("Scizor/technician/swordsdance,substitute,batonpass", "Snorlax/th
 SEEDING = team("Venusaur/overgrow/leechseed,splash")
 PASSED = {(seat, f"global.{who}_active.boosts"): [2 / 6, 0, 0, 0, 0, 0, 0] for seat, who in ((0, "own"), (1, "foe"))}
 MODEL = "Snorlax/thickfat/splash"
+MASKED = "Zoroark/illusion/splash,nastyplot"
 FULL = "serious|252,252,252,252,252,252"  # stat experience of gen 1's random battles
 DISGUISED = team("Zoroark/illusion/splash", "Garchomp/roughskin/splash", level=100)
 PRESSING_TEAM = team("Absol/pressure/swordsdance", WALL)
@@ -320,6 +333,51 @@ SCENES = (
     Scene("two of a kind", 9, (TWINS, TWINS), ("1 s2 1 s2 1", "1 1 s2 1 s2"),
           {(seat, f"{whose}.{place}.moves"): [*move_id(move), 0, 0, 0]
            for seat, whose in ((0, "own"), (1, "foe")) for place, move in ((0, "tackle"), (1, "leer"))}),
+    Scene("a disguise of one that has terastallized", 9,
+          (team("Zoroark/illusion/splash", "Snorlax/thickfat/splash", "Garchomp/roughskin/splash"), HITTER),
+          ("s3 1t s3 1 1", "1 1 1 1 1"), {(0, "own.2.terastallized"): [1.0]}),
+    Scene("one of two with illusion in disguise", 9,
+          (team("Zorua/illusion/splash,nastyplot", "Snorlax/thickfat/splash", "Zoroark/illusion/splash"),
+           team("Umbreon/synchronize/splash,meanlook")), ("2 1 1 1", "1 2 1 1")),
+    Scene("a move that goes on", 9, (team("Dragonite/multiscale/outrage,splash"), team(WALL)), ("1 1 1", "1 1 1"),
+          {(0, "move.0.pp"): [15 / 16], (0, "move.1.pp"): [1.0]}),
+    Scene("one that commands", 9,
+          (team("Tatsugiri/commander/splash", "Dondozo/oblivious/splash"), team(MODEL, WALL)), ("-+1 -+1", "1+1 1+1"),
+          {(0, "partner_move.0.pp"): [1.0], (0, "partner_move.0.usable"): [0.0]}, doubles=True),
+    Scene("a berry fills a move that was used in disguise", 9,
+          (team("Zoroark/illusion/leer,pluck", "Garchomp/roughskin/splash"),
+           team("Gyarados/moxie/surf,splash/leppaberry")),
+          ("1 2 1", "1 2 2"), {(1, "foe.1.moves"): [*move_id("pluck"), *move_id("leer"), 0, 0]}),
+    Scene("a herb is used as it changes hands", 9,
+          (team("Alakazam/synchronize/splash,trick/whiteherb"), team("Snorlax/thickfat/superpower,splash/leftovers")),
+          ("1 2 1", "1 2 2"), {(0, "foe.0.item"): item(NO_ITEM), (1, "foe.0.item"): item("leftovers")}),
+    Scene("who fainted in disguise is revived", 9,
+          (team("Zoroark/illusion/memento", "Pawmot/ironfist/revivalblessing", "Snorlax/thickfat/splash"), team(WALL)),
+          ("1 s2 1 s2 s3 1", "1 1 1 1 1"), {(1, "global.foe_side.alive"): [3 / 6]}),
+    Scene("symbiosis", 9,
+          (team("Oranguru/symbiosis/splash/leftovers", "Snorlax/thickfat/splash/sitrusberry"),
+           team("Gyarados/moxie/tackle,superfang", WALL)),
+          ("1+1 1+1 1+1", "2>2+1 2>2+1 2>2+1"),
+          {(1, "foe.0.item"): item(NO_ITEM), (1, "foe.1.item"): item("leftovers")}, doubles=True),
+    Scene("the partner's disguise, of who comes in", 9,
+          (team("Slowbro/oblivious/memento", "Snorlax/thickfat/splash,tackle", "Zoroark/illusion/splash,nastyplot"),
+           team("Gyarados/moxie/waterfall,splash", "Milotic/marvelscale/splash,scald,willowisp")),
+          ("1>1+1 s3+- 2+1 1+2>1 1+1 1+1", "2+1 2+1 2+1 2+3>1 1>1+1 2+1"),
+          {(1, "global.left_foe_active.boosts"): [0, 0, 2 / 6], (1, "global.right_foe_active.boosts"): [0, 0, 0]},
+          doubles=True),
+    *(Scene(f"the partner's disguise, of who was there, place {place}", 9,
+            (team(*leads, "Snorlax/thickfat/splash,tackle"),
+             team("Gyarados/moxie/waterfall,splash", "Milotic/marvelscale/splash,scald,willowisp")),
+            (says, f"2+1 2+1 2+1 2+3>{place} 1>{place}+1 2+1"), doubles=True)
+      for place, leads, says in ((1, (MASKED, WALL), "2+1 1+s3 2+2>1 1+1 1+1 1+1"),
+                                 (2, (WALL, MASKED), "1+2 s3+1 2>1+2 1+1 1+1 1+1"))),
+    Scene("a faint in the partner's disguise", 9,
+          (team("Slowbro/oblivious/memento", "Snorlax/thickfat/splash", "Zoroark/illusion/splash,memento"),
+           team(MODEL, WALL)),
+          ("1>1+1 s3+- 1+1 2>1+1 -+1", "1+1 1+1 1+1 1+1 1+1"), {(1, "global.foe_side.alive"): [1 / 6]}, doubles=True),
+    Scene("who had terastallized is revived", 9,
+          (team("Pawmot/ironfist/revivalblessing", "Slowbro/oblivious/memento", "Torkoal/drought/splash"), team(WALL)),
+          ("s2 1t s2 1 s2 s2 1", "1 1 1 1 1 1 1"), {(1, "foe.1.terastallized"): [1.0]}),
 )  # fmt: skip
 
 
@@ -333,7 +391,7 @@ SYMBIOSIS = BattleJob(
 
 def read(row: AuditedRow, name: str, count: int) -> np.ndarray:
     """The first numbers of a slice."""
-    start = SLICES[name].start
+    start = places(row.job.format)[name].start
     return row.observation[start : start + count]
 
 
@@ -341,10 +399,12 @@ def read(row: AuditedRow, name: str, count: int) -> np.ndarray:
 def played() -> dict[str, list[AuditedRow]]:
     """The rows of every scene."""
     jobs = {}
-    for number, scene in enumerate(sorted(SCENES, key=lambda scene: scene.gen), start=1):
-        says = {f"p{seat}": words(text) for seat, text in enumerate(scene.says, start=1)}
+    for number, scene in enumerate(sorted(SCENES, key=lambda scene: (scene.doubles, scene.gen)), start=1):
+        first = ["team 1,2"] if scene.doubles else []
+        says = {f"p{seat}": first + words(text) for seat, text in enumerate(scene.says, start=1)}
         turns = max(len(said) for said in says.values())
-        jobs[scene.name] = BattleJob(f"gen{scene.gen}randombattle", number, scene.teams, turns, says)
+        battle_format = f"gen{scene.gen}{'doublescustomgame' if scene.doubles else 'randombattle'}"
+        jobs[scene.name] = BattleJob(battle_format, number, scene.teams, turns, says)
     rows: dict[str, list[AuditedRow]] = {name: [] for name in jobs}
     names = {job.number: name for name, job in jobs.items()}
     for row in audited_rows(jobs.values()):

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from simul.env_worker.games.pokemon.tables import doubles_layout as doubles
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.movedex import move_info
-from tests.support.pokemon.audit.slices import (
-    one_hot,
-)
+from tests.support.pokemon.audit.slices import one_hot, own_pp_excuse
 from tests.support.pokemon.audit.view import Claim, Expected, Mon, View, move_row, places
 
 GIMMICKS = ("", " mega", " zmove", " dynamax", " terastallize")
@@ -143,14 +141,17 @@ def acting(view: View) -> Mon:
 
 
 def move_claims(view: View) -> Iterator[Claim]:
-    """The moves that the deciding Pokemon offers; of a locked one nothing is claimed."""
+    """The moves that the deciding Pokemon offers; of a locked one its pp."""
     legal, mon = view.truth["legal"], acting(view)
     asked = (view.row.request.get("active") or [{}, {}])[view.row.slot] or {}
     if not any(word.startswith("move") for word in legal):
         for k in range(4):
             yield from no_move_claims(view, f"move.{k}")
         return
-    if view.truth["lock"] or asked.get("maybeDisabled"):
+    if view.truth["lock"]:
+        yield from locked_move_claims(view, mon)
+        return
+    if asked.get("maybeDisabled"):
         return
     for k, (name, (_, left, most)) in enumerate(zip(mon["moves"][:4], mon["slots"])):
         yield from known_move_claims(view, f"move.{k}", name, left / most)
@@ -158,6 +159,14 @@ def move_claims(view: View) -> Iterator[Claim]:
         yield Claim(f"move.{k}.usable", [float(bool(plain))])
     for k in range(len(mon["moves"]), 4):
         yield from no_move_claims(view, f"move.{k}")
+
+
+def locked_move_claims(view: View, mon: Mon) -> Iterator[Claim]:
+    """Of one that has no choice the request gives no pp; what is none of its moves (Recharge) is in the first slot."""
+    own = view.truth["lock"] in [name for name, _, _ in mon["slots"]]
+    for k, (_, left, most) in enumerate(mon["slots"][:4]):
+        if own or k > 0:
+            yield Claim(f"move.{k}.pp", [min(left / most, 1.0)], own_pp_excuse(view, mon))
 
 
 def partner_move_claims(view: View) -> Iterator[Claim]:

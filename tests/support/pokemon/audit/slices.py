@@ -322,11 +322,16 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     yield Claim(f"{name}.revealed", [float(team.index(mon) in view.own["appeared"])])
     yield Claim(f"{name}.level", [mon["level"] / 100])
     pp = padded([min(left / most, 1.0) for _, left, most in mon["slots"][:4]])
+    yield Claim(f"{name}.moves_pp", pp, own_pp_excuse(view, mon))
+
+
+def own_pp_excuse(view: View, mon: Mon) -> str:
+    """Why the pp of an own Pokemon may be others where no request gives them."""
     pressed = view.gen == GEN_OF_HIDDEN_PRESSURE and view.foe["presses"]
     asked = mon["active"] and not mon["fainted"] and not mon["powered"]
     powered = view.own["powers"] and not asked
     excuse = "hidden pressure" if pressed else "max moves" if powered else old_copy(view.gen, mon)
-    yield Claim(f"{name}.moves_pp", pp, excuse or aim_excuse(view, mon, view.foe))
+    return excuse or aim_excuse(view, mon, view.foe)
 
 
 def aim_excuse(view: View, mon: Mon, opposite: Side) -> str:

@@ -89,6 +89,11 @@ class Told:
             facts.ability = what
         elif kind in ("-item", "-enditem"):
             facts.item = what if kind == "-item" else ""
+        elif kind == "-activate" and what == "symbiosis" and robbed:
+            self._facts[robbed].item, facts.item = to_id_str(parts[2]), ""
+        elif kind == "-activate" and what == "leppaberry":
+            if (fed := to_id_str(parts[2])) not in facts.moves:
+                facts.moves.append(fed)
         elif kind == "-transform":
             facts.called.add("transform")
         elif kind == "move":

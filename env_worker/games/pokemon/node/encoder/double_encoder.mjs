@@ -30,7 +30,8 @@ export class DoubleEncoder extends BattleEncoder {
 		const { battle, fieldState, observation: out, standing, teams } = this, { at, scale } = DOUBLES_GLOBAL;
 		const own = firstSix(battle.team), foes = battle.foes();
 		this.survey(own, foes);
-		const ownOut = placesIn(own, battle.ownPair), foeOut = placesIn(foes, battle.foePair);
+		const { foePair } = battle;
+		const ownOut = placesIn(own, battle.ownPair), foeOut = placesIn(foes, foePair);
 		for (const i of ownOut) if (i >= 0) battle.dirty.add(i);
 		teams.writeOwnBodies(battle, own);
 		teams.writeFoeBodies(foes, this.met);
@@ -42,8 +43,8 @@ export class DoubleEncoder extends BattleEncoder {
 		out[at.turn] = Math.min(battle.turn / scale.turn, 1);
 		writeField(out, at, fieldState);
 		writeSides(out, at, fieldState, battle, standing);
-		writeActive(out, at.left_foe_active, this.tables, teams.foeFighters[0].mon);
-		writeActive(out, at.right_foe_active, this.tables, teams.foeFighters[1].mon);
+		writeActive(out, at.left_foe_active, this.tables, foePair[0]);
+		writeActive(out, at.right_foe_active, this.tables, foePair[1]);
 		this.encodeSlot(request, asked);
 	}
 
@@ -104,7 +105,7 @@ export class DoubleEncoder extends BattleEncoder {
 	}
 }
 
-/** Team places of [left, right], -1 = none. The tracker takes a disguise and its model for one: only the right one counts. */
+/** Team places of [left, right], -1 = none, and of one that looks like its partner. */
 function placesIn(team, [left, right]) {
-	return [left === right ? -1 : team.indexOf(left), team.indexOf(right)];
+	return [team.indexOf(left), team.indexOf(right)];
 }

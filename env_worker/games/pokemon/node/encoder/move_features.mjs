@@ -1,5 +1,7 @@
 // The blocks of an active Pokemon's moves: what each is, and what it would do now to each foe that is out.
 
+import { ppLeft } from '../tracker/counters.mjs';
+import { moveId } from '../tracker/dex.mjs';
 import { PHYSICAL, SPECIAL } from './expected_damage.mjs';
 import { NO_DAMAGE, moveDamage } from './expected_damage.mjs';
 import { RAIN, STAGES, SUN } from './field_state.mjs';
@@ -46,16 +48,12 @@ export class MoveBlocks {
 			let name = slot < known.length ? known[slot] : '';
 			let info = user.profile.moves[slot] ?? null;
 			let own = info !== null;
-			let pp = 0;
-			if (entry !== null) {
-				if (!name.includes(entry.id)) { // struggle and its like
-					name = entry.id;
-					info = this.tables.moveInfo(name);
-					own = false;
-				}
-				pp = Math.min((entry.pp ?? 0) / Math.max(entry.maxpp ?? 1, 1), 1);
+			if (entry !== null && !name.includes(entry.id)) { // struggle and its like
+				name = entry.id;
+				info = this.tables.moveInfo(name);
+				own = false;
 			}
-			this.writeMove(slot, start, name, info, choices.usable(slot), pp);
+			this.writeMove(slot, start, name, info, choices.usable(slot), ppOf(user.mon, name, entry));
 			this.writeDamage(start, fieldState, user, foes, own ? slot : -1, info, canTera);
 		}
 	}
@@ -118,4 +116,11 @@ export class MoveBlocks {
 		else if (info.type === this.fire) factor *= weather[SUN] ? 1.5 : weather[RAIN] ? 0.5 : 1;
 		return factor;
 	}
+}
+
+/** Fraction; the tracker's where the request gives none: of a locked Pokemon, and of one that commands. */
+function ppOf(mon, name, entry) {
+	if (entry?.pp !== undefined) return Math.min(entry.pp / Math.max(entry.maxpp ?? 1, 1), 1);
+	const move = mon.moves.get(moveId(name));
+	return move === undefined ? 0 : ppLeft(move);
 }

@@ -43,7 +43,10 @@ export class SeatTracker {
 		this.previewed = []; // opponents as team preview shows them
 		this.mover = null; // who moved last
 		this.moved = []; // how the last move line names it, the move and the target
-		this.hiddenFaints = 0; // foes that fainted in a disguise and have never been seen without one
+		this.usedUp = null; // [Mon, item id]: the last item that has ended since a Pokemon moved
+		// Foes that fainted in a disguise and have never been seen without one; less than 0: that look as if they had
+		// fainted, and another one has in their disguise, which was revived.
+		this.hiddenFaints = 0;
 		this.onField = new Map(); // "p1a: Name" -> Mon
 		this.synced = []; // of one request, in its order
 		this.copies = []; // whose ability is not known yet
@@ -162,7 +165,7 @@ export class SeatTracker {
 		for (const mon of left) wasIllusion(mon, this.fields);
 		for (const mon of came) mon.setActive(true); // the other side has seen its disguise, not it
 		const out = first ? this.synced.filter((_, i) => side[i].active) : came;
-		const disguises = before.filter(([mon]) => !mon.active);
+		const disguises = before.filter(([mon]) => !mon.active || mon.twinOf !== null);
 		const wearers = out.filter(mon => !seeming.includes(mon));
 		if (disguises.length !== 1 || wearers.length !== 1) return;
 		const [[disguise, standing, health]] = disguises, [wearer] = wearers;
@@ -207,6 +210,14 @@ export class SeatTracker {
 	/** The place that an identifier names is empty. */
 	leave() {}
 
+	/** Who switches into the place that an identifier names. */
+	entrant(identifier, details) {
+		return this.getPokemon(identifier, details);
+	}
+
+	/** A Pokemon that seemed to stand on the field was another one's disguise. */
+	unmasked() {}
+
 	/** A Pokemon switches into the place that an identifier names. */
 	enter(mon, identifier, details) {
 		switchIn(mon, details);
@@ -237,6 +248,11 @@ export class SeatTracker {
 		return null;
 	}
 
+	/** The own Pokemon of that name, whoever looks like it; undefined = none yet. */
+	ownNamed(identifier) {
+		return this.team.get(identifier.slice(0, 2) + identifier.slice(3));
+	}
+
 	/** The Pokemon an event names, made if it is new. */
 	getPokemon(identifier, details = '') {
 		const mon = this.onField.get(identifier);
@@ -264,8 +280,7 @@ export class SeatTracker {
 	throughIllusion(named, identifier) {
 		if (named.active || !identifier.startsWith(this.role)) return named;
 		const out = this.activeOf(this.ownMons);
-		if (out === null || named.innateAbility === 'illusion') return named;
-		return out.innateAbility === 'illusion' ? out : named;
+		return out?.innateAbility === 'illusion' ? out : named;
 	}
 
 	created(ident, details, entry, isOwn) {

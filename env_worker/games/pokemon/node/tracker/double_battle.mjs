@@ -2,7 +2,9 @@
 
 import { SeatTracker } from './battle.mjs';
 import { ParseFailure } from './dex.mjs';
-import { switchIn } from './formes.mjs';
+import { readDetails, switchIn } from './formes.mjs';
+import { Mon } from './pokemon.mjs';
+import { Health, Standing } from './standing.mjs';
 
 const LETTERS = ['a', 'b'];
 
@@ -65,6 +67,27 @@ export class DoubleTracker extends SeatTracker {
 		this.places.delete(identifier.slice(0, 3));
 	}
 
+	/** Illusion: one that looks like its partner has a Mon of its own as long as one of the two is in disguise. */
+	entrant(identifier, details) {
+		const mon = this.getPokemon(identifier, details);
+		if (!this.outs(mon.own).includes(mon) || able(mon) === null) return mon;
+		const twin = new Mon(this.dex, mon.own);
+		readDetails(twin, details);
+		twin.twinOf = mon;
+		return twin;
+	}
+
+	/** One was another's disguise: then its twin is it. */
+	unmasked(mon) {
+		for (const [place, twin] of this.places) {
+			if (twin.twinOf !== mon) continue;
+			this.places.set(place, mon);
+			switchIn(mon);
+			new Standing(twin).giveAll(mon);
+			new Health(twin).give(mon);
+		}
+	}
+
 	/** Of one that is known, the details are not read again. */
 	enter(mon, identifier) {
 		switchIn(mon);
@@ -103,13 +126,14 @@ export class DoubleTracker extends SeatTracker {
 	getPokemon(identifier, details = '') {
 		const mon = this.onField.get(identifier);
 		if (mon === undefined) return this.findPokemon(identifier, details, null);
+		const there = this.out(identifier);
+		if (there !== null && there.twinOf === mon) return there;
 		return mon.own ? this.throughIllusion(mon, identifier) : mon;
 	}
 
 	throughIllusion(named, identifier) {
 		const out = identifier.startsWith(this.role) ? able(this.out(identifier)) : null;
-		if (out === null || out === named || named.innateAbility === 'illusion') return named;
-		return out.innateAbility === 'illusion' ? out : named;
+		return out?.innateAbility === 'illusion' ? out : named;
 	}
 
 	nameOnField(ident, mon) {

@@ -96,6 +96,14 @@ export function terastallize(mon, name) {
 	if (mon.returnsTo === 'morpeko') mon.returnsTo = ''; // it keeps the forme that it has then
 }
 
+/** It has fainted: whoever revives it has it as it was. */
+export function endTera(mon) {
+	if (!mon.terastallized) return;
+	mon.terastallized = false;
+	mon.terastallizedType = 0;
+	mon.profileChanged();
+}
+
 /** @returns {Move | null} null = one that is not stored */
 export function addMove(mon, spelling) {
 	const { moveSet } = mon;

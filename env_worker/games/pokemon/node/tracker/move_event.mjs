@@ -195,6 +195,7 @@ export function moveEvent(tracker, event) {
 	need(event, 3);
 	const user = tracker.getPokemon(event[2]);
 	tracker.mover = user;
+	tracker.usedUp = null;
 	tracker.moved = [event[2], event[3], event[4]];
 	const reveal = !user.dancing;
 	user.dancing = false;

@@ -14,6 +14,7 @@ export class Mon {
 	constructor(dex, own) {
 		this.dex = dex;
 		this.own = own;
+		this.twinOf = null; // whom it looks like, where that one seems to stand beside it
 		this.position = -1; // in the team's order, own ones only
 		this.species = '';
 		this.level = 100;

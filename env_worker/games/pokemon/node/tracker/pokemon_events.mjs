@@ -24,7 +24,7 @@ function switched(tracker, event) {
 		tracker.leave(event[2]);
 		endCommand(tracker, event[2], out);
 	}
-	const mon = tracker.getPokemon(event[2], event[3]);
+	const mon = tracker.entrant(event[2], event[3]);
 	const before = mon === out ? left : new Health(mon);
 	tracker.enter(mon, event[2], event[3]);
 	readCondition(mon, event[4]);
@@ -37,12 +37,13 @@ function switched(tracker, event) {
 /** Who has fainted comes in: another one fainted in its disguise. */
 function faintedInDisguise(tracker, mon) {
 	const wearers = tracker.foeMons.filter(one => one !== mon && !one.active && one.ability === 'illusion' && one.status !== 'FNT');
-	if (wearers.length === 1) wearers[0].faint();
+	if (tracker.hiddenFaints >= 0 && wearers.length === 1) wearers[0].faint();
 	else tracker.hiddenFaints++;
 }
 
 function fainted(mon, event, tracker) {
 	mon.faint();
+	if (mon.twinOf !== null && !mon.own) faintedInDisguise(tracker, mon.twinOf);
 	endCommand(tracker, event[2], mon);
 	tracker.release(mon, null);
 }
@@ -59,7 +60,8 @@ function replaced(tracker, event) {
 	need(event, 4);
 	const illusion = tracker.out(event[2]);
 	if (illusion === null) throw new ValueFailure('nobody is out');
-	const mon = tracker.getPokemon(event[2], event[3]);
+	const named = isOwnSide(tracker, event[2]) ? tracker.ownNamed(event[2]) : undefined;
+	const mon = named ?? tracker.getPokemon(event[2], event[3]);
 	if (mon === illusion) { // an own one, as its request has said
 		mon.revealed = true;
 		return;
@@ -75,6 +77,12 @@ function replaced(tracker, event) {
 	mon.setStatus(health.status);
 	before?.give(illusion);
 	tracker.release(illusion, mon);
+	tracker.unmasked(illusion);
+}
+
+function endItem(mon, event, tracker) {
+	mon.setItem(null);
+	tracker.usedUp = [mon, toId(event[3])];
 }
 
 function ailing(mon, event) {
@@ -92,6 +100,7 @@ function started(mon, event, tracker) {
 	const effect = event[3];
 	if (effect === 'typechange') {
 		need(event, 5);
+		if (event[5] === '[silent]' && showsDisguise(mon, event, tracker)) return;
 		if (event.length > 5 && event[5].startsWith('[of] ')) {
 			copyTypes(mon, tracker.getPokemon(event[5].slice(5)));
 		} else {
@@ -107,6 +116,17 @@ function started(mon, event, tracker) {
 	if (!mon.effects.has('DYNAMAX')) return;
 	if (mon.own) tracker.usedDynamax = true;
 	else tracker.opponentUsedDynamax = true;
+}
+
+/**
+ * At the end of a turn the simulator tells the types that a Pokemon seems to have; of an own one in disguise they are
+ * another one's. No such line tells of one that has terastallized: then the disguise has, perhaps before a request has
+ * said that it is one.
+ */
+function showsDisguise(mon, event, tracker) {
+	if (!mon.own) return false;
+	const named = tracker.ownNamed(event[2]);
+	return mon !== named || named.terastallized;
 }
 
 function copyTypes(mon, other) {
@@ -206,7 +226,7 @@ export const POKEMON_EVENTS = {
 	'-end': ended,
 	'-singleturn': singleMove,
 	'-singlemove': singleMove,
-	'-enditem': ofPokemon(4, mon => mon.setItem(null)),
+	'-enditem': ofPokemon(4, endItem),
 	'-mustrecharge': ofPokemon(3, mon => { mon.mustRecharge = true; }),
 	'-prepare': prepare,
 	'-anim': ofPokemon(3, mon => { mon.preparing = false; }), // the move that was prepared is used at once

@@ -3,11 +3,13 @@
 import { readCondition } from './condition.mjs';
 import { moveId, ParseFailure, toId, ValueFailure } from './dex.mjs';
 import { startEffect, startSkillSwap } from './effects.mjs';
+import { addMove, endTera } from './formes.mjs';
 import { integer, need, startField, withoutOf } from './event_parts.mjs';
 import { presses } from './move_event.mjs';
 import { mimic } from './pokemon_events.mjs';
 
 const LEPPA_PP = 10;
+const REVIVAL = '[from] move: Revival Blessing';
 const GRUDGE = 'move: Grudge';
 const LAST_GEN_OF_LATE_PRESSURE = 4;
 const AS_ONE = new Set(['As One', 'Unnerve', 'Chilling Neigh', 'Grim Neigh']);
@@ -17,6 +19,8 @@ const THIEVES = new Map([
 	['[from] move: Thief', ''],
 	['[from] move: Covet', ''],
 ]);
+
+const CHANGES_HANDS = new Set([...THIEVES.keys(), '[from] move: Bestow', '[from] move: Trick', '[from] move: Switcheroo']);
 
 const afterLast = (text, mark) => text.slice(text.lastIndexOf(mark) + mark.length);
 
@@ -45,9 +49,12 @@ function damage(tracker, event) {
 
 function heal(tracker, event) {
 	need(event, 4);
-	readCondition(tracker.getPokemon(event[2]), event[3]);
-	if (event[event.length - 1] === '[from] move: Lunar Dance') {
-		const mon = tracker.getPokemon(event[2]);
+	const mon = tracker.getPokemon(event[2]), end = event[event.length - 1], revived = end === REVIVAL;
+	if (revived && !mon.own && mon.status !== 'FNT') tracker.hiddenFaints--; // it fainted in a disguise
+	readCondition(mon, event[3]);
+	if (revived) {
+		endTera(mon);
+	} else if (end === '[from] move: Lunar Dance') {
 		for (const move of mon.moves.values()) mon.setPp(move, move.fullPp);
 	}
 	if (event.length >= 5 && event[4].startsWith('[from] ability:')) {
@@ -55,7 +62,7 @@ function heal(tracker, event) {
 		const owner = ability === 'hospitality' ? withoutOf(event[5]).trim() : event[2];
 		tracker.getPokemon(owner).revealAbility(ability);
 	} else if (event.length >= 5 && event[4].startsWith('[from] item:')) {
-		const item = toId(afterLast(event[4], 'item:')), mon = tracker.getPokemon(event[2]);
+		const item = toId(afterLast(event[4], 'item:'));
 		// What was just eaten is not held any more.
 		if (mon.item !== null && !item.includes('berry') && !item.includes('herb')) mon.setItem(item);
 	}
@@ -92,16 +99,23 @@ function immune(tracker, event) {
 	tracker.getPokemon(event[2]).revealAbility(event[3].replaceAll('[from] ability:', ''));
 }
 
+/** A White Herb and its like may be used as soon as they change hands, before the line that says that they do. */
+function isUsedUp({ usedUp }, mon, [, , , name, cause]) {
+	return usedUp !== null && usedUp[0] === mon && usedUp[1] === toId(name) && CHANGES_HANDS.has(cause);
+}
+
 function item(tracker, event) {
 	if (event.length === 6) {
 		itemWithCause(tracker, event);
 		return;
 	}
 	need(event, 4);
-	tracker.getPokemon(event[2]).setItem(toId(event[3]));
+	const mon = tracker.getPokemon(event[2]);
+	if (!isUsedUp(tracker, mon, event)) mon.setItem(toId(event[3]));
 }
 
-function itemWithCause(tracker, [, , pokemon, name, cause, of]) {
+function itemWithCause(tracker, event) {
+	const [, , pokemon, name, cause, of] = event;
 	if (cause === '[from] ability: Frisk') {
 		const mon = tracker.getPokemon(afterLast(of, '[of] '));
 		tracker.frisked(mon, pokemon)?.setItem(toId(name));
@@ -109,15 +123,20 @@ function itemWithCause(tracker, [, , pokemon, name, cause, of]) {
 		return;
 	}
 	if (cause === '[from] move: Bestow') {
-		tracker.getPokemon(pokemon).setItem(toId(name));
-		tracker.getPokemon(withoutOf(of)).setItem(null);
+		takeItem(tracker, event);
 		return;
 	}
 	const thief = THIEVES.get(cause);
 	if (thief === undefined) throw new ValueFailure(cause);
-	tracker.getPokemon(pokemon).setItem(toId(name));
+	takeItem(tracker, event);
 	if (thief) tracker.getPokemon(pokemon).revealAbility(thief);
-	tracker.getPokemon(withoutOf(of)).setItem(null);
+}
+
+/** From one to another. */
+function takeItem(tracker, event) {
+	const mon = tracker.getPokemon(event[2]);
+	if (!isUsedUp(tracker, mon, event)) mon.setItem(toId(event[3]));
+	tracker.getPokemon(withoutOf(event[5])).setItem(null);
 }
 
 function skillSwap(tracker, event) {
@@ -159,8 +178,8 @@ function symbiosis(tracker, event) {
 function leppaBerry(tracker, event) {
 	const mon = tracker.getPokemon(event[2]);
 	need(event, 5);
-	const move = mon.moves.get(toId(event[4]));
-	if (move === undefined) throw new ParseFailure(event[4]);
+	const move = addMove(mon, event[4]); // one that Pluck feeds may not have shown it
+	if (move === null) throw new ParseFailure(event[4]);
 	move.pp = Math.min(move.pp + LEPPA_PP, move.fullPp);
 	mon.bodyVersion++;
 }
