@@ -92,7 +92,8 @@ export function terastallize(mon, name) {
 		mon.terastallized = true;
 		mon.profileChanged();
 	}
-	mon.setTemporaryTypes([]);
+	if (name === 'Stellar') endAddedType(mon); // the others it keeps
+	else mon.setTemporaryTypes([]);
 	if (mon.returnsTo === 'morpeko') mon.returnsTo = ''; // it keeps the forme that it has then
 }
 
@@ -185,7 +186,7 @@ export function completeCopy(mon) {
 	for (const id of mon.copied.model.moveSet.learned.keys()) addMove(mon, id);
 }
 
-function bornTypes(mon) {
+export function bornTypes(mon) {
 	return mon.type2 === 0 ? [mon.type1] : [mon.type1, mon.type2];
 }
 
@@ -195,6 +196,10 @@ export function addType(mon, name) {
 	if (mon.effects.has('TYPEADD') && types.length > 1) types.pop();
 	types.push(mon.dex.type(name));
 	mon.setTemporaryTypes(types);
+}
+
+function endAddedType(mon) {
+	if (mon.effects.delete('TYPEADD')) mon.setTemporaryTypes(mon.temporaryTypes.slice(0, -1));
 }
 
 /** The types as they defend now. */

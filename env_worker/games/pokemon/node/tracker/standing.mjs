@@ -1,6 +1,7 @@
 // What a Pokemon has only while it stands on the field, where another one takes it over: Baton Pass, Shed Tail, Illusion.
 
 import { addEffect } from './effects.mjs';
+import { bornTypes } from './formes.mjs';
 
 /** What an unmasked Pokemon had while it looked like another one. */
 export class Standing {
@@ -22,7 +23,7 @@ export class Standing {
 	giveAll(mon) {
 		mon.boosts.copy(this.boosts);
 		for (const effect of this.effects) addEffect(mon, effect);
-		mon.setTemporaryTypes(this.temporaryTypes);
+		mon.setTemporaryTypes(this.typesOf(mon));
 		mon.mustRecharge = this.mustRecharge;
 		mon.preparing = this.preparing;
 		mon.preparedTurn = this.preparedTurn;
@@ -30,6 +31,13 @@ export class Standing {
 		mon.lastMove = this.lastMove;
 		mon.activeTurns = this.activeTurns;
 		mon.trapper = this.trapper;
+	}
+
+	/** The changed ones; what was only added to those of a disguise is added to its wearer's. */
+	typesOf(mon) {
+		const { effects, temporaryTypes } = this;
+		if (!effects.includes('TYPEADD') || effects.includes('TYPECHANGE')) return temporaryTypes;
+		return [...bornTypes(mon), temporaryTypes.at(-1)];
 	}
 
 	/** @param {string} move Baton Pass or Shed Tail */
