@@ -20,6 +20,7 @@ import sys
 from pathlib import Path
 
 from simul.common.errors import ConfigError
+from simul.common.runtime.terminal_text import LINES, printable
 from simul.env_worker.games.pokemon.install import node
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER, SETUP, copy_shipped
 
@@ -33,7 +34,7 @@ def main() -> int:
     try:
         ensure_ready()
     except ConfigError as error:
-        print(f"simulator setup failed: {error}", file=sys.stderr)
+        print(printable(f"simulator setup failed: {error}", LINES), file=sys.stderr)  # with npm's own words
         return 2
     return 0
 
