@@ -45,8 +45,8 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
     updates: int = 0
 
     def encoder(self) -> str:
-        """The spec's fingerprint, name and encoder version, for a sentence about specs that differ."""
-        return f"{self.spec_fingerprint} ({self.spec.name}, encoder version {self.spec.encoder_version})"
+        """The spec's fingerprint and what it says of the observation, for a sentence about specs that differ."""
+        return f"{self.spec_fingerprint} ({self.spec.described()})"
 
 
 META = msgspec.json.Decoder(CheckpointMeta)  # made here: msgspec may not meet a new type in two threads at once

@@ -30,7 +30,7 @@ def load_class(name: str, kind: str = "class", *, trust: Trust) -> Callable[...,
         raise ConfigError(f"{name!r} names no {kind}; expected module:NAME.")
     try:
         module = import_user_module(module_name, trust)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         missing = isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}.")
         what = f"{type(error).__name__}: {error}" if missing else describe_error(error, _CALLERS)
         hint = " Run from the directory that holds it, or install it." if missing else ""
@@ -41,7 +41,8 @@ def load_class(name: str, kind: str = "class", *, trust: Trust) -> Callable[...,
     if not callable(found):
         near = difflib.get_close_matches(class_name, [n for n in dir(module) if not n.startswith("_")], 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"The module {module_name!r} has no {kind} {class_name!r}.{hint}")
+        read = f" It was read from {module.__file__}." if getattr(module, "__file__", None) else ""
+        raise ConfigError(f"The module {module_name!r} has no {kind} {class_name!r}.{hint}{read}")
     return found
 
 

@@ -78,8 +78,12 @@ class GameSpec(msgspec.Struct, frozen=True):
         return hashlib.sha256(msgspec.msgpack.encode(used)).hexdigest()[:16]
 
     def identity(self) -> str:
-        """Fingerprint, name and encoder version, for a sentence about specs that differ."""
-        return f"{self.fingerprint()} ({self.name}, encoder version {self.encoder_version})"
+        """Fingerprint and `described`, for a sentence about specs that differ."""
+        return f"{self.fingerprint()} ({self.described()})"
+
+    def described(self) -> str:
+        """Name, encoder version, and how many numbers are observed."""
+        return f"{self.name}, encoder version {self.encoder_version}, {self.observation_size} numbers observed"
 
     def dtype(self) -> np.dtype[Any]:
         """Numpy dtype of an observation on the wire and in unrolls."""

@@ -19,6 +19,8 @@ def place_of(error: BaseException, callers: Collection[str]) -> str:
     Args:
         callers: paths of Simul's own files that call the user's code; their lines are left out.
     """
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename.removeprefix(os.getcwd() + os.sep)}:{error.lineno}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename not in callers]
     return innermost_place(frames)
 

@@ -28,6 +28,17 @@ class Seen:
         return np.array([battle.turn, alive, 6 - fainted, battle.player_role == "p2"])
 
 
+class Notes(Seen):
+    """Keeps notes by the battle's tag, as users do; another seat's would raise."""
+
+    def __init__(self):
+        self.roles = {}
+
+    def embed_battle(self, battle):
+        assert self.roles.setdefault(battle.battle_tag, battle.player_role) == battle.player_role
+        return super().embed_battle(battle)
+
+
 class Slots:
     """The slot that decides, and whether its Pokémon stands."""
 
@@ -39,7 +50,7 @@ class Slots:
 
 class RaisesInOneBattle(Seen):
     def embed_battle(self, battle):
-        if battle.battle_tag.endswith("-3") and battle.turn == 4:
+        if battle.battle_tag.endswith("-6") and battle.turn == 4:
             raise ValueError("not this battle")
         return super().embed_battle(battle)
 
@@ -111,6 +122,11 @@ def test_in_doubles_it_is_told_which_slot_decides():
     decided = [decision.observation for decision in found if decision.kind == DECISION]
     assert {seen[-2] for seen in decided} == {0.0, 1.0}
     assert all(seen[-2] == seen[right] for seen in decided)
+
+
+def test_a_battle_has_another_tag_for_each_seat():
+    _, _, metrics = played(PokemonConfig(observation=f"{HERE}:Notes"), battles=3)
+    assert (metrics["episodes"]["finished"], metrics["episodes"]["aborted"]) == (3, {})
 
 
 def test_beside_the_built_in_row_and_rewards_nothing_of_them_changes():

@@ -178,7 +178,7 @@ class PlayerServer:
             _write(self._answers, {"begins": [*key, number]})
             random.seed(command["seed"])
             choice = self._choice(battle, request)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's code may raise anything
+        except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - a user's may raise anything
             self._fail(key, number, error)
             return
         if not inspect.isawaitable(choice):

@@ -144,7 +144,9 @@ class Matchmaker:
         flags = start_flags(self._record and learns, self._greedy)
         own = None
         if self._own is not None:
-            own = OwnSeat(self._own, seat, self._stock_battle(seat, f"battle-{self._seed.replace('/', '-')}-{number}"))
+            own = OwnSeat(
+                self._own, seat, self._stock_battle(seat, f"battle-{self._seed.replace('/', '-')}-{2 * number + seat}")
+            )
         return PolicySeat(env, seat, episode, policy, flags, self._weights, own)
 
     def _stock_battle(self, seat: int, tag: str = "battle") -> StockReader:

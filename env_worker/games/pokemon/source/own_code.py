@@ -27,10 +27,11 @@ from simul.common.config.named_class import load_class
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.errors import ConfigError, EnvError
 from simul.common.protocol.specs import GameSpec, Slice
-from simul.common.runtime.error_place import describe_error
+from simul.common.runtime.error_place import describe_error, place_of
 from simul.common.runtime.finite import describe_not_finite
 from simul.env_worker.games.base.checks import MOST_REWARD
 from simul.env_worker.games.pokemon.formats.spec import is_doubles, pokemon_spec
+from simul.env_worker.games.pokemon.source.rewards import PARTS
 from simul.env_worker.games.pokemon.tables import doubles_layout
 
 CALLERS = frozenset({__file__})
@@ -68,21 +69,21 @@ class OwnObservation:
         self._right = right[0] if doubles else None  # of the built-in row: 1.0 = the right slot decides
         try:
             self._user: Any = made()
-        except Exception as error:
-            raise ConfigError(f"pokemon.observation: {name}() failed: {describe_error(error, CALLERS)}.") from error
-        self.size = self._declared_size()
-        self.names = self._declared_names()
-        if not callable(getattr(self._user, "embed_battle", None)):
+            size, names = getattr(self._user, "size", None), getattr(self._user, "names", None)
+            listed = None if names is None else tuple(names)
+        except (Exception, SystemExit) as error:
+            place = "" if place_of(error, CALLERS) else f"{self._place}: "
             raise ConfigError(
-                f"pokemon.observation: {name} has no embed_battle ({self._place}); expected "
-                f"`def embed_battle(self, battle)` that returns {self.size} numbers."
-            )
-        self._wants_slot = "slot" in inspect.signature(self._user.embed_battle).parameters
+                f"pokemon.observation: {name} failed: {place}{describe_error(error, CALLERS)}."
+            ) from error
+        self.size = self._checked_size(size)
+        self.names = self._checked_names(listed)
+        self._wants_slot = self._check_embed()
 
     def spec(self, builtin: GameSpec) -> GameSpec:
         """The spec of the game with this observation; its numbers are float32."""
         start = builtin.observation_size if self.beside else 0
-        meaning = f"of {self.name}"
+        meaning = "of the user's"  # not by its class's name, which is a part of no checkpoint
         mine = [
             Slice(f"{SLICE}.{name}", start + at, 1, low=-1.0, meaning=meaning) for at, name in enumerate(self.names)
         ] or [Slice(SLICE, start, self.size, low=-1.0, meaning=meaning)]
@@ -96,10 +97,15 @@ class OwnObservation:
         given = {"slot": 0 if self._right is None else int(builtin[self._right])} if self._wants_slot else {}
         try:
             said = self._user.embed_battle(battle, **given)
+        except (Exception, SystemExit) as error:
+            raise OwnCodeError(describe_error(error, CALLERS)) from error
+        try:
             with np.errstate(over="ignore"):
                 vector = np.asarray(said, np.float32)
-        except Exception as error:
-            raise OwnCodeError(describe_error(error, CALLERS)) from error
+        except (TypeError, ValueError, OverflowError):
+            raise OwnCodeError(
+                f"{self._place}: embed_battle returned {said!r:.80}; expected {self.size} numbers"
+            ) from None
         if vector.shape != (self.size,):
             raise OwnCodeError(
                 f"{self._place}: embed_battle returned the shape {vector.shape}; expected ({self.size},), the `size` "
@@ -114,8 +120,30 @@ class OwnObservation:
         named = f" ({self.names[first]})" if self.names else ""
         return describe_not_finite(vector) + named
 
-    def _declared_size(self) -> int:
-        size = getattr(self._user, "size", None)
+    def _check_embed(self) -> bool:
+        """Whether embed_battle asks for `slot`. Raises ConfigError where it cannot be called with a battle."""
+        embed: Any = getattr(self._user, "embed_battle", None)
+        expected = f"`def embed_battle(self, battle)` that returns {self.size} numbers"
+        if not callable(embed):
+            raise ConfigError(
+                f"pokemon.observation: {self.name} has no embed_battle ({self._place}); expected {expected}."
+            )
+        signature = inspect.signature(embed)
+        wants_slot = "slot" in signature.parameters
+        try:
+            signature.bind(None, **({"slot": 0} if wants_slot else {}))
+        except TypeError as error:
+            raise ConfigError(
+                f"pokemon.observation: {self.name}.embed_battle{signature} ({self._place}): {error}; "
+                f"expected {expected}."
+            ) from None
+        if inspect.iscoroutinefunction(embed):
+            raise ConfigError(
+                f"pokemon.observation: {self.name}.embed_battle is a coroutine ({self._place}); expected {expected}."
+            )
+        return wants_slot
+
+    def _checked_size(self, size: Any) -> int:
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size <= MOST_NUMBERS:
             raise ConfigError(
                 f"pokemon.observation: {self.name}.size is {size!r} ({self._place}); expected how many numbers "
@@ -123,11 +151,9 @@ class OwnObservation:
             )
         return int(size)
 
-    def _declared_names(self) -> tuple[str, ...]:
-        names = getattr(self._user, "names", None)
-        if names is None:
+    def _checked_names(self, found: tuple[Any, ...] | None) -> tuple[str, ...]:
+        if found is None:
             return ()
-        found = tuple(names)
         if len(found) != self.size or len(set(found)) != self.size or not all(isinstance(n, str) and n for n in found):
             raise ConfigError(
                 f"pokemon.observation: {self.name}.names has {len(found)} entries ({self._place}); expected "
@@ -154,6 +180,11 @@ class OwnReward:
             )
         self.name = name.rpartition(":")[2].rpartition(".")[2]
         self._place = _place(made)
+        if self.name in PARTS:
+            raise ConfigError(
+                f"pokemon.reward: {name} is named as a part of pokemon.rewards, {self.name}, under which figures and "
+                "curves show that one; give the function another name."
+            )
         self._function: Callable[..., Any] = made
         self._wants = self._wanted(name)
         self.wants_before = "before" in self._wants
@@ -165,9 +196,12 @@ class OwnReward:
         given = dict(zip(GIVEN, (battle, before, seat, parts)))
         try:
             said = self._function(**{name: given[name] for name in self._wants})
-            reward = float(said)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise OwnCodeError(describe_error(error, CALLERS)) from error
+        try:
+            reward = float(said)
+        except (TypeError, ValueError, OverflowError):
+            raise OwnCodeError(f"{self._place}: {self.name} returned {said!r:.80}; expected a number") from None
         if not abs(reward) <= MOST_REWARD:  # also NaN
             raise OwnCodeError(
                 f"{self._place}: {self.name} returned {reward:g}; expected a finite number, at most {MOST_REWARD:.2g}"
@@ -181,6 +215,11 @@ class OwnReward:
             return GIVEN[:1]
         if any(each.kind is each.VAR_KEYWORD for each in parameters):
             return GIVEN
+        if any(each.kind is each.POSITIONAL_ONLY for each in parameters) or inspect.iscoroutinefunction(self._function):
+            raise ConfigError(
+                f"pokemon.reward: {name} ({self._place}) is a coroutine, or has parameters that cannot be given by "
+                f"name; expected a function of any of {', '.join(GIVEN)}, such as `def {self.name}(battle)`."
+            )
         unknown = [each.name for each in parameters if each.name not in GIVEN and each.default is each.empty]
         if unknown:
             raise ConfigError(

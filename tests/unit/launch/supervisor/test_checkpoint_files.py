@@ -139,7 +139,10 @@ def test_undo_removes_the_copy_of_a_run_that_did_not_start(old, run_dir):
 
 
 def test_another_encoder_a_damaged_one_and_none_are_refused_and_nothing_is_written(old, run_dir, tmp_path):
-    with pytest.raises(ConfigError, match=r"of another game or encoder.*\(test, enc.*\(other, encoder version 1\)"):
+    with pytest.raises(
+        ConfigError,
+        match=r"of another game or encoder.*\(test, enc.*\(other, encoder version 1, \d+ numbers observed\)",
+    ):
         InitialCheckpoint(old, run_dir).copy_into_run(
             GameSpec(name="other", observation_size=4, num_actions=2), NETWORK
         )

@@ -67,6 +67,33 @@ class Raises(Pair):
         return [battle.no_such_thing, 0.0]
 
 
+class NoTuple(Pair):
+    names = 12
+
+
+class AsksForMore(Pair):
+    def embed_battle(self, battle, extra):
+        return [0.0, 0.0]
+
+
+class Words(Pair):
+    def embed_battle(self, battle):
+        return ["a", "b"]
+
+
+class Leaves(Pair):
+    def embed_battle(self, battle):
+        raise SystemExit(3)
+
+
+def win_loss(battle):
+    return 0.0
+
+
+def by_place(battle, /):
+    return 0.0
+
+
 def all_of_it(battle, before, seat, parts):
     return battle.turn + before.turn + seat + parts["win_loss"]
 
@@ -131,7 +158,12 @@ def test_the_vector_follows_the_built_in_row_or_stands_alone():
         ("NoSize", r"NoSize.size is None \(own_of_test.py:\d+\); expected how many numbers embed_battle returns"),
         ("NoMethod", r"NoMethod has no embed_battle \(own_of_test.py:\d+\); expected `def embed_battle"),
         ("WrongNames", "WrongNames.names has 2 entries .*; expected 2 different names"),
-        ("Broken", r"Broken\(\) failed: own_of_test.py:\d+: ValueError: no weights"),
+        ("Broken", r"Broken failed: own_of_test.py:\d+: ValueError: no weights"),
+        ("NoTuple", r"NoTuple failed: own_of_test.py:\d+: TypeError: 'int' object is not iterable"),
+        (
+            "AsksForMore",
+            r"AsksForMore.embed_battle\(battle, extra\) \(own_of_test.py:\d+\): missing .*'extra'; expected",
+        ),
         ("turn_only", "turn_only is a function; expected a class with `size` and `embed_battle"),
         ("Pear", "The module 'own_of_test' has no class 'Pear'. Did you mean 'Pair'?"),
     ],
@@ -147,6 +179,8 @@ def test_a_class_that_is_no_observation_is_refused(name, said):
         ("Longer", r"own_of_test.py:\d+: embed_battle returned the shape \(3,\); expected \(2,\), the `size` of"),
         ("NotANumber", r"own_of_test.py:\d+: .*observation\[1\] is nan; expected finite numbers.*\(own\)"),
         ("TooLarge", r"observation\[1\] is inf"),
+        ("Words", r"own_of_test.py:\d+: embed_battle returned \['a', 'b'\]; expected 2 numbers"),
+        ("Leaves", r"own_of_test.py:\d+: SystemExit: 3"),
         ("Raises", r"own_of_test.py:\d+: AttributeError: .*no_such_thing"),
     ],
 )
@@ -165,12 +199,18 @@ def test_a_reward_gets_what_it_asks_for_by_name(name, paid):
 
 
 def test_a_reward_that_cannot_be_paid_is_said():
-    for name, said in [("infinite", r"own_of_test.py:\d+: infinite returned inf"), ("nothing", "TypeError")]:
+    for name, said in [
+        ("infinite", r"own_of_test.py:\d+: infinite returned inf"),
+        ("nothing", r"own_of_test.py:\d+: nothing returned None; expected a number"),
+    ]:
         reward = OwnReward(f"own_of_test:{name}", EVERYTHING)
         with pytest.raises(OwnCodeError, match=said):
             reward.pay(BATTLE, None, 0, {})
     with pytest.raises(ConfigError, match=r"reads_more asks for observation .*; expected any of battle, before, seat"):
         OwnReward("own_of_test:reads_more", EVERYTHING)
+    for name, said in [("win_loss", "is named as a part of pokemon.rewards"), ("by_place", "cannot be given by name")]:
+        with pytest.raises(ConfigError, match=said):
+            OwnReward(f"own_of_test:{name}", EVERYTHING)
     with pytest.raises(ConfigError, match=r"own_of_test:Pair is a class; expected a function such as `def pair\("):
         OwnReward("own_of_test:Pair", EVERYTHING)
 
