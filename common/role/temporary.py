@@ -53,7 +53,7 @@ def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
     A folder with an owner file may be of any kind, so that any command removes those of a killed one. A folder without
     is removed only if its name begins with `prefix`.
 
-    Sockets of a run directory that is gone, or in which no run is active, go where nobody has locked them.
+    Sockets are removed where no process has locked them, and their run directory is gone or no run is active in it.
 
     The run directory of an agent stays while a process has it, and is then kept if it has checkpoints.
 

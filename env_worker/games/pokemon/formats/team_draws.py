@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.named_class import load_class
+from simul.common.config.opponents import is_own
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.errors import ConfigError, FailingEnvError
 from simul.common.runtime.error_place import describe_error
@@ -20,7 +20,6 @@ from simul.env_worker.games.pokemon.install.node import find_node
 
 KEPT = 4096  # teams of a Teambuilder that are known to be legal
 _CALLERS = frozenset({__file__})
-_CLASS = re.compile(r"[A-Za-z_][\w.]*:\w+")
 Pair = tuple[str, str]
 
 
@@ -181,7 +180,7 @@ def open_teams(config: PokemonConfig, host: BattleBackend, trust: Trust) -> Team
 
 def names_class(value: str) -> bool:
     """Whether a setting names a class; a path that exists is a path, even with a colon in it."""
-    return _CLASS.fullmatch(value) is not None and not Path(value).exists()
+    return is_own(value) and not Path(value).exists()
 
 
 def check_battles(config: PokemonConfig, trust: Trust = NOTHING) -> None:

@@ -19,7 +19,7 @@ class FollowedBackend:
         self._told = told
         self._follower = follower
         self._followed: dict[int, tuple[bool, bool]] = {}  # seats of the battles that run
-        self._also: dict[int, tuple[bool, bool]] = {}  # of those, seats whose records are passed on, too
+        self._passed_on: dict[int, tuple[bool, bool]] = {}  # of those, seats whose records are passed on, too
 
     # ------------------------------------------------------------------ BattleBackend
 
@@ -28,7 +28,7 @@ class FollowedBackend:
         self._told.start_battle(battle, battle_format, told)
         left, right = [encoded or bot is not None for encoded, bot in zip(start.encode, start.play)]
         self._followed[battle] = left, right
-        self._also[battle] = start.tell
+        self._passed_on[battle] = start.tell
         if left or right:
             self._follower.follow(battle, start.encode, start.tally, start.play, start.max_turns)
 
@@ -77,7 +77,7 @@ class FollowedBackend:
             self._refuse(error)
         for record in records:
             battle, seat, request_number, lines, request = record
-            if not self._follows(battle, seat) or self._also[battle][seat]:
+            if not self._follows(battle, seat) or self._passed_on[battle][seat]:
                 heard.records.append(record)
             if not self._follows(battle, seat):
                 continue
@@ -102,7 +102,7 @@ class FollowedBackend:
 
     def _drop(self, battle: int) -> None:
         self._followed.pop(battle, None)
-        self._also.pop(battle, None)
+        self._passed_on.pop(battle, None)
         self._follower.forget(battle)
 
 

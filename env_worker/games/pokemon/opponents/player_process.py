@@ -32,12 +32,13 @@ from simul.common.config.trust import Trust, values_to_trust
 from simul.common.errors import ConfigError
 from simul.common.runtime.error_place import describe_error
 from simul.common.runtime.parent_watch import end_with
-from simul.env_worker.games.pokemon.opponents import random_choice, scripted, stock_battle
+from simul.env_worker.games.pokemon.opponents import random_choice, scripted
+from simul.env_worker.games.pokemon.opponents import stock_battle as stock
 from simul.env_worker.games.pokemon.opponents.random_choice import Request
 from simul.env_worker.games.pokemon.opponents.scripted import place_of
-from simul.env_worker.games.pokemon.opponents.stock_battle import StockBattle, StockDoubleBattle, StockReader
+from simul.env_worker.games.pokemon.opponents.stock_battle import StockReader, stock_battle
 
-CALLERS = frozenset({__file__, random_choice.__file__, scripted.__file__, stock_battle.__file__})
+CALLERS = frozenset({__file__, random_choice.__file__, scripted.__file__, stock.__file__})
 LONGEST_LINE = 64 << 20
 MOST_SHOWN = 80  # characters of what a player returned
 Key = tuple[int, int]  # number of the battle, seat
@@ -64,8 +65,8 @@ def main() -> int:
     except ConfigError as error:
         _write(answers, {"failed": str(error)})
         return 0
-    battle_class = StockDoubleBattle if options.doubles else StockBattle
-    server = PlayerServer(player, options.format, partial(battle_class, gen=options.gen), answers)
+    make_battle = partial(stock_battle, gen=options.gen, doubles=options.doubles)
+    server = PlayerServer(player, options.format, make_battle, answers)
     _write(answers, {"ready": True})
     asyncio.run_coroutine_threadsafe(server.run(commands), POKE_LOOP).result()
     sys.stdout.flush()
@@ -143,9 +144,9 @@ class PlayerServer:
     """Keeps poke-env's battle of every seat that the player has, and asks it for choices."""
 
     def __init__(
-        self, player: Any, battle_format: str, make_battle: Callable[[str], StockReader], answers: int
+        self, player: Any, battle_format: str, make_battle: Callable[..., StockReader], answers: int
     ) -> None:  # fmt: skip
-        """`make_battle`: of a role, p1 or p2. `answers`: the descriptor to write to."""
+        """`make_battle`: of a role and a `tag`, see `stock_battle`. `answers`: the descriptor to write to."""
         self._player = player
         self._format = battle_format
         self._make_battle = make_battle
@@ -224,8 +225,8 @@ class PlayerServer:
 
     def _begin(self, key: Key) -> StockReader:
         number, seat = key
-        battle = self._battles[key] = self._make_battle(f"p{seat + 1}")
-        battle._battle_tag = f"battle-{self._format}-{2 * number + seat}"  # players keep notes by it
+        tag = f"battle-{self._format}-{2 * number + seat}"  # players keep notes by it
+        battle = self._battles[key] = self._make_battle(f"p{seat + 1}", tag=tag)
         battle.logger = logging.getLogger("poke-env")
         if isinstance(self._player, Player):
             self._player._battles[battle.battle_tag] = battle

@@ -147,7 +147,7 @@ class LocalServer:
             time.sleep(0.1)
 
     def be_first_user(self) -> None:
-        """Connect once. For its first user Showdown loads what takes seconds, and answers nobody meanwhile.
+        """Connect once. When its first user connects, Showdown loads for seconds, and answers no one until then.
 
         Raises EnvError where it does not answer.
         """

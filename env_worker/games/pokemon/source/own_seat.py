@@ -53,7 +53,7 @@ class OwnSeat:
         return builtin if observation is None else observation.observe(builtin, self._battle)
 
     def begin(self) -> None:
-        """The session's first decision is made; what came before is nobody's reward."""
+        """The session's first decision is made: rewards count from here."""
         self._keep()
 
     def reward(self, parts: Mapping[str, float]) -> float:

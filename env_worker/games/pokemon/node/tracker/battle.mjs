@@ -248,7 +248,7 @@ export class SeatTracker {
 		return null;
 	}
 
-	/** The own Pokemon of that name, whoever looks like it; undefined = none yet. */
+	/** The own Pokemon of that name, not one in its disguise; undefined = none yet. */
 	ownNamed(identifier) {
 		return this.team.get(identifier.slice(0, 2) + identifier.slice(3));
 	}

@@ -97,7 +97,7 @@ export function terastallize(mon, name) {
 	if (mon.returnsTo === 'morpeko') mon.returnsTo = ''; // it keeps the forme that it has then
 }
 
-/** It has fainted: whoever revives it has it as it was. */
+/** It has fainted: it is revived as it was before. */
 export function endTera(mon) {
 	if (!mon.terastallized) return;
 	mon.terastallized = false;
