@@ -8,7 +8,7 @@ CONFIG ?= configs/pokemon.yaml
 HOURS ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long test-races test-faults test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-tables bench-ofc bench-search bench-scale docs clean
+.PHONY: help up setup test test-long test-races test-faults test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-strength bench-tables bench-ofc bench-search bench-scale docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -73,6 +73,9 @@ bench-peers: setup .venv-peers/.stamp ## beside mosec, TorchRL's inference serve
 
 bench-sb3: setup .venv-sb3/.stamp ## beside Stable-Baselines3: return and steps a second (hours; ARGS="--task CartPole-v1 --seeds 1")
 	.venv-sb3/bin/python -m benchmarks sb3 $(ARGS)
+
+bench-strength: setup ## how strong a policy becomes from random weights: tables whose finished rows are kept (hours; ARGS="--table levers --show")
+	$(PY) -m benchmarks strength $(ARGS)
 
 bench-tables: setup ## legal moves, hands and boards of Blokus and OFC, and the start of their workers (5 minutes; ARGS=--markdown)
 	$(PY) -m benchmarks tables $(ARGS)

@@ -19,6 +19,7 @@ BENCHMARKS = {
     "search": ("benchmarks.search.main", True),
     "scale": ("benchmarks.scale.main", True),
     "tables": ("benchmarks.tables.main", True),
+    "strength": ("benchmarks.strength.main", False),
     "pokemon": ("benchmarks.pokemon_layers.main", False),
     "acceleration": ("benchmarks.acceleration", False),
 }

@@ -133,6 +133,7 @@ def _assemble(context: BuildContext, reporter: Reporter, stop: StopFlag, opened:
     progress = TrainingProgress()
     if context.leads:
         progress = _resume(context, checkpoints, last_version, updater, reporter)
+        checkpoints.horizon = progress.horizon
     if context.ranks.count > 1:
         progress = share_start(updater, progress, context.ranks)
     if checkpoints.mirror is not None:
@@ -140,7 +141,7 @@ def _assemble(context: BuildContext, reporter: Reporter, stop: StopFlag, opened:
         opened.callback(checkpoints.mirror.close)
     io = _open_io(context, progress.version, reporter, opened)
     trainer = _trainer(context, updater, io, replay)
-    schedule = learning_schedule(context.options)
+    schedule = learning_schedule(context.options, progress.horizon)
     parts = LearnerParts(
         trainer, io, checkpoints, last_version, reporter, stop, schedule, progress, context.stages
     )  # fmt: skip
@@ -185,7 +186,7 @@ def _resume(
     for note in filter(None, (*store.drain_notes(), ignored)):
         reporter.send({}, event=note)
     if checkpoint is None:
-        return TrainingProgress(published + 1)
+        return TrainingProgress(published + 1, horizon=context.config.horizon())
     statistics = restore(checkpoint, updater.network, updater.optimizer)
     check_reward_scale(checkpoint, statistics, context.options.normalize_rewards)
     updater.load_statistics(statistics)
@@ -194,10 +195,13 @@ def _resume(
     resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."
     if not meta.updates:  # copied by `simul up --from`
         resumed = f"Begins with the weights of version {meta.version}; no decision is learned from yet."
+    horizon = context.config.horizon(meta.horizon, meta.decisions)
+    if meta.decisions >= horizon:
+        resumed += f" The schedules ended at {horizon:,}: the final values stay (--new-horizon: with this start)."
     checkpoints.league.load_past_selves(context.spec, meta.decisions)
     for note in (*checkpoints.drain_notes(), resumed):
         reporter.send({}, event=note)
-    return TrainingProgress(max(meta.version, published) + 1, meta.decisions, meta.updates)
+    return TrainingProgress(max(meta.version, published) + 1, meta.decisions, meta.updates, horizon)
 
 
 def _open_io(context: BuildContext, version: int, reporter: Reporter, opened: ExitStack) -> LearnerIO:
@@ -238,6 +242,7 @@ def _updater(context: BuildContext) -> Updater:
         minibatches=options.minibatches,
         epochs=options.epochs,
         max_gradient_norm=options.max_gradient_norm,
+        target_kl=options.target_kl,
         precision=choose_precision(options.precision, context.device),
         zero_state=config.server.zero_state,
         seed=config.seed,
@@ -290,9 +295,8 @@ def _trainer(
     return SampleTrainer(updater, io.samples, replay, schedule, context.stages, ranks)
 
 
-def learning_schedule(options: LearnerConfig) -> LearningSchedule:
-    """What the configuration lets change over a run."""
-    total = options.total_decisions
+def learning_schedule(options: LearnerConfig, horizon: int) -> LearningSchedule:
+    """What the configuration lets change over a run, until `horizon` decisions are learned."""
     fixed = Settings(
         gae_lambda=options.gae_lambda,
         clip=options.clip,
@@ -302,11 +306,11 @@ def learning_schedule(options: LearnerConfig) -> LearningSchedule:
     )
 
     def settings(decisions: int) -> Settings:
-        entropy = linear(options.entropy_coefficient, options.final_entropy_coefficient, decisions, total)
+        entropy = linear(options.entropy_coefficient, options.final_entropy_coefficient, decisions, horizon)
         return dataclasses.replace(fixed, entropy_coefficient=entropy)
 
     def learning_rate(decisions: int) -> float:
-        return linear(options.learning_rate, options.final_learning_rate, decisions, total)
+        return linear(options.learning_rate, options.final_learning_rate, decisions, horizon)
 
     oldest = math.inf if options.algorithm == ALPHAZERO else options.max_policy_lag
     return LearningSchedule(options.max_skipped_minibatches, oldest, learning_rate, settings)

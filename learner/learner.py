@@ -49,11 +49,15 @@ class LearningSchedule:
 
 @dataclass
 class TrainingProgress:
-    """State of training over all lives: `version` of the published weights, `decisions` learned, `updates` made."""
+    """State of training over all lives: `version` of the published weights, `decisions` learned, `updates` made.
+
+    `horizon`: decisions at which the schedules end.
+    """
 
     version: int = 0
     decisions: int = 0
     updates: int = 0
+    horizon: int = 0
 
 
 @dataclass(frozen=True)

@@ -169,4 +169,5 @@ def share_start(updater: NetworkUpdater, progress: TrainingProgress, ranks: Rank
     if not first:
         network.load_state_dict(bytes_to_state(weights))
         updater.load_statistics(load_moments(bytes_to_state(optimizer), network, updater.optimizer))
-    return TrainingProgress(*ranks.gather_numbers([progress.version, progress.decisions, progress.updates])[0])
+    numbers = [progress.version, progress.decisions, progress.updates, progress.horizon]
+    return TrainingProgress(*ranks.gather_numbers(numbers)[0])

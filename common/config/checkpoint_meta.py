@@ -29,6 +29,7 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
         decisions: decisions learned from so far.
         files: SHA-256 of each file beside it.
         milestone: never deleted.
+        horizon: decisions at which the learner's schedules end; 0: a checkpoint of before this was kept.
     """
 
     version: Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
@@ -43,6 +44,7 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
     files: dict[str, str]
     milestone: bool = False
     updates: int = 0
+    horizon: int = 0
 
     def encoder(self) -> str:
         """The spec's fingerprint and what it says of the observation, for a sentence about specs that differ."""

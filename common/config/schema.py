@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import Meta, field
@@ -33,6 +33,9 @@ WATCHING = (
     "evaluation", "metrics", "prometheus_port", "metrics_callback", "run_dir_access", "store",
     "store_milestone_decisions", "notice_every_decisions",
 )  # fmt: skip
+AUTO: Final = "auto"
+Auto = Literal["auto"]
+LONG_HORIZON = 20_000_000  # decisions
 NOT_KINDS = ("classes", "limit_sec")  # keys of `opponents` that are no opponent
 S = TypeVar("S", bound=Section)
 
@@ -127,9 +130,10 @@ class LearnerConfig(Section, frozen=True):
     batch_steps: Annotated[int, Meta(ge=1, le=10**8)] = 4096  # steps learned from per update, in whole unrolls
     minibatches: Positive = 2
     epochs: Positive = 1
+    target_kl: NonNegativeFloat = 0.0  # no further pass of an update once the policy's KL is larger; 0: off
     learning_rate: PositiveFloat = 3e-4
     final_learning_rate: NonNegativeFloat = 0.0  # linear schedule over total_decisions
-    total_decisions: Positive = 20_000_000  # horizon of the schedules; training goes on at the final values
+    total_decisions: Positive | Auto = AUTO  # horizon of the schedules, see `Config.horizon`
     discount: Share = 0.999
     gae_lambda: Share = 0.95
     clip: PositiveFloat = 0.2
@@ -155,7 +159,7 @@ LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "ofc": ("foul_cost",),
     "pokemon": ("builtin_observation", "observation", "opponent_teams", "reward"),
     "workers": ("max_failed_share",),
-    "learner": ("normalize_rewards", "weight_decay"),
+    "learner": ("normalize_rewards", "target_kl", "weight_decay"),
 }
 LATER_SECTIONS = ("replay", "search", "cluster")  # likewise
 
@@ -252,6 +256,20 @@ class Config(GamesConfig, frozen=True):
             prometheus_port=port + index if port else 0,
         )
 
+    def horizon(self, kept: int = 0, decisions: int = 0) -> int:
+        """Decisions at which the learner's schedules end.
+
+        With `learner.total_decisions: auto` those of the run's first start: its `stop_after_decisions`, LONG_HORIZON
+        where that is 0.
+
+        Args:
+            kept: the horizon of the checkpoint that the learner resumes from; 0: none.
+            decisions: those learned so far. A run of before horizons were kept has LONG_HORIZON.
+        """
+        if self.learner.total_decisions != AUTO:
+            return self.learner.total_decisions
+        return kept or (LONG_HORIZON if decisions else self.stop_after_decisions or LONG_HORIZON)
+
     def fingerprint(self) -> str:
         """First 16 hex digits of SHA-256 over all values that a run's learning depends on.
 
@@ -259,6 +277,7 @@ class Config(GamesConfig, frozen=True):
         LATER_KEYS and LATER_SECTIONS count where they are not the defaults.
         """
         plain = msgspec.to_builtins(msgspec.structs.replace(self, run_dir="", stop_after_decisions=0))
+        plain["learner"]["total_decisions"] = self.horizon()
         for name in WATCHING:
             del plain[name]
         defaults = msgspec.to_builtins(type(self)())

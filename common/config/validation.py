@@ -65,7 +65,7 @@ def check_section(info: inspect.Type, value: object, path: str, problems: Proble
         elif below is None:
             checked[key] = ""  # `metrics_callback:` or --set metrics_callback=
         else:
-            checked[key] = int(below) if isinstance(kind, inspect.IntType) else below  # 2e6 means 2000000
+            checked[key] = int(below) if _is_whole(kind, below) else below  # 2e6 means 2000000
     return checked
 
 
@@ -122,7 +122,11 @@ def _mismatch(kind: inspect.Type, value: object) -> str | None:
         case inspect.BoolType():
             return None if isinstance(value, bool) else "true or false"
         case inspect.LiteralType():
-            return None if value in kind.values else "one of " + ", ".join(str(v) for v in kind.values)
+            some = "one of " if len(kind.values) > 1 else ""
+            return None if value in kind.values else some + ", ".join(str(v) for v in kind.values)
+        case inspect.UnionType():
+            mismatches = [_mismatch(each, value) for each in kind.types]
+            return None if None in mismatches else " or ".join(filter(None, mismatches))
         case inspect.DictType():
             fits = isinstance(value, dict) and all(isinstance(key, str) for key in value)
             return None if fits else "a mapping of names to values"
@@ -131,6 +135,11 @@ def _mismatch(kind: inspect.Type, value: object) -> str | None:
                 return None if len(value or "") >= (kind.min_length or 0) else "text that is not empty"
             return "text"
     raise TypeError(f"simul.common.config.schema uses {kind}, which simul.common.config.validation does not check")
+
+
+def _is_whole(kind: inspect.Type, value: object) -> bool:
+    kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    return not isinstance(value, str) and any(isinstance(each, inspect.IntType) for each in kinds)
 
 
 def _in_range(kind: inspect.IntType | inspect.FloatType, value: Any) -> bool:
@@ -346,6 +355,8 @@ def _alphazero(config: Config) -> Iterator[Rule]:
             f"alphazero learns from games played by search, and the game {config.game} has no search; "
             "use ppo, vtrace or reinforce",
         )
+    if learner.target_kl:
+        yield ("learner.target_kl",), "alphazero makes one pass over what it draws; leave it out"
     if learner.normalize_rewards:
         yield ("learner.normalize_rewards",), "alphazero learns from outcomes between -1 and 1; leave it out"
     if network.normalize_observations:

@@ -45,6 +45,11 @@ def add_up(up: argparse.ArgumentParser) -> None:
         metavar="N",
         help="stop cleanly after N answered decisions of this start",
     )
+    up.add_argument(
+        "--new-horizon",
+        action="store_true",
+        help="a resumed run's schedules (learner.total_decisions: auto) end with this start, not with its first one",
+    )
     up.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. learner.clip=0.1")
     add_trust(up)
     up.add_argument("--on", choices=["ray"], help="place the processes on a cluster: ray (the extra `ray`)")
@@ -67,7 +72,7 @@ def _up(options: argparse.Namespace) -> int:
     from simul.launch.monitoring.notices.addresses import open_addresses
     from simul.launch.monitoring.view.display import EVENT_LOG, EventLogDisplay, make_display
     from simul.launch.processes.signals import ForegroundGroup
-    from simul.launch.supervisor.checkpoint_files import InitialCheckpoint
+    from simul.launch.supervisor.checkpoint_files import InitialCheckpoint, new_horizon
     from simul.launch.supervisor.run_notices import RunNotices
     from simul.launch.supervisor.supervisor import Supervisor
 
@@ -78,6 +83,9 @@ def _up(options: argparse.Namespace) -> int:
     written: dict[str, str] = {}
     config = load_config(options.config, overrides, options.mode, notes, written)
     run_dir = RunDir(options.run_dir or config.run_dir)
+    if options.new_horizon:
+        overrides.append(f"learner.total_decisions={new_horizon(config, run_dir)}")
+        config = load_config(options.config, overrides, options.mode, [], written)
     if options.dry_run:
         return _dry_run(config, options.address or "auto")
     cluster = _cluster(config, run_dir, options) if options.on else None

@@ -28,7 +28,7 @@ from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.matchups import distinct_labels
 from simul.common.config.run_signature import checkpoint_trust
-from simul.common.config.schema import Config
+from simul.common.config.schema import AUTO, Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, network_values, values_to_trust
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -154,6 +154,20 @@ def _config_of(checkpoint: Path, overrides: Sequence[str]) -> tuple[Config, str]
     return config_from_tree(tree, source, overrides), source
 
 
+def new_horizon(config: Config, run_dir: RunDir) -> int:
+    """`--new-horizon`: the decisions that the run has learned, and those of this start, see `Config.horizon`.
+
+    Raises ConfigError: the run has no checkpoint, or the configuration sets the horizon.
+    """
+    if config.learner.total_decisions != AUTO:
+        raise ConfigError(
+            f"--new-horizon sets learner.total_decisions, and it is {config.learner.total_decisions} already: leave "
+            "one of them out."
+        )
+    learned = decode_meta(newest_checkpoint(run_dir.root, lambda note: None)).decisions
+    return learned + config.horizon()
+
+
 def spec_of(folder: Path) -> GameSpec:
     """The game spec in meta.json of a checkpoint. Raises ConfigError."""
     try:
@@ -219,7 +233,7 @@ class InitialCheckpoint:
             )
         check_trust(network_values(meta.network), checkpoint_trust(origin, self._trust), f"{origin}/{META_FILE}")
         target = self._run_dir.checkpoints / f"{meta.version:09d}"
-        _copy(origin, target, msgspec.structs.replace(meta, decisions=0, updates=0, milestone=True))
+        _copy(origin, target, msgspec.structs.replace(meta, decisions=0, updates=0, milestone=True, horizon=0))
         self._copied = target
         self._run_dir.write_origin(str(self._path))
         moments = "" if OPTIMIZER_FILE in meta.files else ", which has no moments of Adam: they start at 0"

@@ -26,6 +26,7 @@ class CheckpointSchedule:
         saved_updates: the updates in it; 0 for none.
         store: where they are written.
         mirror: copies what is saved to the run's store; None: it has no store.
+        horizon: kept in each checkpoint, see `CheckpointMeta`.
 
     Args:
         begin: the time of the start.
@@ -45,6 +46,7 @@ class CheckpointSchedule:
         mirror: StoreMirror | None = None,
     ) -> None:
         self.saved_version, self.saved_updates = -1, 0
+        self.horizon = 0
         self._saved_decisions = 0
         self.league = league
         self.mirror = mirror
@@ -102,7 +104,7 @@ class CheckpointSchedule:
         """
         files = {WEIGHTS_FILE: weights, OPTIMIZER_FILE: optimizer}
         milestone = decisions >= self._next_milestone
-        meta = self._facts.meta(version, decisions, updates, files, milestone)
+        meta = self._facts.meta(version, decisions, updates, files, milestone, self.horizon)
         self._set_next(decisions, now)
         then = f"What was learned since is lost: {decisions - self._saved_decisions:,} steps." if last else GOES_ON
         failure = _try(lambda: self.store.save(meta, files), f"checkpoint {version}", self.saved_version, then)
@@ -115,7 +117,7 @@ class CheckpointSchedule:
 
     def add_past_self(self, version: int, decisions: int, weights: bytes) -> str:
         """Add the weights to the league. Returns why that failed, or an empty string."""
-        meta = self._facts.meta(version, decisions, 0, {WEIGHTS_FILE: weights}, milestone=True)
+        meta = self._facts.meta(version, decisions, 0, {WEIGHTS_FILE: weights}, True, self.horizon)
         failure = _try(lambda: self.league.add_past_self(meta, weights), f"past self {version}", self.saved_version)
         if not failure:
             self._notify_mirror()

@@ -50,7 +50,13 @@ class RunFacts:
     seed: int
 
     def meta(
-        self, version: int, decisions: int, updates: int, files: Mapping[str, bytes], milestone: bool
+        self,
+        version: int,
+        decisions: int,
+        updates: int,
+        files: Mapping[str, bytes],
+        milestone: bool,
+        horizon: int = 0,
     ) -> CheckpointMeta:
         """meta.json of a checkpoint that holds `files`."""
         return CheckpointMeta(
@@ -66,6 +72,7 @@ class RunFacts:
             packages={name: importlib.metadata.version(name) for name in _PACKAGES},
             files={name: fingerprint(data) for name, data in files.items()},
             milestone=milestone,
+            horizon=horizon,
         )
 
 

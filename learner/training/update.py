@@ -139,6 +139,7 @@ class Updater:
         minibatches: int,
         epochs: int,
         max_gradient_norm: float,
+        target_kl: float = 0.0,
         precision: torch.dtype = torch.float32,
         zero_state: bool = False,
         seed: int = 0,
@@ -149,6 +150,8 @@ class Updater:
     ) -> None:
         """`stages`: those of the learner's loop, see STAGES.
 
+        `target_kl`: of the behaviour policy and the current one, as the algorithm reports it; after the first pass, an
+        update ends with the first minibatch above it. 0: never.
         `nothing`: with several ranks, the `empty_unroll` for a minibatch of which this one has no part.
         """
         self._ranks = ranks
@@ -162,6 +165,7 @@ class Updater:
         self._discount = discount
         self._minibatches = minibatches
         self._epochs = epochs
+        self._target_kl = target_kl or math.inf
         self._precision = precision
         self._zero_state = zero_state
         self._random = np.random.default_rng(seed + ranks.rank)
@@ -190,7 +194,8 @@ class Updater:
         ratio_error = np.zeros(0, np.float32)
         learned = np.zeros(len(unrolls), np.bool_)
         skipped, cause = 0, ""
-        for number, part in enumerate(self._draw(len(unrolls), min(self._minibatches, most))):
+        in_a_pass = min(self._minibatches, most)
+        for number, part in enumerate(self._draw(len(unrolls), in_a_pass)):
             minibatch = make_minibatch(self._choose(unrolls, part), self._discount, self.device)
             if self._reward_scale is not None:
                 minibatch = _with_rewards(minibatch, self._reward_scale.scaled(minibatch.trajectories.reward))
@@ -209,6 +214,8 @@ class Updater:
                 continue
             learned[part] = True
             shown.append(figures)
+            if number + 1 >= in_a_pass and figures["kl"] > self._target_kl:
+                break
         return UpdateResult(mean_figures(shown), ratio_error, learned, len(shown), skipped, cause)
 
     def statistics(self) -> dict[str, Tensor]:

@@ -18,6 +18,7 @@ import psutil
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from simul.common.config.checkpoint_meta import decode_meta
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
@@ -26,6 +27,7 @@ from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.launch.monitoring.accounting import imbalances
 from simul.launch.processes.process_group import MOST_FAILED_STARTS
 from simul.launch.processes.signals import ECHO_SEC
+from simul.launch.supervisor.checkpoint_files import newest_checkpoint
 from tests.support.checkpoints import write_small_checkpoint
 from tests.support.command import phase_of
 from tests.support.stand_ins import PROGRAM, STAND_IN
@@ -158,8 +160,9 @@ def run_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.timeout(900)
 def test_the_real_roles_learn_balance_their_books_resume_and_are_evaluated(tmp_path):
     root = tmp_path / "run"
-    arguments = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--stop-after-decisions", "6000")
-    first = run_cli(*arguments)
+    arguments = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--stop-after-decisions")
+    horizon = ("--set", "learner.total_decisions=auto")
+    first = run_cli(*arguments, "6000", *horizon)
     assert first.returncode == 0, first.stdout + first.stderr
     summary = read_json(RunDir(root), "summary.json")
     assert summary["decisions"] >= 6000
@@ -167,8 +170,9 @@ def test_the_real_roles_learn_balance_their_books_resume_and_are_evaluated(tmp_p
     assert imbalances(summary) == []
     assert summary["accounting"]["steps"]["total"] > 0
     assert summary["accounting"]["steps"]["open"] == 0
-    second = run_cli(*arguments)
+    second = run_cli(*arguments, "5000", *horizon)
     assert second.returncode == 0, second.stdout + second.stderr
+    assert decode_meta(newest_checkpoint(root)).horizon == 6000, "of the first start"
     assert f"Resumed from checkpoint {summary['policy_version']:.0f}" in second.stdout
     resumed = read_json(RunDir(root), "summary.json")
     assert resumed["policy_version"] > summary["policy_version"]

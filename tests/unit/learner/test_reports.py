@@ -120,6 +120,6 @@ def test_a_server_far_behind_is_reported_at_most_once_a_minute_while_it_lasts():
 
 
 def test_where_nothing_is_dropped_for_its_age_no_server_is_too_far_behind():
-    schedule = learning_schedule(LearnerConfig(algorithm="alphazero"))
+    schedule = learning_schedule(LearnerConfig(algorithm="alphazero"), 1)
     assert LagAlarm(schedule.max_policy_lag).check(0.0, 10_000) == ""
-    assert learning_schedule(LearnerConfig(max_policy_lag=20)).max_policy_lag == 20
+    assert learning_schedule(LearnerConfig(max_policy_lag=20), 1).max_policy_lag == 20

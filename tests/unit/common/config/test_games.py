@@ -24,9 +24,9 @@ FINGERPRINTS = {
     ("cartpole", "test"): "5e6c9abcc31df46d",
     ("cartpole", "quick"): "5e6c9abcc31df46d",
     ("memory", "default"): "fcf6ecb4533bc385",
-    ("pokemon", "default"): "0555fdc04038fef3",
-    ("pokemon", "test"): "c1427b4763fee0f2",
-    ("pokemon", "quick"): "0555fdc04038fef3",
+    ("pokemon", "default"): "33a6df5b6c095b23",
+    ("pokemon", "test"): "4245ac8669fe10e1",
+    ("pokemon", "quick"): "82a16d0a40fa37d3",
 }
 
 

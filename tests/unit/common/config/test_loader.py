@@ -129,7 +129,9 @@ def test_battles_keep_the_defaults_of_the_schema_and_shipped_configurations_set_
 
 def test_the_documented_defaults_are_those_that_apply():
     page = (ROOT / "docs" / "custom_game.md").read_text()
-    rows = {key: values for key, *values in re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)}
+    rows = {
+        key: values for key, *values in re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+|auto) \|$", page, re.MULTILINE)
+    }
     keys = {key for preset in LEARNER_PRESETS.values() for key in preset}
     kinds = [{**msgspec.to_builtins(LearnerConfig()), **LEARNER_PRESETS[name]} for name in ("small games", "battles")]
     assert rows == {key: [str(kind[key]) for kind in kinds] for key in keys}
@@ -176,13 +178,24 @@ def test_values_and_overrides_arrive_typed(load):
     learner = config.learner
     assert (learner.learning_rate, learner.total_decisions, learner.discount, learner.clip) == (3e-4, 2e6, 1.0, 0.1)
     assert isinstance(learner.total_decisions, int)
+    assert load("learner: {total_decisions: auto}").learner.total_decisions == "auto"
     assert config.network.options == {"hidden": 64}
+
+
+def test_schedules_end_with_the_first_start_of_the_run_unless_a_number_says_otherwise(load):
+    auto = "learner: {total_decisions: auto}"
+    assert load("learner: {total_decisions: 70}", "stop_after_decisions=9").horizon(kept=8, decisions=3) == 70
+    start = load(auto, "stop_after_decisions=5000")
+    assert (start.horizon(), load(auto).horizon()) == (5000, 20_000_000)
+    assert start.horizon(kept=800, decisions=700) == 800, "of the first start, which the checkpoint keeps"
+    assert start.horizon(kept=0, decisions=700) == 20_000_000, "a checkpoint of before horizons were kept"
 
 
 def test_all_problems_at_once_with_the_nearest_name(load):
     problems = problems_of(
         load,
-        "learner: {clp: 0.2, epochs: yes, batch_steps: 2.5, clip: -1, learning_rate: .nan}\nunroll_length: 3\n",
+        "learner: {clp: 0.2, epochs: yes, batch_steps: 2.5, clip: -1, learning_rate: .nan, total_decisions: all}\n"
+        "unroll_length: 3\n",
         "workers.cout=2",
         "server.device=gpu",
         "run_dir=[3]",
@@ -194,6 +207,7 @@ def test_all_problems_at_once_with_the_nearest_name(load):
         "learner.batch_steps": "expected a whole number >= 1 and <= 100000000, got 2.5",
         "learner.clip": "expected a number > 0, got -1",
         "learner.learning_rate": "expected a number > 0, got nan",
+        "learner.total_decisions": "expected a whole number >= 1 or auto, got 'all'",
         "unroll_length": "there is no such key; did you mean learner.unroll_length?",
         "--set workers.cout=2": "there is no such key; did you mean workers.count?",
         "--set server.device=gpu": "expected one of auto, cpu, cuda, mps, got 'gpu'",

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from simul.common.config.checkpoint_meta import OPTIMIZER_FILE
-from simul.common.config.schema import NetworkConfig
+from simul.common.config.schema import Config, LearnerConfig, NetworkConfig
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
@@ -18,6 +18,7 @@ from simul.launch.supervisor.checkpoint_files import (
     checkpoint_labels,
     config_of,
     find_fault,
+    new_horizon,
     newest_checkpoint,
 )
 from simul.learner.checkpoints.checkpoint_store import CheckpointStore
@@ -42,6 +43,18 @@ def test_a_past_self_is_of_its_run(checkpoints):
     assert config_of(past, []).seed == 7
     name = checkpoints.parent.name
     assert checkpoint_labels([past, checkpoints / "000000010"]) == [f"{name}@3", f"{name}@10"]
+
+
+def test_a_new_horizon_is_what_was_learned_and_this_start(checkpoints):
+    meta = msgspec.json.decode((checkpoints / "000000010" / "meta.json").read_bytes())
+    (checkpoints / "000000010" / "meta.json").write_bytes(msgspec.json.encode({**meta, "decisions": 700}))
+    run, start = RunDir(checkpoints.parent), Config(stop_after_decisions=5000)
+    assert new_horizon(start, run) == 5700
+    numbered = msgspec.structs.replace(start, learner=LearnerConfig(total_decisions=900))
+    with pytest.raises(ConfigError, match=r"learner\.total_decisions, and it is 900 already"):
+        new_horizon(numbered, run)
+    with pytest.raises(ConfigError, match="no checkpoint"):
+        new_horizon(start, RunDir(checkpoints / "torn"))
 
 
 def test_a_checkpoint_or_the_newest_of_a_run(checkpoints):

@@ -57,6 +57,13 @@ def test_it_learns_which_action_pays(draw, network):
     assert float((logits[:8].softmax(2)[..., 1] > 0.5).float().mean()) > 0.95
 
 
+def test_passes_end_at_the_target_kl_once_all_was_learned_from(draw, network):
+    unrolls = [draw.unroll() for _ in range(6)]
+    for target_kl, steps in ((0.0, 16), (1e6, 16), (1e-9, 2)):
+        result = updater(network, epochs=8, target_kl=target_kl).update(unrolls, 0, 1e-3, Settings())
+        assert (result.steps, result.learned.all()) == (steps, True)
+
+
 def test_a_gradient_that_is_not_finite_leaves_the_weights_alone(draw, network):
     before = copy.deepcopy(network.state_dict())
     unroll = draw.unroll()

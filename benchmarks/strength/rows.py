@@ -1,0 +1,60 @@
+"""The rows of `make bench-strength`: a configuration, its settings, a seed and a number of decisions each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+SINGLES = ("simple_heuristics", "damage")
+LEVER = 2_000_000  # decisions of a row that differs from the shipped settings by one part
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run from random weights, and what it plays afterwards.
+
+    Attributes:
+        name: of its folder.
+        decisions: answered ones, and the horizon of its schedules.
+        settings: beside those of the configuration, as `--set` takes them.
+        opponents: scripted ones that it plays.
+    """
+
+    name: str
+    decisions: int = LEVER
+    seed: int = 11
+    settings: tuple[str, ...] = ()
+    config: str = "pokemon"
+    opponents: tuple[str, ...] = SINGLES
+
+
+def seeds(row: Row, *numbers: int) -> tuple[Row, ...]:
+    """The same row with several seeds."""
+    return tuple(replace(row, name=f"{row.name}-{number}", seed=number) for number in numbers)
+
+
+def one_part(name: str, *settings: str) -> Row:
+    """A row of LEVER decisions that differs from the shipped settings."""
+    return Row(name, settings=settings)
+
+
+# As it was before schedules ended with their run: the rate falls over 20 M decisions, whatever the run's length.
+UNANNEALED = (
+    "learner.total_decisions=20000000", "learner.final_learning_rate=1e-4", "learner.final_entropy_coefficient=0.003",
+    "learner.minibatches=2", "learner.epochs=1",
+)  # fmt: skip
+ANNEALED = ("learner.minibatches=2", "learner.epochs=1", "learner.target_kl=0")
+
+TABLES: Mapping[str, tuple[Row, ...]] = {
+    "levers": (
+        one_part("unannealed", *UNANNEALED),
+        one_part("annealed", *ANNEALED),
+        one_part("steps-1x4", "learner.minibatches=4", "learner.epochs=1"),
+        one_part("steps-2x4", "learner.minibatches=4", "learner.epochs=2"),
+        one_part("shipped"),
+    ),
+    "shipped": (
+        *seeds(Row("5m", 5_000_000), 11, 12, 13),
+        Row("20m", 20_000_000),
+    ),
+}  # fmt: skip
