@@ -17,6 +17,7 @@ import msgspec
 import yaml
 from msgspec import inspect
 
+from simul.common.config.automatic import settle_automatic
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.learner_presets import LEARNER_PRESETS, SCHEDULES
 from simul.common.config.opponents import MIX, is_own, parse_mix
@@ -156,7 +157,9 @@ def _to_config(
     _spread_mix(tree, problems)
     if limit_sec is not None and isinstance(tree.get("opponents"), dict):  # a mix on the command line has none
         tree["opponents"].setdefault("limit_sec", limit_sec)
+    name = tree.get("game", Config().game)
     said = _apply_learner_defaults(tree, given)
+    said += settle_automatic(tree, game_called(name if isinstance(name, str) else ""))
     if notes is not None:
         notes.extend(said)
     checked = check_section(inspect.type_info(Config), tree, "", problems)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Final, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import Meta, field
 
+from simul.common.config.automatic import AUTO
 from simul.common.config.games import GAMES, GamesConfig
 from simul.common.config.search import SearchConfig
 from simul.common.config.section import (
@@ -33,7 +34,6 @@ WATCHING = (
     "evaluation", "metrics", "prometheus_port", "metrics_callback", "run_dir_access", "store",
     "store_milestone_decisions", "notice_every_decisions",
 )  # fmt: skip
-AUTO: Final = "auto"
 Auto = Literal["auto"]
 LONG_HORIZON = 20_000_000  # decisions
 NOT_KINDS = ("classes", "limit_sec")  # keys of `opponents` that are no opponent
@@ -84,7 +84,7 @@ class NetworkConfig(Section, frozen=True):
 class WorkersConfig(Section, frozen=True):
     """Env workers (no torch, no weights)."""
 
-    count: Few = 1
+    count: Few = 1  # auto, as threads of server and learner: see `simul.common.config.automatic`
     envs: Many = 16  # games in flight per worker
     max_failed_share: Share = 0.5  # where more of a worker's last episodes raise, the run ends; 1: never
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import inspect
 
+from simul.common.config.automatic import AUTO, AUTOMATIC
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.opponents import is_own
 from simul.common.config.schema import Config
@@ -59,7 +60,8 @@ def check_section(info: inspect.Type, value: object, path: str, problems: Proble
             each = _check_sections if isinstance(kind.item_type, inspect.StructType) else _check_values
             checked[key] = each(kind.item_type, below, dotted, problems)
         elif (sentence := _mismatch(kind, below)) is not None:
-            problems[dotted] = f"expected {sentence}, got {describe_value(below)}"
+            also = f" or {AUTO}" if dotted in AUTOMATIC else ""
+            problems[dotted] = f"expected {sentence}{also}, got {describe_value(below)}"
         elif isinstance(kind, inspect.DictType) and not isinstance(kind.value_type, inspect.AnyType):
             checked[key] = _check_mapping(kind.value_type, below, dotted, problems)
         elif below is None:

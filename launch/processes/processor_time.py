@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import psutil
-
-CGROUP = Path("/sys/fs/cgroup")
 
 
 class ProcessCpu(NamedTuple):
@@ -81,21 +77,3 @@ def _family_cpu(pid: int) -> ProcessCpu | None:
             times = child.cpu_times()
             children += times.user + times.system + times.children_user + times.children_system
     return ProcessCpu(own, children)
-
-
-def usable_cores() -> float:
-    """Cores that this process may use: the machine's, less what affinity and a container's quota take away."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min([float(allowed), *_quotas(CGROUP)])
-
-
-def _quotas(folder: Path) -> list[float]:
-    """Cores by the quotas of control groups, versions 2 and 1, as a container sees them; [] without one."""
-    found = []
-    for quota_file, period_file in (("cpu.max", None), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            words = (folder / quota_file).read_text().split()
-            period = float(words[1] if period_file is None else (folder / period_file).read_text())
-            if words[0] != "max" and float(words[0]) > 0 and period > 0:
-                found.append(float(words[0]) / period)
-    return found

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from simul.common.config.automatic import AUTO
 from simul.common.config.checkpoint_folder import new_folder, run_root
 from simul.common.config.checkpoint_meta import (
     META_FILE,
@@ -28,7 +29,7 @@ from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.matchups import distinct_labels
 from simul.common.config.run_signature import checkpoint_trust
-from simul.common.config.schema import AUTO, Config
+from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, network_values, values_to_trust
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec

@@ -12,10 +12,11 @@ from simul.common.errors import ConfigError, SimulError
 from simul.common.role.machine import is_this_machine
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import living_owner
+from simul.common.runtime.machine_limits import usable_cores
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.profiling.profile import Profile, make_profile
 from simul.launch.monitoring.snapshot import Snapshot
-from simul.launch.processes.processor_time import ProcessTree, usable_cores
+from simul.launch.processes.processor_time import ProcessTree
 
 POLL_SEC = 0.1
 LOOK_EVERY_SEC = 1.0  # for new processes

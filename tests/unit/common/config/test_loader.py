@@ -124,7 +124,7 @@ def test_battles_keep_the_defaults_of_the_schema_and_shipped_configurations_set_
     for name, expected in (("pokemon", LearnerConfig().epochs), ("cartpole", 4), ("memory", 12)):
         notes: list[str] = []
         assert load_config(name, notes=notes).learner.epochs == expected
-        assert notes == []
+        assert not any("learner defaults" in note for note in notes)
 
 
 def test_the_documented_defaults_are_those_that_apply():

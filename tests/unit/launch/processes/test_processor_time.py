@@ -1,4 +1,4 @@
-"""Processor time of real processes, and the cores that a container leaves."""
+"""Processor time of real processes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import os
 import subprocess
 import sys
 
-import pytest
-
-from simul.launch.processes.processor_time import ProcessTree, _quotas, usable_cores
+from simul.launch.processes.processor_time import ProcessTree
 
 BURN = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"
 
@@ -33,26 +31,3 @@ def test_processes_and_their_time_are_found():
     after = tree.sample([os.getpid(), child.pid])
     assert child.pid not in after.roles
     assert after.run >= during.run, "what has ended is not forgotten"
-
-
-@pytest.mark.parametrize(
-    ("files", "quotas"),
-    [
-        ({"cpu.max": "150000 100000\n"}, [1.5]),
-        ({"cpu.max": "max 100000\n"}, []),
-        ({"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"}, [0.5]),
-        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, []),
-        ({"cpu.max": "what\n"}, []),
-        ({"cpu.max": "\n"}, []),
-        ({}, []),
-    ],
-)
-def test_quotas_of_containers(tmp_path, files, quotas):
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert _quotas(tmp_path) == quotas
-
-
-def test_no_more_cores_than_there_are():
-    assert 0 < usable_cores() <= os.cpu_count()
