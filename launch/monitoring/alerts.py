@@ -1,4 +1,4 @@
-"""Alerts: a process that is silent or does not become ready, a run that learns nothing. Pure: time is an argument."""
+"""Alerts: a process that is silent or not ready, a run that learns nothing or loses strength. Pure: time is an argument."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 ALERT_AFTER_SEC = 10.0  # a shorter silence is shown only in the table of processes
 ALERT_EVERY_SEC = 60.0  # at most one alert a process
+FALLS = 3  # evaluations in a row, each below the one before
 STANDSTILL_SEC = 60.0  # the first alert; the next ones each time the duration has doubled
 
 
@@ -89,6 +90,23 @@ class OutageAlerts:
         """As `Standstill.exclude_pause`."""
         for standstill in self._standstills.values():
             standstill.exclude_pause(seconds)
+
+
+class StrengthAlerts:
+    """Evaluations of a run whose scores fall, by more than chance."""
+
+    def __init__(self) -> None:
+        self._scores: list[float] = []  # falling, of the last evaluations
+
+    def update(self, score: float, highest: float) -> str:
+        """The score of an evaluation, and the upper end of its 95% interval. Returns an alert, or ""."""
+        if self._scores and score >= self._scores[-1]:
+            self._scores.clear()
+        self._scores.append(score)
+        if len(self._scores) <= FALLS or highest >= self._scores[0]:
+            return ""
+        falling = ", ".join(f"{each:.4g}" for each in self._scores)
+        return f"strength has fallen in {len(self._scores) - 1} evaluations in a row: {falling}"
 
 
 class LearningAlerts:

@@ -26,6 +26,7 @@ from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.intervals import format_interval, interval_digits
 from simul.common.runtime.private_files import open_to_append, read_regular
+from simul.launch.monitoring.alerts import StrengthAlerts
 from simul.launch.processes.role_process import kill_session, low_priority, role_environment
 
 PINNED = ".evaluating-"  # prefix of the checkpoint that is being evaluated: the learner may remove its own
@@ -81,6 +82,7 @@ class Evaluations:
         self._child: _Child | None = None
         self._evaluated = 0  # version of the last checkpoint; version 0 has learned nothing
         self._measure = _measure(config)
+        self._strength = StrengthAlerts()
         self._remove_leftovers()
 
     def poll(self, decisions: float) -> dict[str, Any] | None:
@@ -123,6 +125,7 @@ class Evaluations:
         try:
             result = _result(child.result(), self._config, child.checkpoint, child.seconds)
             self._keep_if_best(child.checkpoint, result)
+            self._watch_strength(result)
         except (OSError, ValueError, KeyError, TypeError) as error:
             why = child.failure() or f"{type(error).__name__}: {error}"
             log = f"logs/{LOG_NAME}"
@@ -142,6 +145,12 @@ class Evaluations:
         result["best_score"] = best.score
         version = f"evaluation of version {result['policy_version']:.0f}"
         self._say(f"{version}: {self._measure} {_score_text(result)}, {so_far}")
+
+    def _watch_strength(self, result: dict[str, Any]) -> None:
+        intervals = _intervals(result)
+        highest = fmean(high for _, high in intervals.values()) if intervals else result["score"]
+        if alert := self._strength.update(result["score"], highest):
+            self._say(f"{alert}; checkpoints/best is the strongest")
 
     def _read_best(self) -> BestResult | None:
         """The best of this run by the measure of its configuration; of another measure the next result is better."""

@@ -101,6 +101,18 @@ def test_every_so_many_decisions_the_newest_checkpoint_is_evaluated_and_the_best
     assert run.said[2].endswith("200, the best is 300")
 
 
+def test_strength_that_falls_in_three_evaluations_in_a_row_is_said(run):
+    scores = (80.0, 90.0, 80.0, 70.0, 60.0, 50.0, 55.0)
+    for version, score in enumerate(scores, start=1):
+        run.save(version)
+        run.returns[version] = score
+        run.result(version * EVERY)
+    assert [said for said in run.said if "fallen" in said] == [
+        "strength has fallen in 3 evaluations in a row: 90, 80, 70, 60; checkpoints/best is the strongest",
+        "strength has fallen in 4 evaluations in a row: 90, 80, 70, 60, 50; checkpoints/best is the strongest",
+    ]
+
+
 def test_weights_that_have_learned_nothing_are_not_evaluated(run):
     run.save(0)
     run.returns = {3: 10.0}
