@@ -1,4 +1,4 @@
-"""Alerts: a process that is silent or not ready, a run that learns nothing or loses strength. Pure: time is an argument."""
+"""Alerts: a process that is silent or not ready, a run that learns nothing or loses strength. Pure."""
 
 from __future__ import annotations
 
