@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from simul.common.config.zoo import zoo_folder
 from simul.common.errors import ConfigError
 
 
@@ -16,8 +17,16 @@ def path(text: str) -> Path:
 
 
 def checkpoint(text: str) -> Path | str:
-    """A path, or the URL of a store or of a checkpoint in it, as text."""
-    return text if "://" in text else path(text)
+    """As `local_checkpoint`, or the URL of a store or of a checkpoint in it, as text."""
+    return text if "://" in text else local_checkpoint(text)
+
+
+def local_checkpoint(text: str) -> Path:
+    """The path of a checkpoint or of a run directory; that of a shipped policy for zoo:NAME."""
+    try:
+        return zoo_folder(text) or path(text)
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def add_run(parser: argparse.ArgumentParser, default: str) -> None:

@@ -23,6 +23,7 @@ from simul.common.config.checkpoint_meta import (
 )
 from simul.common.config.run_signature import checkpoint_trust
 from simul.common.config.trust import EVERYTHING, NOTHING
+from simul.common.config.zoo import zoo_folder
 from simul.common.errors import CheckpointError, ConfigError, WeightsError
 from simul.common.nets.build import build_network
 
@@ -102,7 +103,8 @@ class Policy(nn.Module):
 def load_policy(path: Path | str, *, trust: bool = False) -> Policy:
     """The policy of a checkpoint as a plain module, in eval mode on the CPU.
 
-    `path`: a checkpoint, or a run directory, whose newest valid checkpoint is loaded; damaged ones are skipped.
+    `path`: a checkpoint, or a run directory, whose newest valid checkpoint is loaded; damaged ones are skipped. Also
+    zoo:NAME, a shipped policy.
     `trust`: run the class that it names as its network, also where it is of a run directory that you did not make here.
 
         policy = load_policy("runs/default")            # or "runs/default/checkpoints/000000420"
@@ -117,7 +119,7 @@ def load_policy(path: Path | str, *, trust: bool = False) -> Policy:
     Raises:
         CheckpointError: the checkpoint is missing or damaged, or its network no longer fits or is not trusted.
     """
-    folder, meta, data = _newest_valid(Path(path))
+    folder, meta, data = _newest_valid(zoo_folder(str(path)) or Path(path))
     try:
         network = build_network(
             meta.network, meta.spec, trust=checkpoint_trust(folder, EVERYTHING if trust else NOTHING)

@@ -19,8 +19,8 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     evaluate.add_argument(
         "--checkpoint", dest="checkpoints", action="append", type=checkpoint, default=[], metavar="D",
-        help="a checkpoint, a run directory, or either in a store (s3://...); several: a round robin; none: only the "
-        "opponents play",
+        help="a checkpoint, a run directory, either in a store (s3://...), or zoo:NAME; several: a round robin; none: "
+        "only the opponents play",
     )  # fmt: skip
     evaluate.add_argument(
         "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
@@ -81,10 +81,14 @@ def add_replay_player(parser: argparse._ActionsContainer) -> None:
 def cross_players(names: Sequence[str]) -> tuple[list[Path | str], list[str]]:
     """(checkpoints, opponents) among the players of `--cross`. A folder called as an opponent is ./NAME."""
     from simul.common.config.opponents import SCRIPTED, SHORT
+    from simul.common.config.zoo import zoo_folder
 
     checkpoints: list[Path | str] = []
     opponents: list[str] = []
     for name in names:
+        if shipped := zoo_folder(name):
+            checkpoints.append(shipped)
+            continue
         is_path = "://" in name or os.sep in name or os.path.exists(name)
         if is_path and SHORT.get(name, name) not in SCRIPTED:
             checkpoints.append(checkpoint(name))

@@ -27,7 +27,7 @@ def add_play(play: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
     play.add_argument(
         "--checkpoint", type=checkpoint, metavar="D",
-        help="a checkpoint, a run directory, or either in a store (s3://...); it is served",
+        help="a checkpoint, a run directory, either in a store (s3://...), or zoo:NAME; it is served",
     )  # fmt: skip
     play.add_argument("--run-dir", type=path, help="ask the server of this run (default: the active one)")
     play.add_argument("--policy", default="learner", metavar="NAME", help="of the running server (default: learner)")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import add_trust, path
+from simul.common.config.option_types import add_trust, local_checkpoint, path
 
 if TYPE_CHECKING:
     from simul.common.role.run_directory import RunDir
@@ -24,7 +24,9 @@ def add_policies(policies: argparse.ArgumentParser) -> None:
         description="Serve a checkpoint, frozen, under a name of its own.",
     )
     load.add_argument("name", metavar="NAME")
-    load.add_argument("checkpoint", type=path, metavar="D", help="a checkpoint or a run directory")
+    load.add_argument(
+        "checkpoint", type=local_checkpoint, metavar="D", help="a checkpoint, a run directory, or zoo:NAME"
+    )
     add_trust(load)
     unload = actions.add_parser(
         "unload", help="serve a loaded policy no longer", description="Serve a loaded policy no longer."

@@ -14,7 +14,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--checkpoint", type=checkpoint, required=True, metavar="D",
-        help="a checkpoint, a run directory, or either in a store (s3://...)",
+        help="a checkpoint, a run directory, either in a store (s3://...), or zoo:NAME",
     )  # fmt: skip
     add("--endpoint", metavar="E", help="where clients connect (default: tcp://127.0.0.1:5555)")
     add("--curve-keys", type=path, metavar="DIR", help="of `simul keys new`; required where other machines connect")

@@ -16,8 +16,8 @@ def add_watch(watch: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
     watch.add_argument(
         "--checkpoint", dest="checkpoints", action="append", type=checkpoint, default=[], metavar="D",
-        help="a checkpoint, a run directory, or either in a store (s3://...); several: seat by seat, the last one at "
-        "all seats that are left",
+        help="a checkpoint, a run directory, either in a store (s3://...), or zoo:NAME; several: seat by seat, the "
+        "last one at all seats that are left",
     )  # fmt: skip
     watch.add_argument(
         "--opponent", dest="opponents", action="append", default=[], metavar="KIND",

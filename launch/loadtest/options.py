@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from simul.common.config.option_types import add_trust, path
+from simul.common.config.option_types import add_trust, local_checkpoint, path
 from simul.common.errors import ConfigError
 
 PRECISIONS = ("auto", "float32", "bfloat16")
@@ -109,7 +109,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--keys", type=path, metavar="DIR", help="CURVE keys to show it (default: those of its run directory)")
     add("--config", type=path, metavar="FILE",
         help="game and network of a configuration (default: an LSTM of 1.09 M weights on 2,160 numbers)")  # fmt: skip
-    add("--checkpoint", type=path, metavar="D", help="weights of a checkpoint or run directory (default: fresh ones)")
+    add(
+        "--checkpoint",
+        type=local_checkpoint,
+        metavar="D",
+        help="weights of a checkpoint or run directory (default: fresh ones)",
+    )
     add("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. server.max_batch=64")
     add_trust(parser)
     add("--out", type=path, default=Path("runs/loadtest"), metavar="DIR", help="results (default: %(default)s)")
