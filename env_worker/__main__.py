@@ -28,6 +28,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime import logs
 from simul.common.runtime.terminal_text import LINES, printable
 from simul.common.transport import ClientKeys, client_keys
+from simul.env_worker.calibration import ValueCalibration
 from simul.env_worker.game_watch import watch_spec, watch_worker
 from simul.env_worker.games.loading import build_source, game_spec
 from simul.env_worker.source import EnvSource
@@ -73,6 +74,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pairings", type=decode_pairings, default=[], help="with --episodes: who plays whom, as JSON")
     parser.add_argument("--replays", type=Path, help="folder for the replays of all episodes")
     parser.add_argument("--replay-player", default="own", help="of their pages: own, showdown")
+    parser.add_argument("--calibration", action="store_true", help="compare values with the returns that come")
     parser.add_argument("--greedy", action="store_true", help="take the most probable action")
     return parser.parse_args()
 
@@ -100,7 +102,8 @@ def _work(
             client.connect(timeout_sec=60.0)
     gc.freeze()
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
-    worker = Worker(source, client, reporter, log, config.workers.max_failed_share, watch)
+    calibration = ValueCalibration() if options.calibration else None
+    worker = Worker(source, client, reporter, log, config.workers.max_failed_share, watch, calibration)
     try:
         worker.run(stop)
     except SimulError as error:

@@ -12,6 +12,7 @@ from simul.common.protocol.decisions import Failure
 from simul.common.role.lifecycle import StopFlag, Stopped
 from simul.common.role.reports import Reporter
 from simul.common.runtime.metrics import Stages
+from simul.env_worker.calibration import ValueCalibration
 from simul.env_worker.game_watch import GameWatch
 from simul.env_worker.refusals import FAULTS_OF_GAMES, RefusedRows
 from simul.env_worker.source import EnvSource, SearchingSource
@@ -27,9 +28,13 @@ class Worker:
 
     def __init__(
         self, source: EnvSource, client: InferenceClient, reporter: Reporter, log: Logger,
-        max_failed_share: float = 1.0, watch: GameWatch | None = None,
+        max_failed_share: float = 1.0, watch: GameWatch | None = None, calibration: ValueCalibration | None = None,
     ) -> None:  # fmt: skip
-        """`max_failed_share`: of episodes with refused rows, see RefusedRows. `watch`: is told that the loop turns."""
+        """`max_failed_share`: of episodes with refused rows, see RefusedRows. `watch`: is told that the loop turns.
+
+        `calibration`: sees all decisions and answers, and its figures are reported.
+        """
+        self._calibration = calibration
         self._source = source
         self._client = client
         self._reporter = reporter
@@ -86,6 +91,7 @@ class Worker:
             "stage_sec": {**seconds, "step": seconds["step"] - encode_sec, "encode": encode_sec},
             "loop_sec": self._stages.elapsed_sec,
             **source,
+            **({"calibration": self._calibration.figures()} if self._calibration is not None else {}),
             **({"samples": self._sample_counts()} if self._searching is not None else {}),
         }
 
@@ -97,6 +103,8 @@ class Worker:
         stages.lap("step")
         if decisions:
             self._decisions += len(decisions)
+            if self._calibration is not None:
+                self._calibration.take_decisions(decisions)
             self._client.submit(decisions)
         stages.lap("submit")
         if self._searching is not None:
@@ -155,6 +163,8 @@ class Worker:
         if replies.actions:
             ends = [action.action for action in replies.actions].count(-1)  # acknowledged, nothing is stepped
             self._actions += len(replies.actions) - ends
+            if self._calibration is not None:
+                self._calibration.take_actions(replies.actions)
             self._source.act(replies.actions)
         if replies.failures:
             self._abort_refused(replies.failures)

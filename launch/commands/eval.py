@@ -61,6 +61,10 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_replay_player(evaluate)
     evaluate.add_argument(
+        "--calibration", type=path, metavar="FILE",
+        help="how often the first checkpoint won where its value expected it, as a table and a picture (.png, .svg)",
+    )  # fmt: skip
+    evaluate.add_argument(
         "--workers", type=count, default=1, metavar="W", help="processes that step games (default: %(default)s)"
     )
     evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
@@ -116,5 +120,6 @@ def _eval(options: argparse.Namespace) -> int:
             checkpoints, game=options.game, opponents=opponents, episodes=options.episodes, workers=options.workers,
             overrides=overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
             only_first=options.only_first, matrix=bool(options.cross), replay_player=options.replay_player,
+            calibration=options.calibration,
             trust=command_line_trust(overrides, options.game, trust=options.trust),
         )  # fmt: skip

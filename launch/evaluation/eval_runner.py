@@ -25,6 +25,13 @@ from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.installation import CONFIGS
 from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.runtime.terminal_text import print_text
+from simul.launch.evaluation.calibration import (
+    calibration_rows,
+    calibration_text,
+    check_file,
+    draw_calibration,
+    picture_facts,
+)
 from simul.launch.evaluation.matrix import matrix_table, standings_table
 from simul.launch.evaluation.result import build_result, result_text
 from simul.launch.monitoring.view.output import complain
@@ -44,13 +51,15 @@ POLL_SEC = 0.1
 def evaluate(
     checkpoints: Sequence[Path], *, game: str = "", opponents: Sequence[str] = (), episodes: int, workers: int = 1,
     overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
-    only_first: bool = False, matrix: bool = False, replay_player: str = "own", trust: Trust = NOTHING,
+    only_first: bool = False, matrix: bool = False, replay_player: str = "own", calibration: Path | None = None,
+    trust: Trust = NOTHING,
     command: Command = role_command,
 ) -> int:  # fmt: skip
     """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
 
     One checkpoint plays alone or against one opponent; more contestants play a round robin; with `only_first`
     the first one plays each of the others. `game`: of bots without a checkpoint, its name or a configuration.
+    `calibration`: picture of the first checkpoint's values beside what came, whose table is printed, too.
     `matrix`: print the table of a round robin also where one checkpoint plays one opponent.
     `trust`: what the command line trusts.
     """
@@ -60,6 +69,9 @@ def evaluate(
     bots = _check_game(config, len(folders), opponents, game)
     config = _with_opponents(config, bots)
     each = ["--greedy"]
+    if calibration is not None:
+        _check_calibration(calibration, folders, bots)
+        each.append("--calibration")
     if replays is not None:
         each += ["--replays", str(replays.absolute()), "--replay-player", replay_player]
     served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
@@ -86,6 +98,9 @@ def evaluate(
             wanted = sum(pairing.battles for pairing in pairings) if pairings else episodes
             figures = runner.run(served, arguments, wanted)
             result = build_result(figures, contestants, pairings, wanted, served, runner.versions, spec.name)
+            if calibration is not None:
+                result["calibration"] = calibration_rows(figures)
+                draw_calibration(result["calibration"], calibration, picture_facts(result))
             _print(result, as_json=as_json, matrix=matrix)
             return 0 if result["episodes"] == wanted else 1
     finally:
@@ -233,6 +248,13 @@ def _check_game(config: Config, checkpoints: int, opponents: Sequence[str], name
     return [opponent_kind(name, game.scripted) for name in opponents]
 
 
+def _check_calibration(file: Path, folders: Sequence[Path], bots: Sequence[str]) -> None:
+    """Raises ConfigError."""
+    if not folders or len(folders) + len(bots) < 2:
+        raise ConfigError("--calibration compares a checkpoint's values with games won: name a --checkpoint and a foe.")
+    check_file(file)
+
+
 def _print(result: Mapping[str, Any], *, as_json: bool, matrix: bool) -> None:
     kinds = [bool(contestant["opponent"]) for contestant in result["contestants"]]
     if as_json:
@@ -244,6 +266,8 @@ def _print(result: Mapping[str, Any], *, as_json: bool, matrix: bool) -> None:
         print_text(f"game {result['game']}")
         console.print(matrix_table(result))
         console.print(standings_table(result))
+    if not as_json and "calibration" in result:
+        print_text(calibration_text(result["calibration"]))
 
 
 def _shares(episodes: int, workers: int, each: list[str]) -> list[list[str]]:

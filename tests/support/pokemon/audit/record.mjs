@@ -11,6 +11,7 @@
 // The state is read from the simulator's objects, never from the protocol. What these do not keep (when an effect
 // began, who has come out in which order) is noted as the simulator makes it.
 
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 import { EncoderTables } from '../../../../env_worker/games/pokemon/node/encoder/host_tables.mjs';
@@ -311,4 +312,5 @@ for await (const line of createInterface({ input: process.stdin })) {
 	const job = JSON.parse(line);
 	if (job.tables) tables = new EncoderTables(job.tables);
 	else play(job, tables);
+	if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain'); // a slow reader: no battle piles up
 }
