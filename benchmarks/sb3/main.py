@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks.harness.cores import claim_cores
 from benchmarks.harness.report import conditions, in_one_line, write_json
 from benchmarks.learn_check import Failed, simul
+from benchmarks.sb3 import pokemon
 from benchmarks.sb3.results import Comparison, Outcome, speed_promises, table
 from benchmarks.sb3.tasks import SPEED_TASKS, TASKS, Task, task_called
 from simul.common.runtime.installation import ROOT
@@ -34,11 +35,15 @@ def main() -> int:
     parser.add_argument("--steps", type=int, help="of each run; default: the task's own")
     parser.add_argument("--peer-threads", type=int, help="of torch in the peers; default: its own choice")
     parser.add_argument("--speed", action="store_true", help="steps a second of a toy task; nothing is evaluated")
+    parser.add_argument("--pokemon", action="store_true", help="MaskablePPO with poke-env beside `make up`")
     parser.add_argument("--json", type=Path, metavar="F", help="write what was found to F")
     options = parser.parse_args()
     if importlib.util.find_spec("sb3_contrib") is None:
         sys.stderr.write("Stable-Baselines3 is not installed; `make bench-sb3` installs it into .venv-sb3.\n")
         return 2
+    if options.pokemon:
+        claim_cores()
+        return pokemon.compare()
     facts = conditions(cores_used=len(claim_cores()), seeds=options.seeds, episodes=EPISODES)
     found: list[Comparison] = []
     for task in (SPEED_TASKS if options.speed else TASKS) if not options.task else map(task_called, options.task):
