@@ -1,6 +1,6 @@
-"""`python -m benchmarks.strength.publish RUN NAME`: the policy of a run as zoo/NAME, measured on the very file.
+"""`python -m benchmarks.strength.publish RUN NAME COMMAND`: the policy of a run as zoo/NAME, measured on the very file.
 
-    python -m benchmarks.strength.publish runs/strength/5m-11/run pokemon
+    python -m benchmarks.strength.publish runs/strength/5m-11/run pokemon "simul up pokemon --set seed=11 ..."
 
 Weights become bfloat16, the optimizer is left out, and the card says how strong the file is, how it was made, and what
 its limits are. An older entry is replaced.
@@ -33,10 +33,8 @@ from simul.common.config.checkpoint_meta import (
     read_meta,
     read_verified,
 )
-from simul.common.config.schema import Config
 from simul.common.config.zoo import CARD, PREFIX, ZOO
 from simul.common.nets.io import bytes_to_state, fingerprint
-from simul.common.role.run_directory import RunDir
 
 MOST_BYTES = 4 << 20
 RESULTS = "results.json"  # {opponent: {"win_rate": ..., "wilson_95": [low, high], "battles": n}}; mean returns likewise
@@ -47,6 +45,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="a run directory")
     parser.add_argument("name", help="of the entry")
+    parser.add_argument("command", help="that trained it, for the card")
     parser.add_argument("--opponent", nargs="*", default=["max_base_power", "simple_heuristics", "damage"])
     parser.add_argument("--games", type=int, default=GAMES, help="against each (default: %(default)s)")
     parser.add_argument("--note", default="", help="a sentence more for the card: where the set data is from, say")
@@ -66,9 +65,8 @@ def main() -> int:
     except Failed as failure:
         sys.stderr.write(f"{failure}\n")
         return 1
-    config = RunDir(options.run).read_config()
     (folder / RESULTS).write_text(json.dumps(results, indent=2) + "\n")
-    (folder / CARD).write_text(card(options.name, meta, config, results, options.note))
+    (folder / CARD).write_text(card(options.name, meta, options.command, results, options.note))
     return 0
 
 
@@ -89,25 +87,25 @@ def match(entry: str, opponent: str, games: int) -> dict[str, Any]:
     return {name: result[name] for name in names}
 
 
-def card(
-    name: str, meta: CheckpointMeta, config: Config, results: Mapping[str, Mapping[str, Any]], note: str
-) -> str:  # fmt: skip
+def card(name: str, meta: CheckpointMeta, command: str, results: Mapping[str, Mapping[str, Any]], note: str) -> str:
     """What a person must know before using the entry, as Markdown."""
+    of_matches = "" not in results
     facts: Sequence[tuple[str, str]] = (
         ("game", meta.spec.described()),
         ("network", f"{meta.network.name}, {json.dumps(meta.network.options)}"),
-        ("trained", f"from random weights, {meta.decisions:,} decisions, seed {config.seed}"),
-        ("command", f"`simul up {config.game} --stop-after-decisions {config.horizon()} --set seed={config.seed}`"),
-        ("commit", conditions()["commit"]),
-        ("measured", f"{datetime.now(UTC):%Y-%m-%d}, greedy, mirrored, on this very file"),
+        ("trained", f"from random weights, {meta.decisions:,} decisions, seed {meta.seed}"),
+        ("command", f"`{command}`"),
+        ("commit", conditions()["commit"].rstrip("+")),
+        ("measured", f"{datetime.now(UTC):%Y-%m-%d}, greedy{', mirrored battles' * of_matches}, on this very file"),
         ("licence", "that of Simul"),
     )
-    rows = [(opponent or "-", *_figures(result)) for opponent, result in results.items()]
-    heads = ("against", "won" if "win_rate" in next(iter(results.values())) else "mean return", "95%", "games")
+    rows = [(*([opponent] if of_matches else []), *_figures(result)) for opponent, result in results.items()]
+    heads = (*(["against", "won"] if of_matches else ["mean return"]), "95%", "games")
     about = "\n".join(f"- {key}: {value}" for key, value in facts)
     use = f"`simul eval --checkpoint {PREFIX}{name}`, `simul play`, `simul serve` and `simul up --from` take it."
-    limits = "It knows this format and this version of the encoder only. Against people it has not been measured."
-    return f"# {PREFIX}{name}\n\n{about}\n\n{markdown_table(heads, rows)}\n\n{limits} {note}".rstrip() + f"\n\n{use}\n"
+    limits = "It knows this game and this version of the encoder only, and has not been measured against people."
+    figures = markdown_table(heads, rows, text_columns=int(of_matches))
+    return f"# {PREFIX}{name}\n\n{about}\n\n{figures}\n\n{limits} {note}".rstrip() + f"\n\n{use}\n"
 
 
 def _figures(result: Mapping[str, Any]) -> tuple[str, str, str]:
