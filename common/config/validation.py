@@ -348,6 +348,8 @@ def _alphazero(config: Config) -> Iterator[Rule]:
         )
     if learner.normalize_rewards:
         yield ("learner.normalize_rewards",), "alphazero learns from outcomes between -1 and 1; leave it out"
+    if learner.opponent_coefficient:
+        yield ("learner.opponent_coefficient",), "alphazero learns from samples, which have no labels; leave it out"
     if network.normalize_observations:
         yield ("network.normalize_observations",), "alphazero keeps no statistics of observations; leave it out"
     if config.replay.min_samples > config.replay.window_samples:
