@@ -24,9 +24,9 @@ FINGERPRINTS = {
     ("cartpole", "test"): "5e6c9abcc31df46d",
     ("cartpole", "quick"): "5e6c9abcc31df46d",
     ("memory", "default"): "fcf6ecb4533bc385",
-    ("pokemon", "default"): "0555fdc04038fef3",
-    ("pokemon", "test"): "c1427b4763fee0f2",
-    ("pokemon", "quick"): "0555fdc04038fef3",
+    ("pokemon", "default"): "f6960be781e4f8da",
+    ("pokemon", "test"): "945ced2a65c912ea",
+    ("pokemon", "quick"): "f6960be781e4f8da",
 }
 
 
