@@ -136,7 +136,7 @@ class PendingSteps:
 
 
 def check_shapes(decisions: Sequence[Decision], spec: GameSpec) -> None:
-    """Raises ValueError where an observation is not [D], a mask not [A] (numpy would broadcast it) or a label not [K]."""
+    """Raises ValueError where an observation is not [D], a mask not [A] or a label not [K]."""
     in_bytes = spec.observation_dtype == "uint8"
     for d in decisions:
         if d.label and len(d.label) != spec.opponent_labels:

@@ -79,6 +79,15 @@ class GameSpec(msgspec.Struct, frozen=True):
     opponent_labels: int = 0
     opponent_classes: int = 0
 
+    def __post_init__(self) -> None:
+        """Raises ValueError where the labels cannot be."""
+        labels, classes = self.opponent_labels, self.opponent_classes
+        if labels < 0 or (classes != 0 if not labels else not 1 <= classes <= MOST_CLASSES):
+            raise ValueError(
+                f"{self.name} declares opponent_labels = {labels} of opponent_classes = {classes}; expected a positive "
+                f"number of 1 to {MOST_CLASSES} classes, or 0 and 0"
+            )
+
     def fingerprint(self) -> str:
         """First 16 hex digits of SHA-256 over the canonical encoding of every field that is used."""
         fields = {name: getattr(self, name) for name in self.__struct_fields__}

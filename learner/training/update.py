@@ -254,7 +254,7 @@ class Updater:
         label, coefficient = trajectories.label[labelled], settings.opponent_coefficient
         return with_opponent_loss(loss, label, opponent.float(), coefficient, self._ranks)
 
-    def _unroll(self, batch: Minibatch, labelled: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _unroll(self, batch: Minibatch, labelled: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor | None]:
         """Logits [T + 1, B, A] and value [T + 1, B] of the current weights, and the opponent's logits [N, K, C].
 
         `labelled`: bool [T, B], the N rows that these are wanted of; None: of none.

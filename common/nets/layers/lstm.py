@@ -53,7 +53,7 @@ class Packing:
         return flat.unflatten(0, (steps, sessions))
 
     def places_of(self, chosen: Tensor) -> Tensor:
-        """int64 [N]: the packed places of the valid rows where `chosen`, bool [T, B], is True; in the order of [T, B]."""
+        """int64 [N]: packed places of the valid rows where `chosen`, bool [T, B], is True; in the order of [T, B]."""
         places = torch.zeros(chosen.numel(), dtype=torch.int64, device=chosen.device)
         places[self.rows[: self.valid]] = torch.arange(self.valid, device=chosen.device)
         return places[chosen.flatten()]

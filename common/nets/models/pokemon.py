@@ -26,11 +26,16 @@ the opponent, left and right, one query points at the encodings of foe.0..5, one
     trunk + LSTM --> hidden layer --+--> query . encodings of the foes = logits of a switch to foe.0..5
                                     +--> logit of a switch to a Pokémon that has not been seen
                                     +--> query . embeddings of the moves = logits of the moves
+                                    +--> added to those that the Pokémon in the slot has shown
+
+At first a switch to each foe, one to a Pokémon that has not been seen, each move that has been shown, and all other
+moves together are about equally likely.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 
 import torch
@@ -73,24 +78,37 @@ class OpponentHead(nn.Module):
         super().__init__()
         self.slots, self.entity = slots, entity
         self.hidden = nn.Linear(hidden, OPPONENT_UNITS)
-        self.query = nn.Linear(OPPONENT_UNITS, slots * (2 * entity + 2))
+        self.query = nn.Linear(OPPONENT_UNITS, slots * (2 * entity + 2 + MOVES))
+        with torch.no_grad():
+            self.query.weight *= 0.1
+            nn.init.zeros_(self.query.bias)
 
-    def forward(self, features: Tensor, foes: Tensor, moves: Tensor) -> Tensor:
-        """features: float32 [N, hidden]; foes: [N, 6, E]; moves: float32 [V, E]. Returns float32 [N, K, 7 + V]."""
+    def forward(self, features: Tensor, foes: Tensor, moves: Tensor, shown: Tensor) -> Tensor:
+        """Logits of the classes, float32 [N, K, 7 + V].
+
+        Args:
+            features: float32 [N, hidden].
+            foes: [N, 6, E], their encodings. moves: float32 [V, E], embeddings by id.
+            shown: int64 [N, K, 4], ids of the moves that the Pokémon in each slot has shown; 0 = none.
+        """
         dtype = compute_dtype(self.query.weight)
         asked = self.query(torch.relu(self.hidden(features.to(dtype)))).unflatten(1, (self.slots, -1))
-        to_foes, to_moves, bias, unseen = asked.split((self.entity, self.entity, 1, 1), dim=2)
-        use = to_moves @ moves.to(dtype).t()  # (N, K, V)
+        to_foes, to_moves, bias, unseen, known = asked.split((self.entity, self.entity, 1, 1, MOVES), dim=2)
         switch = (to_foes * self.entity**-0.5) @ foes.to(dtype).transpose(1, 2) + bias  # (N, K, 6)
-        return torch.cat((switch.float(), unseen.float(), use.float()), dim=2)
+        all_together = math.log(len(moves))
+        use = (to_moves @ moves.to(dtype).t()).float() - all_together  # (N, K, V)
+        use = use.scatter_add(2, shown, torch.where(shown > 0, known.float() + all_together, 0.0))
+        return torch.cat((switch.float(), unseen.float(), use), dim=2)
 
 
 class EntityNetwork(RecurrentNetwork):
     """Base of both networks. `_read` of a subclass chooses the pooled encodings and the encodings of move actions.
 
     Order of the actions: `plain` ones that concern no entity, 6 that switch to own.i, then `kinds` groups that use a
-    move.
+    move. `standing`: fields of a Pokémon, and numbers of them, that say which slots it stands in.
     """
+
+    standing: tuple[tuple[str, int], ...] = ()
 
     def __init__(
         self, spec: GameSpec, entity: int, hidden: int, *, moves: Sequence[str], pooled: int, kinds: int, plain: int
@@ -116,7 +134,8 @@ class EntityNetwork(RecurrentNetwork):
         self.query = nn.Linear(hidden, plain + (1 + kinds) * (entity + 1))
         self.value_head = nn.Linear(hidden, 1)
         self.move_run = self.moves.ids.table_runs.get("move", (0, 0))  # in the table of the move encoder
-        self.predicts_opponent = spec.opponent_labels > 0 and spec.opponent_classes == TEAM + 1 + self.move_run[1]
+        classes = spec.opponent_labels, spec.opponent_classes
+        self.predicts_opponent = classes == (len(self.standing), TEAM + 1 + self.move_run[1])
         with torch.no_grad():
             self.query.weight *= 0.1
             nn.init.zeros_(self.query.bias)
@@ -156,8 +175,18 @@ class EntityNetwork(RecurrentNetwork):
             first, rows = self.move_run
             moves = self.move_encoder.table[first : first + rows]
             features = x.index_select(0, chosen).float() + h.index_select(0, chosen)
-            opponent = self.opponent_head(features, foes.index_select(0, chosen), moves)
+            shown = self._shown_moves(packing.pack(observation).index_select(0, chosen).float())
+            opponent = self.opponent_head(features, foes.index_select(0, chosen), moves, shown)
         return packing.pad(logits), packing.pad(value), opponent
+
+    def _shown_moves(self, exact: Tensor) -> Tensor:
+        """Ids of the moves that the foe in each slot has shown, of float32 [N, D]: int64 [N, K, 4]."""
+        foes = self.pokemon(exact)[:, TEAM:]
+        columns = [self.pokemon.column(name) + place for name, place in self.standing]
+        first, rows = self.pokemon.column("moves"), self.move_run[1]
+        stands = foes[:, :, columns].transpose(1, 2)  # (N, K, 6)
+        ids = (stands[..., None] * foes[:, None, :, first : first + MOVES]).amax(2)
+        return ids.long().clamp(0, rows - 1)
 
     def lowered(self, dtype: torch.dtype) -> EntityNetwork:
         """As `RecurrentNetwork.lowered`; the last products of both heads and single tables stay float32."""
@@ -220,6 +249,8 @@ class EntityNetwork(RecurrentNetwork):
 class PokemonNetwork(EntityNetwork):
     """Singles. `entity` is the width of an encoding, `hidden` that of trunk and LSTM."""
 
+    standing = (("active", 0),)
+
     def __init__(self, spec: GameSpec, entity: int = 64, hidden: int = 256) -> None:
         kinds, rest = divmod(spec.num_actions - TEAM, MOVES)
         if kinds < 1 or rest:
@@ -249,6 +280,8 @@ SELF_AND_PARTNER, NO_TARGET, FOE = slice(0, 2), slice(2, 3), slice(3, 4)  # rows
 
 class PokemonDoublesNetwork(EntityNetwork):
     """Doubles, see the module. `entity` is the width of an encoding, `hidden` that of trunk and LSTM."""
+
+    standing = (("slot", 0), ("slot", 1))
 
     def __init__(self, spec: GameSpec, entity: int = 64, hidden: int = 256) -> None:
         kinds, rest = divmod(spec.num_actions - PASS - TEAM, MOVES * TARGETS)

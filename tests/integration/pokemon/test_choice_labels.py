@@ -5,7 +5,6 @@ What each label should be is found a second way, from what the opponent was offe
 
 from __future__ import annotations
 
-import re
 import select
 from collections import Counter
 from dataclasses import dataclass, field
@@ -33,11 +32,9 @@ from tests.support.waiting import wait_for
 
 NONE, UNSEEN, TEAM = -1, 6, 6
 Session = tuple[int, int, int]
-STAYS = {vocabulary().move[name] for name in ("struggle", "recharge")}  # a request offers them in the first move's place
+STAYS = {vocabulary().move[name] for name in ("struggle", "recharge")}  # offered in the place of the first move
 
-BASE = {
-    row: to_id_str(GenData.from_gen(9).pokedex[name]["baseSpecies"]) for name, row in vocabulary().species.items()
-}
+BASE = {row: to_id_str(GenData.from_gen(9).pokedex[name]["baseSpecies"]) for name, row in vocabulary().species.items()}
 
 
 class Reader:

@@ -154,4 +154,6 @@ def test_who_cannot_predict_says_so():
     assert opponent_note(asked, spec, network) == opponent_note(LearnerConfig(), spec, other) == ""
     assert "the network has no part that does" in opponent_note(asked, spec, other)
     cartpole = GameSpec("cartpole", 4, 2)
-    assert "cartpole has no labels" in opponent_note(asked, cartpole, build_network(NetworkConfig("mlp_lstm"), cartpole))
+    assert "cartpole has no labels" in opponent_note(
+        asked, cartpole, build_network(NetworkConfig("mlp_lstm"), cartpole)
+    )
