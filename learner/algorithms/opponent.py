@@ -35,6 +35,7 @@ def with_opponent_loss(loss: Loss, label: Tensor, logits: Tensor, coefficient: f
     count = count.clamp(min=1)
     entropy = F.cross_entropy(logits.flatten(0, 1), label.flatten(), ignore_index=NONE, reduction="sum") / count
     with torch.no_grad():
-        right = (logits.argmax(dim=-1) == label).sum() / count
+        found = logits.gather(-1, label.clamp(min=0)[..., None]).squeeze(-1)
+        right = ((found == logits.amax(dim=-1)) & (label != NONE)).sum() / count
     figures = {"opponent_loss": entropy.detach(), "opponent_accuracy": right}
     return Loss(loss.total + coefficient * entropy, loss.figures | figures, loss.log_ratio)

@@ -95,10 +95,12 @@ class OpponentHead(nn.Module):
         asked = self.query(torch.relu(self.hidden(features.to(dtype)))).unflatten(1, (self.slots, -1))
         to_foes, to_moves, bias, unseen, known = asked.split((self.entity, self.entity, 1, 1, MOVES), dim=2)
         switch = (to_foes * self.entity**-0.5) @ foes.to(dtype).transpose(1, 2) + bias  # (N, K, 6)
-        all_together = math.log(len(moves))
-        use = (to_moves @ moves.to(dtype).t()).float() - all_together  # (N, K, V)
-        use = use.scatter_add(2, shown, torch.where(shown > 0, known.float() + all_together, 0.0))
-        return torch.cat((switch.float(), unseen.float(), use), dim=2)
+        pointed = F.pad(moves.to(dtype), (0, 0, TEAM + 1, 0))  # (7 + V, E); one product and one sum, no other copies
+        logits = (to_moves @ pointed.t()).float()
+        few = torch.cat((switch, unseen, known), dim=2).float() + math.log(len(moves))  # (N, K, 7 + 4)
+        classes = torch.arange(TEAM + 1, device=shown.device).expand(*shown.shape[:2], -1)
+        used = F.pad(shown > 0, (TEAM + 1, 0), value=True)
+        return logits.scatter_add_(2, torch.cat((classes, shown + TEAM + 1), dim=2), torch.where(used, few, 0.0))
 
 
 class EntityNetwork(RecurrentNetwork):
