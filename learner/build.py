@@ -294,7 +294,7 @@ def _trainer(
 
 def opponent_note(options: LearnerConfig, spec: GameSpec, network: RecurrentNetwork) -> str:
     """A sentence where nothing predicts what the opponent does although the configuration asks for it; else empty."""
-    if not options.opponent_coefficient or network.predicts_opponent:
+    if not options.opponent_coefficient or (network.predicts_opponent and spec.opponent_labels):
         return ""
     what = "the network has no part that does" if spec.opponent_labels else f"the game {spec.name} has no labels of it"
     return f"learner.opponent_coefficient is not used: nothing predicts what the opponent does, because {what}."

@@ -80,7 +80,7 @@ class RecurrentNetwork(nn.Module):
 
         Returns:
             logits and value as of `unroll`; the opponent's logits float32 [N, K, C] (`GameSpec.opponent_labels` and
-            `opponent_classes`) of the labelled rows, in the order of `labelled.nonzero()`.
+            `opponent_classes`) of the labelled rows, one step after the other.
         """
         raise NotImplementedError
 

@@ -6,9 +6,11 @@ import torch
 from torch import nn
 
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
-from simul.common.nets.build import build_network
+from simul.common.nets.build import build_network, check_network
 from simul.common.nets.layers.lstm import PackedLSTM, make_packing
+from simul.common.protocol.specs import GameSpec
 
 LENGTHS = [3, 7, 0, 7, 1]
 
@@ -180,3 +182,31 @@ def test_a_network_without_labels_has_no_such_head(entity_spec, flat_spec):
     own, names = labelled.state_dict(), network.state_dict()
     assert {name for name in own if name not in names} == {name for name in own if name.startswith("opponent_head.")}
     assert all(torch.equal(own[name], value) for name, value in names.items()), "the other weights begin alike"
+
+
+class Guesser(RecurrentNetwork):
+    """Predicts the opponent with as many logits as `classes`."""
+
+    classes, predicts_opponent = 3, True
+
+    def __init__(self, spec) -> None:
+        super().__init__()
+        self.actions = spec.num_actions
+        self.bias = torch.nn.Parameter(torch.zeros(1))
+
+    def forward(self, observation, mask, state):
+        rows = observation.shape[0]
+        return self.bias.expand(rows, self.actions), self.bias.expand(rows), state
+
+    def unroll_predicting(self, observation, mask, state, lengths, labelled):
+        known = self.bias.expand(int(labelled.sum()), 1, self.classes)
+        return *self.unroll(observation, mask, state, lengths), known
+
+
+def test_a_network_of_ones_own_predicts_as_the_spec_says_or_is_refused():
+    fits, other = (GameSpec("toy", 4, 2, opponent_labels=1, opponent_classes=classes) for classes in (3, 4))
+    check_network(Guesser(fits), fits, "own")
+    with pytest.raises(
+        ConfigError, match=r"predicts float32 \[3, 1, 3\] of the opponent; expected float32 \[3, 1, 4\]"
+    ):
+        check_network(Guesser(other), other, "own")
