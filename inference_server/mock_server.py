@@ -78,7 +78,9 @@ class _NoRecorder:
     def open_row(self) -> int:
         raise AssertionError("a session of the mock server is recorded")
 
-    def add_rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
+    def add_rewards(
+        self, rows: NDArray[np.int64], reward: NDArray[np.float32], label: NDArray[np.int16] | None = None
+    ) -> None:
         pass
 
     def close_row(self, *_: Any) -> None:

@@ -123,6 +123,8 @@ def _choose_device(config: Config, rank: int) -> torch.device:
 def _assemble(context: BuildContext, reporter: Reporter, stop: StopFlag, opened: ExitStack) -> Learner:
     replay = None
     updater: SampleUpdater | Updater
+    if context.leads and (note := opponent_note(context.options, context.spec, context.network)):
+        reporter.send({}, event=note)
     if context.options.algorithm == ALPHAZERO:
         updater = _sample_updater(context)
         replay = _open_replay(context) if context.leads else None
@@ -295,6 +297,14 @@ def _trainer(
     return SampleTrainer(updater, io.samples, replay, schedule, context.stages, ranks)
 
 
+def opponent_note(options: LearnerConfig, spec: GameSpec, network: RecurrentNetwork) -> str:
+    """A sentence where nothing predicts what the opponent does although the configuration asks for it; else empty."""
+    if not options.opponent_coefficient or (network.predicts_opponent and spec.opponent_labels):
+        return ""
+    what = "the network has no part that does" if spec.opponent_labels else f"the game {spec.name} has no labels of it"
+    return f"learner.opponent_coefficient is not used: nothing predicts what the opponent does, because {what}."
+
+
 def learning_schedule(options: LearnerConfig, horizon: int) -> LearningSchedule:
     """What the configuration lets change over a run, until `horizon` decisions are learned."""
     fixed = Settings(
@@ -303,6 +313,7 @@ def learning_schedule(options: LearnerConfig, horizon: int) -> LearningSchedule:
         rho_clip=options.rho_clip,
         c_clip=options.c_clip,
         value_coefficient=options.value_coefficient,
+        opponent_coefficient=options.opponent_coefficient,
     )
 
     def settings(decisions: int) -> Settings:

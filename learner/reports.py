@@ -14,6 +14,7 @@ from simul.learner.training.update import UpdateResult
 
 # Means over an update's minibatches, as the algorithms name them.
 FIGURES = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "explained_variance", "gradient_norm")
+OPPONENT_FIGURES = ("opponent_loss", "opponent_accuracy")  # where the network predicts what the opponent does
 LAG_BOUNDS = (0, 1, 2, 4, 8, 16)  # histogram of policy_lag: "0", "1", "2", "3-4", ...; the last is open
 STALL_AFTER_SEC = 60.0
 SAY_EVERY_SEC = 60.0  # an alarm that lasts is repeated so often
@@ -60,7 +61,8 @@ class TrainingStatistics:
         self.updates += 1
         self.skipped_minibatches += result.skipped
         self.skipped_cause = result.cause or self.skipped_cause
-        self.figures.update({name: result.figures[name] for name in FIGURES if name in result.figures})
+        known = (*FIGURES, *OPPONENT_FIGURES)
+        self.figures.update({name: result.figures[name] for name in known if name in result.figures})
         if (error := result.ratio_error).size:
             self.ratio_error = (float(np.quantile(error, 0.5)), float(np.quantile(error, 0.99)))
 

@@ -14,7 +14,7 @@ from simul.common.client.observation_memory import ObservationBlock
 from simul.common.protocol.codec import Tensors, expect
 from simul.common.protocol.decisions import Action, Decision, Failure
 from simul.common.protocol.masks import PACKED_FROM, pack_masks
-from simul.common.protocol.messages import Actions, Error, Step
+from simul.common.protocol.messages import NO_LABEL, Actions, Error, Step
 from simul.common.protocol.specs import GameSpec
 
 
@@ -136,9 +136,14 @@ class PendingSteps:
 
 
 def check_shapes(decisions: Sequence[Decision], spec: GameSpec) -> None:
-    """Raises ValueError where an observation is not [D] or a mask not [A]: numpy would broadcast it."""
+    """Raises ValueError where an observation is not [D], a mask not [A] or a label not [K]."""
     in_bytes = spec.observation_dtype == "uint8"
     for d in decisions:
+        if d.label and len(d.label) != spec.opponent_labels:
+            raise ValueError(
+                f"the label of env {d.env} seat {d.seat} has {len(d.label)} numbers; the game {spec.name} declares "
+                f"{spec.opponent_labels}"
+            )
         if in_bytes and d.observation is not None:
             check_bytes(d.observation, spec)
         for name, array, size in (
@@ -183,6 +188,9 @@ def pack_step(
     }
     if any(d.temperature != 1.0 for d in decisions):
         tensors["temperature"] = np.array([d.temperature for d in decisions], np.float32)
+    if any(d.label for d in decisions):
+        none = (NO_LABEL,) * spec.opponent_labels
+        tensors["label"] = np.array([d.label or none for d in decisions], np.int16)
     if block is not None:
         del tensors["observation"]
     at = -1 if block is None else block.offset

@@ -140,6 +140,7 @@ class LearnerConfig(Section, frozen=True):
     value_coefficient: NonNegativeFloat = 0.5
     entropy_coefficient: NonNegativeFloat = 0.01
     final_entropy_coefficient: NonNegativeFloat = 0.001
+    opponent_coefficient: NonNegativeFloat = 0.0  # predict what the opponent does, where the game has labels of it
     rho_clip: PositiveFloat = 1.0  # V-trace
     c_clip: PositiveFloat = 1.0  # V-trace
     normalize_rewards: bool = False  # divide by the standard deviation of the discounted return so far, clip at 10
@@ -159,7 +160,7 @@ LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "ofc": ("foul_cost",),
     "pokemon": ("builtin_observation", "observation", "opponent_teams", "reward"),
     "workers": ("max_failed_share",),
-    "learner": ("normalize_rewards", "target_kl", "weight_decay"),
+    "learner": ("normalize_rewards", "opponent_coefficient", "target_kl", "weight_decay"),
 }
 LATER_SECTIONS = ("replay", "search", "cluster")  # likewise
 

@@ -361,6 +361,8 @@ def _alphazero(config: Config) -> Iterator[Rule]:
         yield ("learner.target_kl",), "alphazero makes one pass over what it draws; leave it out"
     if learner.normalize_rewards:
         yield ("learner.normalize_rewards",), "alphazero learns from outcomes between -1 and 1; leave it out"
+    if learner.opponent_coefficient:
+        yield ("learner.opponent_coefficient",), "alphazero learns from samples, which have no labels; leave it out"
     if network.normalize_observations:
         yield ("network.normalize_observations",), "alphazero keeps no statistics of observations; leave it out"
     if config.replay.min_samples > config.replay.window_samples:

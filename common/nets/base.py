@@ -6,7 +6,10 @@ The server steps it, the learner unrolls it:
     logits, value, state = network(observation, mask, state)              # one decision of B sessions
     logits, value = network.unroll(observation, mask, state, lengths)     # T decisions of B sessions
 
-Both give the same numbers. A = number of actions, D = observation size, S = `state_size`.
+Both give the same numbers. A = number of actions, D = observation size, S = `state_size`. Where it `predicts_opponent`,
+the learner also asks what the opponent does, which no server computes:
+
+    logits, value, opponent = network.unroll_predicting(observation, mask, state, lengths, labelled)
 """
 
 from __future__ import annotations
@@ -25,10 +28,12 @@ class RecurrentNetwork(nn.Module):
     Attributes:
         state_size: S, floats of recurrent state per session (h and c side by side, say); 0 for none.
         reads_exactly: the network counts with numbers of the observation, which must not be normalised.
+        predicts_opponent: it implements `unroll_predicting`.
     """
 
     state_size: int = 0
     reads_exactly: bool = False
+    predicts_opponent: bool = False
 
     def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """One decision of each session.
@@ -63,6 +68,21 @@ class RecurrentNetwork(nn.Module):
             logits.append(torch.where(valid[t, :, None], step_logits, 0.0))
             values.append(torch.where(valid[t], step_value, 0.0))
         return torch.stack(logits), torch.stack(values)
+
+    def unroll_predicting(
+        self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor, labelled: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """`unroll`, and what the opponent does in the N `labelled` rows; for training only.
+
+        Args:
+            observation, mask, state, lengths: as for `unroll`.
+            labelled: bool [T, B], True only for rows before a session's length.
+
+        Returns:
+            logits and value as of `unroll`; the opponent's logits float32 [N, K, C] (`GameSpec.opponent_labels` and
+            `opponent_classes`) of the labelled rows, one step after the other.
+        """
+        raise NotImplementedError
 
     def forward_listed(
         self, observation: Tensor, mask: Tensor, state: Tensor, actions: Tensor

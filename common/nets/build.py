@@ -93,6 +93,26 @@ def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
                 f"The network {name} returns nan or inf for ordinary observations (zeros, and numbers from 0 to 1); "
                 "expected finite logits, value and new state."
             )
+    if network.predicts_opponent and spec.opponent_labels:
+        _check_prediction(network, spec, name)
+
+
+def _check_prediction(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
+    """A trial of `unroll_predicting` on one row of each session. Raises ConfigError naming expected and got."""
+    observation = example_observation(spec, torch.zeros(TRIAL_BATCH, spec.observation_size))[None]
+    mask = torch.ones(1, TRIAL_BATCH, spec.num_actions, dtype=torch.bool)
+    state, lengths = network.initial_state(TRIAL_BATCH), torch.ones(TRIAL_BATCH, dtype=torch.int64)
+    try:
+        with torch.no_grad():
+            *_, opponent = network.unroll_predicting(observation, mask, state, lengths, lengths[None] > 0)
+    except Exception as error:  # noqa: BLE001  (a user's network may raise anything)
+        raise ConfigError(f"The network {name} cannot predict the opponent: {_cause(error, name)}") from None
+    expected = _describe(torch.empty(TRIAL_BATCH, spec.opponent_labels, spec.opponent_classes))
+    if _describe(opponent) != expected:
+        raise ConfigError(
+            f"The network {name} predicts {_describe(opponent)} of the opponent; expected {expected}, a logit of each "
+            "class for each label."
+        )
 
 
 def _forward(network: RecurrentNetwork, observation: torch.Tensor, mask: torch.Tensor) -> Any:

@@ -41,6 +41,7 @@ class NormalizedNetwork(RecurrentNetwork):
             )
         self.network = network
         self.state_size = network.state_size
+        self.predicts_opponent = network.predicts_opponent
         self.register_buffer("observation_mean", torch.zeros(spec.observation_size))
         self.register_buffer("observation_variance", torch.ones(spec.observation_size))
 
@@ -52,6 +53,12 @@ class NormalizedNetwork(RecurrentNetwork):
     def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """As `RecurrentNetwork.unroll`."""
         return self.network.unroll(self._normalized(observation), mask, state, lengths)
+
+    def unroll_predicting(
+        self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor, labelled: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As `RecurrentNetwork.unroll_predicting`."""
+        return self.network.unroll_predicting(self._normalized(observation), mask, state, lengths, labelled)
 
     def initial_state(self, batch: int) -> Tensor:
         """As `RecurrentNetwork.initial_state`."""

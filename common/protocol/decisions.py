@@ -24,6 +24,8 @@ class Decision(msgspec.Struct, gc=False):
         mask: uint8 [A], 1 = legal; None for ends.
         policy: name the session is bound to, read with START.
         temperature: the logits are divided by it before sampling, read with START; 0.001 to 100.
+        label: of recorded sessions of a game with `opponent_labels`: what the opponent did when this session's last
+            decision was made, as `label` of `simul.common.protocol.messages.Step`; empty: nothing is known.
     """
 
     env: int
@@ -38,6 +40,7 @@ class Decision(msgspec.Struct, gc=False):
     mask: NDArray[Any] | None = None
     policy: str = "learner"
     temperature: float = 1.0
+    label: tuple[int, ...] = ()
 
 
 class Action(msgspec.Struct, gc=False):

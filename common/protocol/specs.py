@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 WireDtype = Literal["float16", "float32", "uint8"]
 ASKED = "?"  # in HELLO, a fingerprint that asks for the server's own
 # Fields added later: in the fingerprint only where they are used.
-_LATER = ("observation_shape", "observation_axes", "action_planes", "action_cells")
+_LATER = (
+    "observation_shape", "observation_axes", "action_planes", "action_cells", "opponent_labels", "opponent_classes",
+)  # fmt: skip
+MOST_CLASSES = 32767  # a label is an int16
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -57,6 +60,9 @@ class GameSpec(msgspec.Struct, frozen=True):
             stacked frames. `HWC`, `CHW`, `HW` or `NHWC`, say. A network reads all axes but H and W as channels.
         action_planes, action_cells: for a convolutional policy head: action a is the number `action_cells[a]`, in
             row-major order, of planes [action_planes, H, W]; -1: it has no place on the board (a pass).
+        opponent_labels: K, labels that a client may give each step: what the opponent did at the same time, one for
+            each of its slots. They are learned from (`learner.opponent_coefficient`) and never observed. 0: none.
+        opponent_classes: C, a label is one of 0 to C - 1.
     """
 
     name: str
@@ -70,6 +76,17 @@ class GameSpec(msgspec.Struct, frozen=True):
     observation_axes: str = ""
     action_planes: int = 0
     action_cells: tuple[int, ...] = ()
+    opponent_labels: int = 0
+    opponent_classes: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the labels cannot be."""
+        labels, classes = self.opponent_labels, self.opponent_classes
+        if labels < 0 or (classes != 0 if not labels else not 1 <= classes <= MOST_CLASSES):
+            raise ValueError(
+                f"{self.name} declares opponent_labels = {labels} of opponent_classes = {classes}; expected a positive "
+                f"number of 1 to {MOST_CLASSES} classes, or 0 and 0"
+            )
 
     def fingerprint(self) -> str:
         """First 16 hex digits of SHA-256 over the canonical encoding of every field that is used."""

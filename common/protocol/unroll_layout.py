@@ -1,6 +1,7 @@
 """Layout of unrolls in memory shared by server and learner: one table per tensor, [places, ...], concatenated.
 
-T = the unroll length, D = observation size, A = actions, S = state size; see `simul.common.protocol.messages.Unroll`.
+T = the unroll length, D = observation size, A = actions, S = state size, K = labels of a step; see
+`simul.common.protocol.messages.Unroll`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from simul.common.protocol.specs import GameSpec
 
 Tables = dict[str, NDArray[Any]]
 WITH_BOOTSTRAP = "observation", "mask", "value"  # length + 1 rows of an unroll are filled
-STEPS = "action", "log_prob", "reward", "policy_version"  # `length` rows
+STEPS = "action", "log_prob", "reward", "policy_version", "label"  # `length` rows
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class UnrollLayout:
 
     def shapes(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
         """Shape of one place and dtype, by table."""
-        rows = self.unroll_length + 1
+        rows, labels = self.unroll_length + 1, self.spec.opponent_labels
         return {
             "serial": ((), np.dtype(np.int64)),
             "observation": ((rows, self.spec.observation_size), self.spec.dtype()),
@@ -42,6 +43,7 @@ class UnrollLayout:
             "reward": ((rows,), np.dtype(np.float32)),
             "policy_version": ((rows,), np.dtype(np.int64)),
             "state": ((self.state_size,), np.dtype(np.float32)),
+            **({"label": ((rows, labels), np.dtype(np.int16))} if labels else {}),
         }
 
     @property
@@ -69,7 +71,7 @@ def unroll_at(tables: Tables, place: int, length: int) -> Tables:
     """Views of the tensors of an unroll of `length` steps, as `Unroll` declares them."""
     return {
         **{name: tables[name][place, : length + 1] for name in WITH_BOOTSTRAP},
-        **{name: tables[name][place, :length] for name in STEPS},
+        **{name: tables[name][place, :length] for name in STEPS if name in tables},
         "state": tables["state"][place],
     }
 

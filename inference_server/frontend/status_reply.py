@@ -44,7 +44,8 @@ def limits_of(config: ServerConfig, spec: GameSpec, reserved: int = 0) -> dict[s
 
 def step_row_bytes(spec: GameSpec) -> int:
     """Bytes of a row of STEP; one of EVALUATE is smaller."""
-    return spec.observation_size * spec.dtype().itemsize + spec.num_actions + STEP_ROW_BYTES
+    observation, label = spec.observation_size * spec.dtype().itemsize, 2 * spec.opponent_labels
+    return observation + spec.num_actions + label + STEP_ROW_BYTES
 
 
 def _message_bytes(spec: GameSpec) -> int:

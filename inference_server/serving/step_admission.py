@@ -100,10 +100,14 @@ class StepAdmission:
         """
         rows = unpack_step(self._spec, tensors, unread=message.observation_at >= 0)
         result, queued = AdmittedRows(), _Queued()
-        ordinary = self._sessions.admit_next_steps(client, rows.keys, rows.plain)
+        if rows.label is not None and not client.training:
+            raise ProtocolError(ERR_DENIED, "label needs the run's training token; HELLO came without it")
+        ordinary = self._sessions.admit_next_steps(client, rows.keys, rows.plain, rows.labelled)
         recorded = self._sessions.unroll_row.take(ordinary.slots)
         self._statistics.steps_seen += int(np.count_nonzero(recorded >= 0))
-        self._recorder.add_rewards(recorded, rows.reward[ordinary.rows])
+        self._recorder.add_rewards(
+            recorded, rows.reward[ordinary.rows], None if rows.label is None else rows.label[ordinary.rows]
+        )
         if len(ordinary.rows) < len(ordinary.which):
             for i in np.flatnonzero(~ordinary.which).tolist():
                 try:
@@ -171,6 +175,7 @@ class StepAdmission:
         session = self._sessions.find(client, env, seat)
         if rows.flags[i] > FLAGS:
             raise ProtocolError(ERR_VALUE, f"flags {rows.flags[i]}; expected a sum of 1 START, 2 RECORD and 4 GREEDY")
+        rows.check_label(i, unrecorded=session is not None and session.episode == episode and not session.record)
         if rows.kind[i] != DECISION:
             self._end_row(session, rows, i, now)
             result.replies.append((i, END_ACKNOWLEDGED))
@@ -246,4 +251,5 @@ class StepAdmission:
         self._session_closer.close_session(session, kind, final, _CAUSES[kind], now)
 
     def _reward(self, session: Session, rows: StepRows, i: int) -> None:
-        self._recorder.add_rewards(self._sessions.unroll_row[[session.slot]], rows.reward[[i]])
+        label = None if rows.label is None else rows.label[[i]]
+        self._recorder.add_rewards(self._sessions.unroll_row[[session.slot]], rows.reward[[i]], label)

@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.errors import ERR_LIMIT, ERR_VALUE, ProtocolError
+from simul.common.errors import ERR_DENIED, ERR_LIMIT, ERR_VALUE, ProtocolError
 from simul.common.protocol.codec import Tensors, expect, expect_only
 from simul.common.protocol.masks import no_bits_beyond, packed_width, unpack_masks
 from simul.common.protocol.messages import (
     DECISION,
     EVALUATE_TENSORS,
     FLAGS,
+    NO_LABEL,
     RECORD,
+    SAME_LABEL,
     STEP_TENSORS,
     Evaluate,
     Samples,
@@ -27,7 +29,7 @@ from simul.common.runtime.finite import describe_not_finite, finite_rows
 
 MAX_ROWS = 4096
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 100.0  # a finite logit below 3e35 stays finite when it is divided
-_INT64, _FLOAT32, _UINT8 = (np.dtype(name) for name in ("int64", "float32", "uint8"))
+_INT64, _FLOAT32, _UINT8, _INT16 = (np.dtype(name) for name in ("int64", "float32", "uint8", "int16"))
 
 
 @dataclass(eq=False, slots=True)
@@ -38,6 +40,7 @@ class StepRows:
     plain: both, the row is a decision, and its flags are known ones.
     unread: the observations lie where their client can still write. `finite` says nothing of them; the copy of
     a row is checked instead.
+    label: int16 [N, K], None where the message has none; `plain` rows have labels that the game knows.
     """
 
     keys: NDArray[np.int64]
@@ -52,6 +55,29 @@ class StepRows:
     has_legal: NDArray[np.bool_]
     plain: NDArray[np.bool_]
     unread: bool
+    label: NDArray[np.int16] | None = None
+    label_classes: int = 0
+
+    @property
+    def labelled(self) -> NDArray[np.bool_] | None:
+        """bool [N]: the row says what the opponent did; None: no row does."""
+        if self.label is None:
+            return None
+        labelled: NDArray[np.bool_] = np.any(self.label != NO_LABEL, axis=1)
+        return labelled
+
+    def check_label(self, row: int, *, unrecorded: bool) -> None:
+        """`unrecorded`: the row's session is not recorded. Raises ProtocolError ERR_VALUE or ERR_DENIED."""
+        if self.label is None or (self.label[row] == NO_LABEL).all():
+            return
+        if not _known_labels(self.label[[row]], self.label_classes)[0]:
+            raise ProtocolError(
+                ERR_VALUE,
+                f"label {self.label[row].tolist()}; expected 0 to {self.label_classes - 1}, {NO_LABEL} (none) or "
+                f"{SAME_LABEL} (that of the next step)",
+            )
+        if unrecorded:
+            raise ProtocolError(ERR_DENIED, "a label for a session that is not recorded; leave it out, or send -1")
 
     def describe_not_finite(self, row: int) -> str:
         """What of a row that is not `finite` is wrong."""
@@ -104,11 +130,26 @@ def _step_masks(spec: GameSpec, tensors: Tensors, n: int) -> tuple[NDArray[np.ui
     return unpack_masks(bits, spec.num_actions), no_bits_beyond(bits, spec.num_actions)
 
 
+def _labels(spec: GameSpec, tensors: Tensors, n: int) -> NDArray[np.int16] | None:
+    """int16 [n, K]. Raises ProtocolError ERR_SHAPE or, where the game has no labels, ERR_VALUE."""
+    if "label" not in tensors:
+        return None
+    if not spec.opponent_labels:
+        raise ProtocolError(ERR_VALUE, f"label: the game {spec.name} declares no labels of its opponents; leave it out")
+    return np.ascontiguousarray(expect(tensors, "label", _INT16, (n, spec.opponent_labels)))
+
+
+def _known_labels(label: NDArray[np.int16], classes: int) -> NDArray[np.bool_]:
+    """bool [N] of int16 [N, K]: each is a class or one of the two other numbers."""
+    known: NDArray[np.bool_] = np.all((label >= SAME_LABEL) & (label < classes), axis=1)
+    return known
+
+
 def unpack_step(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> StepRows:
     """The columns of a STEP message. `unread`: see `StepRows`.
 
     Raises:
-        ProtocolError: ERR_LIMIT or ERR_SHAPE: the message as a whole is wrong.
+        ProtocolError: ERR_LIMIT, ERR_SHAPE or ERR_VALUE: the message as a whole is wrong.
     """
     expect_only(tensors, STEP_TENSORS)
     keys = expect(tensors, "keys", _INT64, (None, 5))
@@ -126,6 +167,9 @@ def unpack_step(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> St
     if within is not None:
         has_legal &= within
         plain &= within
+    label = _labels(spec, tensors, n)
+    if label is not None:
+        plain &= _known_labels(label, spec.opponent_classes)
     return StepRows(
         keys=keys,
         kind=kind,
@@ -139,6 +183,8 @@ def unpack_step(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> St
         has_legal=has_legal,
         plain=plain,
         unread=unread,
+        label=label,
+        label_classes=spec.opponent_classes,
     )
 
 

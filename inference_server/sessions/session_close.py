@@ -25,8 +25,10 @@ class StepRecorder(Protocol):
     def open_row(self) -> int:
         """The row of the unroll buffers for a new recorded session."""
 
-    def add_rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
-        """Rewards float32 [M] of rows int64 [M]; rows -1 are not recorded."""
+    def add_rewards(
+        self, rows: NDArray[np.int64], reward: NDArray[np.float32], label: NDArray[np.int16] | None = None
+    ) -> None:
+        """Rewards float32 [M] and labels int16 [M, K] of rows int64 [M]; rows -1 are not recorded."""
 
     def close_row(
         self, row: int, session: Session, kind: int, final_observation: NDArray[Any] | None, cause: str, now: float

@@ -251,7 +251,13 @@ class SessionTable(SessionColumns):
             )
         return "" if self._free else f"all {self.max_sessions} sessions are in use; end one first"
 
-    def admit_next_steps(self, client: Client, keys: NDArray[np.int64], plain: NDArray[np.bool_]) -> NextSteps:
+    def admit_next_steps(
+        self,
+        client: Client,
+        keys: NDArray[np.int64],
+        plain: NDArray[np.bool_],
+        recorded_only: NDArray[np.bool_] | None = None,
+    ) -> NextSteps:
         """Admit the rows that are simply their session's next step; they wait for their batch.
 
         Not among them: rows about a session that the message has more rows of.
@@ -259,12 +265,16 @@ class SessionTable(SessionColumns):
         Args:
             keys: int64 [N, 5] (env, seat, episode, step, attempt).
             plain: bool [N], rows that may be admitted at all.
+            recorded_only: bool [N], those that may be admitted only if their session is recorded; None: none.
         """
+        guesses = client.seats.guess_slots(keys)
+        if recorded_only is not None:
+            plain = plain & ~(recorded_only & (self.unroll_row.take(guesses) < 0))
         n = len(keys)
         ordinary, rows, slots = np.empty(n, np.bool_), np.empty(n, np.int64), np.empty(n, np.int64)
         m = _admit_next_steps(
-            keys, plain, client.seats.guess_slots(keys), self.due, self.attempt, self._positions, ordinary, rows, slots
-        )
+            keys, plain, guesses, self.due, self.attempt, self._positions, ordinary, rows, slots
+        )  # fmt: skip
         return NextSteps(ordinary, rows[:m], slots[:m])
 
     def begin_step(self, session: Session, step: int, attempt: int) -> None:

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from simul.common.protocol import messages
 from simul.common.protocol.masks import PACKED_FROM, pack_masks
-from simul.common.protocol.messages import TERMINATED, TRUNCATED, Unroll
+from simul.common.protocol.messages import NO_LABEL, SAME_LABEL, TERMINATED, TRUNCATED, Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import Tables, UnrollLayout, unroll_at
 from simul.common.runtime.compiled import (
     BOOL,
     FLOAT32,
+    INT16,
     INT32,
     INT64,
     LINE,
@@ -56,10 +57,35 @@ def _add_rewards(
             reward[of_row[rows[i]], filled[rows[i]] - 1] += earned[i]
 
 
+@compiled(read(INT64), read(INT64), read(INT16, 2), read(INT64), column(INT16, 3))
+def _set_labels(
+    rows: NDArray[np.int64],
+    of_row: NDArray[np.int64],
+    label: NDArray[np.int16],
+    filled: NDArray[np.int64],
+    labels: NDArray[np.int16],
+) -> None:
+    """Set the labels [B, K] of each row's last step, and of the steps before it that wait for the same one.
+
+    NO_LABEL changes nothing but those that wait; -1 of `rows` stands for no row.
+    """
+    for i in range(len(rows)):
+        if rows[i] < 0 or not filled[rows[i]]:
+            continue
+        place, last = of_row[rows[i]], filled[rows[i]] - 1
+        for k in range(labels.shape[2]):
+            if label[i, k] != NO_LABEL:
+                labels[place, last, k] = label[i, k]
+            at = last - 1
+            while at >= 0 and labels[place, at, k] == SAME_LABEL:
+                labels[place, at, k] = labels[place, last, k]
+                at -= 1
+
+
 @compiled(
     read(INT64), read(INT64), read(BOOL), read(UINT8, 2), read(UINT8, 2), read(INT32), read(FLOAT32), read(FLOAT32),
     INT64, column(INT64), column(UINT8, 3), column(UINT8, 3), column(INT32, 2), column(FLOAT32, 2), column(FLOAT32, 2),
-    column(INT64, 2), column(FLOAT32, 2),
+    column(INT64, 2), column(FLOAT32, 2), column(INT16, 3),
 )  # fmt: skip
 def append_rows(
     rows: NDArray[np.int64],
@@ -79,6 +105,7 @@ def append_rows(
     values: NDArray[np.float32],
     versions: NDArray[np.int64],
     rewards: NDArray[np.float32],
+    labels: NDArray[np.int16],
 ) -> int:
     """Write a step of each row, arrays [B, ...], behind its last one, or over it where `redo`; how many are new."""
     new, size = 0, observation.shape[1]
@@ -102,6 +129,8 @@ def append_rows(
         values[place, at] = value[i]
         versions[place, at] = version
         rewards[place, at] = 0.0
+        for k in range(labels.shape[2]):
+            labels[place, at, k] = NO_LABEL
         filled[rows[i]] = at + 1
     return new
 
@@ -197,6 +226,7 @@ class UnrollBuffer:
         self._filled = self._first_step = self._session = np.zeros(0, np.int64)
         self._last_session = secrets.randbits(62)  # so that two servers, or two lives of one, never name the same
         self._tables: Tables = {}
+        self._labels = np.zeros((0, 0, 0), np.int16)
         self._growing = memory is None
         self.steps_open = 0
         self.dropped: Counter[str] = Counter()
@@ -217,9 +247,16 @@ class UnrollBuffer:
         self._session[row] = self._last_session
         return row
 
-    def add_rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
-        """Add to the reward of the last appended step of each row, float32 [B]; -1 stands for no row."""
+    def add_rewards(
+        self, rows: NDArray[np.int64], reward: NDArray[np.float32], label: NDArray[np.int16] | None = None
+    ) -> None:
+        """Add to the reward of the last appended step of each row, float32 [B]; -1 stands for no row.
+
+        `label`: int16 [B, K], what the opponent did at that step, see STEP; None: nothing is known.
+        """
         _add_rewards(rows, self._places.of_row, reward, self._filled, self._tables["reward"])
+        if label is not None:
+            _set_labels(rows, self._places.of_row, label, self._filled, self._labels)
 
     def full(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool [B]: the unroll is complete; the step that comes now is its bootstrap row."""
@@ -256,7 +293,7 @@ class UnrollBuffer:
         self.steps_open += append_rows(
             rows, self._places.of_row, redo, observation.view(np.uint8), mask, action, log_prob, value, version,
             self._filled, self._observation, tables["mask"], tables["action"], tables["log_prob"], tables["value"],
-            tables["policy_version"], tables["reward"],
+            tables["policy_version"], tables["reward"], self._labels,
         )  # fmt: skip
 
     def lend(self, finished: FinishedUnroll) -> FinishedUnroll:
@@ -296,6 +333,10 @@ class UnrollBuffer:
 
     def _pop(self, row: int, *, terminated: bool, truncated: bool) -> FinishedUnroll:
         n = int(self._filled[row])
+        tensors = unroll_at(self._tables, int(self._places.of_row[row]), n)
+        if "label" in tensors:
+            waiting = tensors["label"]  # the step that they wait for is in the next unroll
+            waiting[waiting == SAME_LABEL] = NO_LABEL
         message = Unroll(
             length=n,
             first_step=int(self._first_step[row]),
@@ -307,7 +348,7 @@ class UnrollBuffer:
         self._first_step[row] += n
         self._filled[row] = 0
         self.steps_open -= n
-        return FinishedUnroll(row, message, unroll_at(self._tables, int(self._places.of_row[row]), n))
+        return FinishedUnroll(row, message, tensors)
 
     def _write_last(self, row: int, observation: Any, mask: Any, value: float) -> None:
         """The row behind the last step."""
@@ -335,3 +376,4 @@ class UnrollBuffer:
     def _use(self, tables: Tables, places: UnrollPlaces) -> None:
         self._tables, self._places = tables, places
         self._observation = tables["observation"].view(np.uint8)  # bytes: one compiled loop for every dtype
+        self._labels = tables.get("label", np.zeros((0, 0, 0), np.int16))

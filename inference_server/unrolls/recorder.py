@@ -31,9 +31,14 @@ class Recorder:
         """A recorded session begins: its row of the unroll buffers."""
         return self._buffer.open()
 
-    def add_rewards(self, rows: NDArray[np.int64], reward: NDArray[np.float32]) -> None:
-        """Add to the reward of the last step of every row, arrays [B]; rows -1 are not recorded."""
-        self._buffer.add_rewards(rows, reward)
+    def add_rewards(
+        self, rows: NDArray[np.int64], reward: NDArray[np.float32], label: NDArray[np.int16] | None = None
+    ) -> None:
+        """Add to the reward of the last step of every row, arrays [B]; rows -1 are not recorded.
+
+        `label`: see `UnrollBuffer.add_rewards`.
+        """
+        self._buffer.add_rewards(rows, reward, label)
 
     def append_steps(
         self,

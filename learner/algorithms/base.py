@@ -1,4 +1,4 @@
-"""What every algorithm takes and gives. T = unroll length, B = unrolls, A = actions."""
+"""What every algorithm takes and gives. T = unroll length, B = unrolls, A = actions, K = labels of a step."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Trajectories:
         behaviour_log_prob: float32 [T, B], recorded when the action was sampled.
         discount: float32 [T, B]; 0 at the last step of an episode that terminated.
         valid: bool [T, B], rows to learn from; a run from row 0 in each column. The bootstrap row is not one.
+        label: int64 [T, B, K], what the opponent did at the same time, -1 = not known; None: the game has no labels.
     """
 
     mask: Tensor
@@ -31,6 +32,7 @@ class Trajectories:
     behaviour_log_prob: Tensor
     discount: Tensor
     valid: Tensor
+    label: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Settings:
     c_clip: float = 1.0
     value_coefficient: float = 0.5
     entropy_coefficient: float = 0.01
+    opponent_coefficient: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simul.common.errors import ProtocolError
 from simul.common.protocol.codec import expect
 from simul.common.protocol.masks import PACKED_FROM, stored_width
-from simul.common.protocol.messages import Unroll
+from simul.common.protocol.messages import NO_LABEL, Unroll
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.common.runtime.finite import finite_rows
@@ -75,6 +75,9 @@ class UnrollChecker:
         inside = (action >= 0) & (action < self._spec.num_actions)
         if not inside.all() or not self._legal(arrays["mask"][: message.length], action).all():
             raise RejectedError("bad_value", "an action is not legal by its own mask", steps)
+        label, classes = arrays.get("label"), self._spec.opponent_classes
+        if label is not None and not ((label >= NO_LABEL) & (label < classes)).all():
+            raise RejectedError("bad_value", f"a label is not {NO_LABEL} (none) to {classes - 1}", steps)
         over = message.terminated or message.truncated
         return ReceivedUnroll(
             message.length, message.terminated, arrays, message.session, message.first_step, over,
@@ -98,5 +101,6 @@ class UnrollChecker:
             "reward": ("float32", (length,)),
             "policy_version": ("int64", (length,)),
             "state": ("float32", (self._state_size,)),
+            **({"label": ("int16", (length, spec.opponent_labels))} if spec.opponent_labels else {}),
         }
         return {name: expect(tensors, name, dtype, shape) for name, (dtype, shape) in wanted.items()}

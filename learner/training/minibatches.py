@@ -1,6 +1,7 @@
 """Unrolls padded into [T, B] tensors. Pure.
 
-T = the longest unroll of a minibatch, B = its unrolls, D = observation size, A = actions, S = state size.
+T = the longest unroll of a minibatch, B = its unrolls, D = observation size, A = actions, S = state size, K = labels of
+a step.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from simul.common.protocol.masks import PACKED_FROM, stored_width, unpack_masks
+from simul.common.protocol.messages import NO_LABEL
 from simul.common.protocol.specs import GameSpec
 from simul.learner.algorithms import Trajectories
 from simul.learner.io.unrolls import ReceivedUnroll
@@ -50,13 +52,14 @@ def empty_unroll(spec: GameSpec, state_size: int) -> ReceivedUnroll:
         "reward": np.zeros(0, np.float32),
         "policy_version": np.zeros(0, np.int64),
         "state": np.zeros(state_size, np.float32),
+        **({"label": np.zeros((0, spec.opponent_labels), np.int16)} if spec.opponent_labels else {}),
     }
     packed = spec.num_actions if spec.num_actions >= PACKED_FROM else 0
     return ReceivedUnroll(0, terminated=False, arrays=arrays, packed_actions=packed)
 
 
 def make_minibatch(unrolls: Sequence[ReceivedUnroll], discount: float, device: torch.device) -> Minibatch:
-    """Pad unrolls with zeros into tensors on `device`. `discount`: of one step."""
+    """Pad unrolls with zeros (labels with NO_LABEL) into tensors on `device`. `discount`: of one step."""
     steps, sessions = max(unroll.length for unroll in unrolls), len(unrolls)
     padded = {
         name: np.zeros(
@@ -65,6 +68,8 @@ def make_minibatch(unrolls: Sequence[ReceivedUnroll], discount: float, device: t
         for name, array in unrolls[0].arrays.items()
         if name != "state"
     }
+    if "label" in padded:
+        padded["label"].fill(NO_LABEL)
     for b, unroll in enumerate(unrolls):
         for name, target in padded.items():
             source = unroll.arrays[name]
@@ -83,6 +88,7 @@ def make_minibatch(unrolls: Sequence[ReceivedUnroll], discount: float, device: t
         behaviour_log_prob=tensors["log_prob"],
         discount=torch.where(ends, 0.0, discount).to(device),
         valid=(step < length).to(device),
+        label=tensors["label"].long() if "label" in tensors else None,
     )
     return Minibatch(
         observation=tensors["observation"],

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
@@ -17,6 +18,7 @@ from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.normalization import NormalizedNetwork
 from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Algorithm, Loss, Settings
+from simul.learner.algorithms.opponent import labelled_rows, with_opponent_loss
 from simul.learner.io.unrolls import ReceivedUnroll
 from simul.learner.ranks import ALONE, Ranks
 from simul.learner.training.minibatches import Minibatch, make_minibatch
@@ -246,24 +248,40 @@ class Updater:
         return [unrolls[i] for i in part]
 
     def _loss(self, minibatch: Minibatch, settings: Settings) -> Loss:
+        trajectories = minibatch.trajectories
+        labelled = labelled_rows(trajectories)
+        if not self.network.predicts_opponent or not settings.opponent_coefficient:
+            labelled = None
         lowered = self._precision != torch.float32
         with torch.autocast(self.device.type, dtype=self._precision, enabled=lowered):
-            logits, value = self._unroll(minibatch)
-        return self._algorithm(minibatch.trajectories, logits[:-1], value, settings, self._ranks)
+            logits, value, opponent = self._unroll(minibatch, labelled)
+        loss = self._algorithm(trajectories, logits[:-1], value, settings, self._ranks)
+        if labelled is None or opponent is None or trajectories.label is None:
+            return loss
+        label, coefficient = trajectories.label[labelled], settings.opponent_coefficient
+        return with_opponent_loss(loss, label, opponent.float(), coefficient, self._ranks)
 
-    def _unroll(self, batch: Minibatch) -> tuple[Tensor, Tensor]:
-        """Logits [T + 1, B, A] and value [T + 1, B] of the current weights."""
-        if not self._zero_state:
-            return self.network.unroll(batch.observation, batch.mask, batch.state, batch.lengths)
-        shape = batch.observation.shape[:2]
-        seen = torch.arange(shape[0])[:, None] < batch.lengths  # every row is a sequence of its own, of length 1 or 0
-        logits, value = self.network.unroll(
-            batch.observation.flatten(0, 1)[None],
-            batch.mask.flatten(0, 1)[None],
-            self.network.initial_state(shape.numel()),
-            seen.flatten().long(),
-        )
-        return logits[0].unflatten(0, shape), value[0].unflatten(0, shape)
+    def _unroll(self, batch: Minibatch, labelled: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Logits [T + 1, B, A] and value [T + 1, B] of the current weights, and the opponent's logits [N, K, C].
+
+        `labelled`: bool [T, B], the N rows that these are wanted of; None: of none.
+        """
+        observation, mask, state, lengths = batch.observation, batch.mask, batch.state, batch.lengths
+        shape = observation.shape[:2]
+        wanted = None if labelled is None else F.pad(labelled, (0, 0, 0, 1))  # the last row only bootstraps
+        if self._zero_state:  # every row is a sequence of its own, of length 1 or 0
+            seen = torch.arange(shape[0])[:, None] < lengths
+            observation, mask = observation.flatten(0, 1)[None], mask.flatten(0, 1)[None]
+            state, lengths = self.network.initial_state(shape.numel()), seen.flatten().long()
+            wanted = None if wanted is None else wanted.flatten()[None]
+        opponent = None
+        if wanted is None:
+            logits, value = self.network.unroll(observation, mask, state, lengths)
+        else:
+            logits, value, opponent = self.network.unroll_predicting(observation, mask, state, lengths, wanted)
+        if self._zero_state:
+            return logits[0].unflatten(0, shape), value[0].unflatten(0, shape), opponent
+        return logits, value, opponent
 
 
 def _with_rewards(minibatch: Minibatch, reward: Tensor) -> Minibatch:

@@ -97,7 +97,7 @@ class IdReader(nn.Module):
     """Reads id columns as rows of one joint embedding table, in which each named table has a run of rows.
 
     Attributes:
-        count: id columns. table_rows: rows of the joint table.
+        count: id columns. table_rows: rows of the joint table. table_runs: first row and rows of each named table.
     """
 
     first: Tensor
@@ -111,6 +111,7 @@ class IdReader(nn.Module):
             sizes[part.table] = max(sizes.get(part.table, 0), part.vocabulary)
         begin = dict(zip(sizes, accumulate(sizes.values(), initial=0)))
         self.table_rows = sum(sizes.values())
+        self.table_runs = {name: (begin[name], rows) for name, rows in sizes.items()}
         self._columns = ColumnReader(ids, start)
         self.count = self._columns.count
         first = [begin[part.table] for part in ids for _ in range(part.size)]

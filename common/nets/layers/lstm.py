@@ -52,6 +52,12 @@ class Packing:
         flat = flat.index_copy(0, self.rows[: self.valid], packed[: self.valid])
         return flat.unflatten(0, (steps, sessions))
 
+    def places_of(self, chosen: Tensor) -> Tensor:
+        """int64 [N]: packed places of the valid rows where `chosen`, bool [T, B], is True; in the order of [T, B]."""
+        places = torch.zeros(chosen.numel(), dtype=torch.int64, device=chosen.device)
+        places[self.rows[: self.valid]] = torch.arange(self.valid, device=chosen.device)
+        return places[chosen.flatten()]
+
 
 def make_packing(lengths: Tensor, steps: int, device: torch.device) -> Packing:
     """Packing of B sessions of `lengths` (int64 [B], CPU) inside T = `steps` padded steps."""

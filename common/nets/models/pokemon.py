@@ -19,11 +19,23 @@ Its layout adds `slot` to each Pokémon (it stands left, right), `partner_move.0
 `right.*` in each move (its effect on either foe), and `global.right` (the right slot decides). Its actions: pass, 1-6
 switch to own.i, then groups of 4 moves x 5 targets: plain, mega, Z, dynamax, tera. Targets are Showdown's -2, -1, 0, 1,
 2: own right, own left, no single target, foe's left, foe's right.
+
+Where the spec declares labels of the opponent's choices, both also predict these, in training only: for each slot of
+the opponent, left and right, one query points at the encodings of foe.0..5, one at the embeddings of all moves.
+
+    trunk + LSTM --> hidden layer --+--> query . encodings of the foes = logits of a switch to foe.0..5
+                                    +--> logit of a switch to a Pokémon that has not been seen
+                                    +--> query . embeddings of the moves = logits of the moves
+                                    +--> added to those that the Pokémon in the slot has shown
+
+At first a switch to each foe, one to a Pokémon that has not been seen, each move that has been shown, and all other
+moves together are about equally likely.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 
 import torch
@@ -37,6 +49,7 @@ from simul.common.nets.layers.lstm import PackedLSTM, make_packing
 from simul.common.protocol.specs import GameSpec
 
 TEAM, MOVES = 6, 4
+OPPONENT_UNITS = 96
 
 
 class EntityEncoder(nn.Module):
@@ -58,12 +71,46 @@ class EntityEncoder(nn.Module):
         return torch.relu(self.output(hidden))
 
 
+class OpponentHead(nn.Module):
+    """Predicts what each slot of the opponent does, see the module; K = slots, E = width of an encoding, V = moves."""
+
+    def __init__(self, hidden: int, entity: int, slots: int) -> None:
+        super().__init__()
+        self.slots, self.entity = slots, entity
+        self.hidden = nn.Linear(hidden, OPPONENT_UNITS)
+        self.query = nn.Linear(OPPONENT_UNITS, slots * (2 * entity + 2 + MOVES))
+        with torch.no_grad():
+            self.query.weight *= 0.1
+            nn.init.zeros_(self.query.bias)
+
+    def forward(self, features: Tensor, foes: Tensor, moves: Tensor, shown: Tensor) -> Tensor:
+        """Logits of the classes, float32 [N, K, 7 + V].
+
+        Args:
+            features: float32 [N, hidden].
+            foes: [N, 6, E], their encodings. moves: float32 [V, E], embeddings by id.
+            shown: int64 [N, K, 4], ids of the moves that the Pokémon in each slot has shown; 0 = none.
+        """
+        dtype = compute_dtype(self.query.weight)
+        asked = self.query(torch.relu(self.hidden(features.to(dtype)))).unflatten(1, (self.slots, -1))
+        to_foes, to_moves, bias, unseen, known = asked.split((self.entity, self.entity, 1, 1, MOVES), dim=2)
+        switch = (to_foes * self.entity**-0.5) @ foes.to(dtype).transpose(1, 2) + bias  # (N, K, 6)
+        pointed = F.pad(moves.to(dtype), (0, 0, TEAM + 1, 0))  # (7 + V, E); one product and one sum, no other copies
+        logits = (to_moves @ pointed.t()).float()
+        few = torch.cat((switch, unseen, known), dim=2).float() + math.log(len(moves))  # (N, K, 7 + 4)
+        classes = torch.arange(TEAM + 1, device=shown.device).expand(*shown.shape[:2], -1)
+        used = F.pad(shown > 0, (TEAM + 1, 0), value=True)
+        return logits.scatter_add_(2, torch.cat((classes, shown + TEAM + 1), dim=2), torch.where(used, few, 0.0))
+
+
 class EntityNetwork(RecurrentNetwork):
     """Base of both networks. `_read` of a subclass chooses the pooled encodings and the encodings of move actions.
 
     Order of the actions: `plain` ones that concern no entity, 6 that switch to own.i, then `kinds` groups that use a
-    move.
+    move. `standing`: fields of a Pokémon, and numbers of them, that say which slots it stands in.
     """
+
+    standing: tuple[tuple[str, int], ...] = ()
 
     def __init__(
         self, spec: GameSpec, entity: int, hidden: int, *, moves: Sequence[str], pooled: int, kinds: int, plain: int
@@ -88,24 +135,60 @@ class EntityNetwork(RecurrentNetwork):
         self.kinds, self.plain, self.entity = kinds, plain, entity
         self.query = nn.Linear(hidden, plain + (1 + kinds) * (entity + 1))
         self.value_head = nn.Linear(hidden, 1)
+        self.move_run = self.moves.ids.table_runs.get("move", (0, 0))  # in the table of the move encoder
+        classes = spec.opponent_labels, spec.opponent_classes
+        self.predicts_opponent = classes == (len(self.standing), TEAM + 1 + self.move_run[1])
         with torch.no_grad():
             self.query.weight *= 0.1
             nn.init.zeros_(self.query.bias)
             nn.init.zeros_(self.value_head.bias)
+        if self.predicts_opponent:  # behind the others, whose first weights do not depend on it
+            self.opponent_head = OpponentHead(hidden, entity, spec.opponent_labels)
 
     def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As `RecurrentNetwork.forward`."""
-        x, own, uses = self._encode(observation, mask)
+        x, sides, uses = self._encode(observation, mask)
         h, new_state = self.lstm(x, state)
-        return *self._heads(x, h, own, uses), new_state
+        return *self._heads(x, h, sides.unbind(1)[0], uses), new_state
 
     def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """As `RecurrentNetwork.unroll`, on valid rows only."""
+        return self._unroll(observation, mask, state, lengths, None)[:2]
+
+    def unroll_predicting(
+        self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor, labelled: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As `RecurrentNetwork.unroll_predicting`."""
+        logits, value, opponent = self._unroll(observation, mask, state, lengths, labelled)
+        assert opponent is not None
+        return logits, value, opponent
+
+    def _unroll(
+        self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor, labelled: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         packing = make_packing(lengths, observation.shape[0], observation.device)
-        x, own, uses = self._encode(packing.pack(observation), packing.pack(mask))
+        x, sides, uses = self._encode(packing.pack(observation), packing.pack(mask))
         h = self.lstm.run(x, state.index_select(0, packing.order), packing.batch_sizes)
+        own, foes = sides.unbind(1)
         logits, value = self._heads(x, h, own, uses)
-        return packing.pad(logits), packing.pad(value)
+        opponent = None
+        if labelled is not None:
+            chosen = packing.places_of(labelled)
+            first, rows = self.move_run
+            moves = self.move_encoder.table[first : first + rows]
+            features = x.index_select(0, chosen).float() + h.index_select(0, chosen)
+            shown = self._shown_moves(packing.pack(observation).index_select(0, chosen).float())
+            opponent = self.opponent_head(features, foes.index_select(0, chosen), moves, shown)
+        return packing.pad(logits), packing.pad(value), opponent
+
+    def _shown_moves(self, exact: Tensor) -> Tensor:
+        """Ids of the moves that the foe in each slot has shown, of float32 [N, D]: int64 [N, K, 4]."""
+        foes = self.pokemon(exact)[:, TEAM:]
+        columns = [self.pokemon.column(name) + place for name, place in self.standing]
+        first, rows = self.pokemon.column("moves"), self.move_run[1]
+        stands = foes[:, :, columns].transpose(1, 2)  # (N, K, 6)
+        ids = (stands[..., None] * foes[:, None, :, first : first + MOVES]).amax(2)
+        return ids.long().clamp(0, rows - 1)
 
     def lowered(self, dtype: torch.dtype) -> EntityNetwork:
         """As `RecurrentNetwork.lowered`; the last products of both heads and single tables stay float32."""
@@ -126,7 +209,7 @@ class EntityNetwork(RecurrentNetwork):
         raise NotImplementedError
 
     def _encode(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Trunk output [B, hidden], own encodings [B, 6, E], encodings of move actions [B, U, E]."""
+        """Trunk output [B, hidden], encodings of own and foes [B, 2, 6, E], of move actions [B, U, E]."""
         exact = observation.float()  # float16 -> float32 -> bfloat16 takes half the time of the direct cast
         low = exact.to(compute_dtype(self.trunk.weight))
         team = self._encode_blocks(self.pokemon, self.pokemon_encoder, exact, low)
@@ -139,7 +222,7 @@ class EntityNetwork(RecurrentNetwork):
         ids = F.embedding(self.other_ids(exact), self.other_table).flatten(1)
         inputs = (*pooled, self.other_numbers.read(low), ids.to(low.dtype), mask.to(low.dtype))
         x = torch.relu(self.trunk(torch.cat(inputs, dim=1)))
-        return x, sides.unbind(1)[0], uses
+        return x, sides, uses
 
     def _encode_blocks(self, blocks: EntityBlocks, encoder: EntityEncoder, exact: Tensor, low: Tensor) -> Tensor:
         """Encodings [B, count, E]; ids come from the float32 observation, numbers from the lowered one."""
@@ -167,6 +250,8 @@ class EntityNetwork(RecurrentNetwork):
 
 class PokemonNetwork(EntityNetwork):
     """Singles. `entity` is the width of an encoding, `hidden` that of trunk and LSTM."""
+
+    standing = (("active", 0),)
 
     def __init__(self, spec: GameSpec, entity: int = 64, hidden: int = 256) -> None:
         kinds, rest = divmod(spec.num_actions - TEAM, MOVES)
@@ -197,6 +282,8 @@ SELF_AND_PARTNER, NO_TARGET, FOE = slice(0, 2), slice(2, 3), slice(3, 4)  # rows
 
 class PokemonDoublesNetwork(EntityNetwork):
     """Doubles, see the module. `entity` is the width of an encoding, `hidden` that of trunk and LSTM."""
+
+    standing = (("slot", 0), ("slot", 1))
 
     def __init__(self, spec: GameSpec, entity: int = 64, hidden: int = 256) -> None:
         kinds, rest = divmod(spec.num_actions - PASS - TEAM, MOVES * TARGETS)

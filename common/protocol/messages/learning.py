@@ -16,7 +16,8 @@ class Unroll(Message, frozen=True, tag="UNROLL"):
     action: int32 [length]; log_prob: float32 [length] (recorded when it was sampled);
     value: float32 [length + 1] (the last bootstraps; 0 where `terminated`);
     reward: float32 [length] (what the action of the same row earned);
-    policy_version: int64 [length]; state: float32 [state_size], the recurrent state before the first row.
+    policy_version: int64 [length]; state: float32 [state_size], the recurrent state before the first row;
+    label: int16 [length, K], only where the game spec declares K > 0: what the opponent did at each row, -1: unknown.
     The last row only bootstraps and is never learned from. Where the episode terminated it is all zeros.
 
     Where the learner has the server's memory open, the tensors stay at `place` until CREDIT says that the unroll was

@@ -18,8 +18,12 @@ RECORD = 2  # learn from this session (needs the run's training token)
 GREEDY = 4  # most probable action instead of a draw
 FLAGS = START | RECORD | GREEDY  # all valid bits
 
+# What `label` of STEP may hold beside the classes 0 to C - 1 of the game spec.
+NO_LABEL = -1  # the opponent did nothing then, or it is unknown
+SAME_LABEL = -2  # the one that the session's next step will get
+
 # The tensors that the messages with rows may have; every other message has none.
-STEP_TENSORS = frozenset(("keys", "kind", "flags", "reward", "observation", "mask", "policy", "temperature"))
+STEP_TENSORS = frozenset(("keys", "kind", "flags", "reward", "observation", "mask", "policy", "temperature", "label"))
 EVALUATE_TENSORS = frozenset(("observation", "mask", "session"))
 SAMPLES_TENSORS = frozenset(
     ("observation", "mask", "target_count", "target_action", "target_probability", "outcome", "policy_version")
@@ -45,7 +49,9 @@ class Step(Message, frozen=True, tag="STEP"):
     reward: float32 [N] (since the session's last decision); observation: wire dtype [N, D]
     (ignored for TERMINATED and ABORTED); mask: uint8 [N, A] (1 = legal; ignored for ends);
     policy: uint8 [N], an index into `policies`, read with START only; temperature: float32 [N], optional (default 1),
-    read with START only: the logits are divided by it; 0.001 to 100, and 1 with RECORD.
+    read with START only: the logits are divided by it; 0.001 to 100, and 1 with RECORD;
+    label: int16 [N, K], optional, of recorded sessions of a game whose spec declares K > 0: what the opponent did when
+    the session's last decision was made, 0 to C - 1, NO_LABEL or SAME_LABEL.
     """
 
     id: int

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.errors import EnvError
+from simul.common.protocol.messages import NO_LABEL
+from simul.common.protocol.specs import GameSpec
 
 MOST_REWARD = float(np.finfo(np.float32).max)  # that a row can carry; sums and squares of it are finite numbers here
 
@@ -21,6 +24,18 @@ def check_legal(mask: NDArray[Any], game: str, seat: int) -> None:
 def no_legal_action(game: str, seat: int) -> str:
     """The sentence for a seat that must act and may not."""
     return f"{game}: seat {seat} must act, and no action is legal"
+
+
+def check_label(label: Sequence[int], spec: GameSpec, seat: int) -> tuple[int, ...]:
+    """What a game says of the opponents of `seat`, as `Decision.label`. Raises EnvError where its spec has no such."""
+    checked = tuple(int(each) for each in label)
+    known = all(NO_LABEL <= each < spec.opponent_classes for each in checked)
+    if checked and (len(checked) != spec.opponent_labels or not known):
+        raise EnvError(
+            f"{spec.name}: the opponent_label of seat {seat} is {list(checked)}; expected {spec.opponent_labels} (its "
+            f"spec's opponent_labels) numbers from 0 to {spec.opponent_classes - 1}, {NO_LABEL} = not known, or nothing"
+        )
+    return checked
 
 
 def check_reward(reward: float, game: str, seat: int, scale: float = 1.0) -> None:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from simul.common.errors import EnvError
 from simul.common.protocol.decisions import Decision
-from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
-from simul.env_worker.games.base.checks import MOST_REWARD, check_legal, check_reward, no_legal_action
+from simul.common.protocol.messages import ABORTED, RECORD, TERMINATED, TRUNCATED
+from simul.env_worker.games.base.checks import MOST_REWARD, check_label, check_legal, check_reward, no_legal_action
 from simul.env_worker.games.base.matchmaking import Matchup
 from simul.env_worker.games.base.replays import Turn, moves_of
 from simul.env_worker.games.base.turn_game import CHANCE, Player, TurnGame
@@ -45,12 +45,12 @@ class SeatSession:
         """What the seat is asked now."""
         mask = game.mask(self.seat)
         check_legal(mask, game.spec.name, self.seat)
-        observation, reward = _observed(game, self.seat), self._earned(game)
+        observation, reward, label = _observed(game, self.seat), self._earned(game), self._label(game)
         self.step += 1  # behind what may raise: a session begins with the row that is sent
         self.mask = mask
         return Decision(
             self.env, self.seat, self.episode, self.step, flags=self._flags if self.step == 0 else 0, reward=reward,
-            observation=observation, mask=mask, policy=self.policy,
+            observation=observation, mask=mask, policy=self.policy, label=label,
         )  # fmt: skip
 
     def end(self, game: TurnGame, truncated: bool) -> Decision | None:
@@ -60,12 +60,18 @@ class SeatSession:
         kind, observation = (TRUNCATED, _observed(game, self.seat)) if truncated else (TERMINATED, None)
         return Decision(
             self.env, self.seat, self.episode, self.step + 1, kind=kind, reward=self._earned(game),
-            observation=observation,
+            observation=observation, label=self._label(game),
         )  # fmt: skip
 
     def aborted(self) -> Decision | None:
         """The end of an aborted game."""
         return Decision(self.env, self.seat, self.episode, self.step + 1, kind=ABORTED) if self.step >= 0 else None
+
+    def _label(self, game: TurnGame) -> tuple[int, ...]:
+        """What the opponents did at the last step; only of what is learned from."""
+        if not game.spec.opponent_labels or self.step < 0 or not self._flags & RECORD:
+            return ()
+        return check_label(game.opponent_label(self.seat), game.spec, self.seat)
 
     def _earned(self, game: TurnGame) -> float:
         total = float(game.learned_returns()[self.seat])

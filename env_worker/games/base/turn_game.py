@@ -76,6 +76,14 @@ class TurnGame(ABC):
         """[seats]: what is learned from, added up; `returns` unless a setting of the game makes a difference."""
         return self.returns()
 
+    def opponent_label(self, seat: int) -> Sequence[int]:
+        """[K]: what its opponents did when `seat` last acted, 0 to C - 1 each, -1 = not known; or nothing at all.
+
+        K and C are `spec.opponent_labels` and `spec.opponent_classes`; asked only where K is not 0, before `seat` acts
+        again and at the end. A network that predicts it learns from it (`learner.opponent_coefficient`).
+        """
+        return ()
+
     def truncated(self) -> bool:
         """True where the game was cut short, by a limit of moves, say; of a game that is over."""
         return False

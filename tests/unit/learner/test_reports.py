@@ -9,7 +9,15 @@ from simul.launch.monitoring.curves.figures import LEARNER_FIGURES
 from simul.learner.build import learning_schedule
 from simul.learner.io.server_handshake import ServerHandshake
 from simul.learner.learner import Learner, linear
-from simul.learner.reports import FIGURES, STALL_AFTER_SEC, LagAlarm, StallAlarm, TrainingStatistics, lag_histogram
+from simul.learner.reports import (
+    FIGURES,
+    OPPONENT_FIGURES,
+    STALL_AFTER_SEC,
+    LagAlarm,
+    StallAlarm,
+    TrainingStatistics,
+    lag_histogram,
+)
 from simul.learner.training.trainer import Trained
 from simul.learner.training.unroll_trainer import policy_lags
 from simul.learner.training.update import UpdateResult
@@ -99,7 +107,7 @@ def test_no_unroll_is_missed_before_a_server_was_admitted(token: str) -> None:
 
 
 def test_every_figure_of_an_algorithm_is_a_curve():
-    assert set(FIGURES) <= set(LEARNER_FIGURES)
+    assert {*FIGURES, *OPPONENT_FIGURES} <= set(LEARNER_FIGURES)
 
 
 def test_schedules_end_at_their_last_value():

@@ -9,6 +9,7 @@ from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.pokemon.tables import doubles_layout, layout
 from simul.env_worker.games.pokemon.tables.random_sets import check_sets_known
+from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 
 DOUBLES_NAMES = ("doubles", "vgc", "2v2")
 
@@ -26,7 +27,7 @@ def is_doubles(battle_format: str) -> bool:
     return any(name in battle_format for name in DOUBLES_NAMES)
 
 
-ENCODER_VERSION = 3  # raise it when a number changes its meaning but not its place
+ENCODER_VERSION = 4  # raise it when a number changes its meaning but not its place
 
 
 def pokemon_spec(config: PokemonConfig) -> GameSpec:
@@ -47,4 +48,6 @@ def pokemon_spec(config: PokemonConfig) -> GameSpec:
         seats=2,
         encoder_version=ENCODER_VERSION,
         layout=doubles_layout.slices() if doubles else layout.slices(extras),
+        opponent_labels=2 if doubles else 1,
+        opponent_classes=layout.FIRST_MOVE_CLASS + vocabulary().sizes["move"],
     )

@@ -49,7 +49,7 @@ def _entry(said: Any, before: list[dict[str, Any]]) -> dict[str, Any]:
     return entry
 
 
-_HEAD_BYTES = 68
+_HEAD_BYTES = 76
 
 
 @cache
@@ -59,7 +59,7 @@ def _row(observation_size: int, num_actions: int) -> np.dtype[Any]:
     return np.dtype(
         {
             "names": ["standing", "head", "observation", "mask"],
-            "formats": ["(4,)<f8", "(9,)<i4", f"({observation_size},)<f2", f"({num_actions},)u1"],
+            "formats": ["(4,)<f8", "(11,)<i4", f"({observation_size},)<f2", f"({num_actions},)u1"],
             "offsets": [0, 32, _HEAD_BYTES, _HEAD_BYTES + 2 * observation_size],
             "itemsize": -(-used // 8) * 8,
         }
@@ -81,6 +81,8 @@ class SeatRow(NamedTuple):
 
     facts: what rewards are computed from.
     pick: this is the k-th pick of a team preview; 0 = it is none.
+    label: what each slot of the opponent (left, right) did when this seat last decided, see
+    node/simulate/choice_labels.mjs; -1: nothing that is known.
     """
 
     battle: int
@@ -91,6 +93,7 @@ class SeatRow(NamedTuple):
     observation: NDArray[np.float16]
     mask: NDArray[np.uint8]
     pick: int = 0
+    label: tuple[int, ...] = (-1, -1)
 
 
 class SeatChoice(NamedTuple):
@@ -115,13 +118,14 @@ class CommandError(NamedTuple):
 
 class BattleEnd(NamedTuple):
     """reason: win | tie | turn_limit | truncated | stopped | crashed. final: where each encoded seat whose lines are
-    counted ended, [standing, tally] or None."""
+    counted ended, [standing, tally] or None. labels: `SeatRow.label` of each seat's last decision."""
 
     battle: int
     winner_seat: int | None
     turns: int
     reason: str
     final: Sequence[tuple[Sequence[float], Sequence[int]] | None] = (None, None)
+    labels: Sequence[Sequence[int]] = ((-1, -1), (-1, -1))
 
     def facts(self, seat: int) -> RewardFacts | None:
         """Where `seat` ended, its last turn played."""
@@ -204,9 +208,9 @@ class HostTick:
         for head, standing, observation, mask in zip(
             rows["head"].tolist(), rows["standing"].tolist(), observations, masks
         ):
-            battle, seat, request_number, turn, pick, *tally = head
+            battle, seat, request_number, turn, pick, *tally, left, right = head
             facts = RewardFacts(_standing(standing), turn, Tally._make(tally))
-            self.rows.append(SeatRow(battle, seat, request_number, turn, facts, observation, mask, pick))
+            self.rows.append(SeatRow(battle, seat, request_number, turn, facts, observation, mask, pick, (left, right)))
 
 
 def _standing(numbers: Sequence[float]) -> Standing:

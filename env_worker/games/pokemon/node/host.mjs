@@ -23,7 +23,8 @@
 //    "choices":[[id,seat,request_number,choice],...] of followed seats,
 //    "errors":[[id,seat,request_number,kind,message],...],
 //    "logs":[[id,text],...] of battles with "log":true,
-//    "ended":[[id,winner_seat|null,turns,reason,[final|null,final|null] if counted],...],"parse_errors":{event:n},
+//    "ended":[[id,winner_seat|null,turns,reason,[final|null,final|null] if counted, else null,[label,label]],...], the
+//    last one where it simulates, as simulate/choice_labels.mjs makes them,"parse_errors":{event:n},
 //    "played":[decisions,previews,refused] of bots in battles that are over,"pong":n,"encoded":n,
 //    "format":{...}}, see formats.mjs
 // After the newline follow `encoded` rows of rowBytes() each (see outbox.mjs): decisions of the encoded seats.

@@ -2,8 +2,10 @@
 
 import { shortRequest } from './requests.mjs';
 
-const HEAD_BYTES = 68; // standing: float64 [4]; battle, seat, request_number, turn, pick, tally [4]: int32 [9]
+// standing: float64 [4]; battle, seat, request_number, turn, pick, tally [4], label [2]: int32 [11]
+const HEAD_BYTES = 76;
 const NO_TALLY = new Int32Array(4);
+const NO_LABEL = new Int32Array(2).fill(-1);
 const FIRST_ROWS = 64;
 const MOST_NAMED = 32; // events of one seat that parse errors are counted by
 const LONGEST_NAME = 32;
@@ -16,8 +18,11 @@ class Rows {
 		this.bytes = new Uint8Array(0);
 	}
 
-	/** @param {SeatView | Preview} view brought up to date */
-	add(battle, seat, requestNumber, view) {
+	/**
+	 * @param {SeatView | Preview} view brought up to date
+	 * @param {Int32Array} label what the opponent did when the seat last decided, see simulate/choice_labels.mjs
+	 */
+	add(battle, seat, requestNumber, view, label = NO_LABEL) {
 		const { observation, standing } = view.encoder;
 		const { mask } = view.choices;
 		if (!this.stride) this.stride = rowBytes(observation.length, mask.length);
@@ -31,6 +36,7 @@ class Rows {
 		this.ints[at++] = view.tracker.turn;
 		this.ints[at++] = view.pick;
 		this.ints.set(view.tally?.counts ?? NO_TALLY, at);
+		this.ints.set(label, at + 4);
 		this.bytes.set(view.bytes, start + HEAD_BYTES);
 		this.bytes.set(mask, start + HEAD_BYTES + view.bytes.length);
 		this.count++;
@@ -93,7 +99,7 @@ export class Outbox {
 		this.errors.push(JSON.stringify([battle, seat, requestNumber, kind, message]));
 	}
 
-	/** @param {Array} final where each seat's rewards ended, or nothing where it was not asked for */
+	/** @param {Array} final where each seat's rewards ended and its last label, or nothing where it was not asked for */
 	end(battle, winnerSeat, turns, reason, ...final) {
 		this.ended.push(JSON.stringify([battle, winnerSeat, turns, reason, ...final]));
 	}

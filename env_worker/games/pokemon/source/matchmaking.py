@@ -76,6 +76,7 @@ class Matchmaker:
     """Draws an opponent for each battle from the configured shares; equal seeds draw equally.
 
     `own_players`: by module:Class, where the shares or an evaluation name some.
+    `labels`: of each step, see `GameSpec.opponent_labels`.
     """
 
     def __init__(
@@ -91,7 +92,9 @@ class Matchmaker:
         doubles: bool = False,
         own: OwnCode | None = None,
         own_players: Mapping[str, PlayerKeeper] | None = None,
+        labels: int = 0,
     ) -> None:
+        self._labels = labels
         self._draw = OpponentDraw(opponents, KINDS, 2, learner_policy)
         self._learner_policy = learner_policy
         self._weights = weights
@@ -147,7 +150,7 @@ class Matchmaker:
             own = OwnSeat(
                 self._own, seat, self._stock_battle(seat, f"battle-{self._seed.replace('/', '-')}-{2 * number + seat}")
             )
-        return PolicySeat(env, seat, episode, policy, flags, self._weights, own)
+        return PolicySeat(env, seat, episode, policy, flags, self._weights, own, self._labels)
 
     def _stock_battle(self, seat: int, tag: str = "battle") -> StockReader:
         return stock_battle(f"p{seat + 1}", self._gen, doubles=self._doubles, tag=tag)

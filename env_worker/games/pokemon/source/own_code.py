@@ -87,9 +87,13 @@ class OwnObservation:
         mine = [
             Slice(f"{SLICE}.{name}", start + at, 1, low=-1.0, meaning=meaning) for at, name in enumerate(self.names)
         ] or [Slice(SLICE, start, self.size, low=-1.0, meaning=meaning)]
+        labels = (
+            (builtin.opponent_labels, builtin.opponent_classes) if self.beside else (0, 0)
+        )  # of the layout's blocks
         return msgspec.structs.replace(
             builtin, observation_size=start + self.size, observation_dtype="float32",
             layout=(*(builtin.layout if self.beside else ()), *mine),
+            opponent_labels=labels[0], opponent_classes=labels[1],
         )  # fmt: skip
 
     def observe(self, builtin: NDArray[np.float16], battle: AbstractBattle) -> NDArray[np.float32]:

@@ -8,12 +8,13 @@ bot's, played by the simulator host.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
 from simul.common.protocol.decisions import Decision
-from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
+from simul.common.protocol.messages import ABORTED, NO_LABEL, RECORD, TERMINATED, TRUNCATED
 from simul.env_worker.games.pokemon.host.backend import BattleBackend, Play
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, SeatRecord, SeatRow
 from simul.env_worker.games.pokemon.opponents.player_keeper import PlayerAnswer, PlayerKeeper
@@ -40,8 +41,9 @@ class PolicySeat:
 
     def __init__(
         self, env: int, seat: int, episode: int, policy: str, flags: int, weights: RewardWeights,
-        own: OwnSeat | None = None,
+        own: OwnSeat | None = None, labels: int = 0,
     ) -> None:  # fmt: skip
+        """`labels`: how many the game's spec declares; decisions have them where the session is recorded."""
         self.env, self.seat, self.episode = env, seat, episode
         self.policy, self.flags = policy, flags
         self.rewards = RewardMeter(weights)
@@ -55,6 +57,8 @@ class PolicySeat:
         self._row: SeatRow | None = None
         self._observation: NDArray[Any] | None = None  # of the row
         self._paid = False  # True = the last row's reward was in a decision that was withdrawn
+        self._labels = labels if flags & RECORD else 0
+        self._withdrawn_label: tuple[int, ...] = ()
 
     @property
     def paid(self) -> float:
@@ -79,12 +83,14 @@ class PolicySeat:
         self.turn = row.turn
         self.request_number = row.request_number
         reward = 0.0
+        label: tuple[int, ...] = ()
         if self.redo:
             self._attempt += 1
         else:
             self.step += 1
             self._attempt = 0
             reward = self._advance(row)
+            label = self._label(row.label)
         self.redo = False
         self.waiting = True
         return Decision(
@@ -98,6 +104,7 @@ class PolicySeat:
             observation=self._observation,
             mask=row.mask,
             policy=self.policy,
+            label=label,
         )
 
     def answer(self, backend: BattleBackend, battle: int, action: int) -> bool:
@@ -116,7 +123,7 @@ class PolicySeat:
         reward = self.rewards.finish(outcome, end.facts(self.seat))
         if self.own is not None:
             reward += self.own.finish(outcome, self.rewards.gained(before))
-        return self._end(TERMINATED, reward)
+        return self._end(TERMINATED, reward, self._label(end.labels[self.seat]))
 
     def aborted(self) -> Decision | None:
         """The end of an aborted battle; None before the first step."""
@@ -127,13 +134,15 @@ class PolicySeat:
         row = self._row
         if self.step < 0 or row is None:
             return None
-        end = self._end(TRUNCATED, 0.0 if self._paid else self.rewards.advance(row.facts))
+        reward = 0.0 if self._paid else self.rewards.advance(row.facts)
+        end = self._end(TRUNCATED, reward, self._withdrawn_label)
         end.observation, end.mask = self._observation, row.mask
         return end
 
     def withdraw(self, decision: Decision) -> float:
         """Take back a decision that was made but not sent; returns the reward it carried."""
         self.waiting = False
+        self._withdrawn_label = decision.label
         if decision.attempt == 0:
             self.step -= 1
             self._paid = True
@@ -150,7 +159,12 @@ class PolicySeat:
         self.own.begin()
         return reward
 
-    def _end(self, kind: int, reward: float) -> Decision:
+    def _label(self, told: Sequence[int]) -> tuple[int, ...]:
+        """For the server: what the opponent did at the last step; empty where nothing is known."""
+        label = tuple(told[: self._labels])
+        return label if any(each != NO_LABEL for each in label) else ()
+
+    def _end(self, kind: int, reward: float, label: tuple[int, ...] = ()) -> Decision:
         self.waiting = False
         return Decision(
             env=self.env,
@@ -160,6 +174,7 @@ class PolicySeat:
             kind=kind,
             reward=reward,
             policy=self.policy,
+            label=label,
         )
 
 

@@ -87,7 +87,7 @@ class PokemonSource:
         seating: dict[str, Any] = {
             "seed": f"{seed}/{index}", "weights": reward_weights(config.rewards, discount), "gen": gen,
             "record": record, "greedy": greedy, "learner_policy": learner_policy, "doubles": doubles,
-            "own": own, "own_players": self._own_players,
+            "own": own, "own_players": self._own_players, "labels": self.spec.opponent_labels,
         }  # fmt: skip
         self._matchmaker = (
             ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)

@@ -220,6 +220,9 @@ TEAM_SIZE = 6
 MOVE_SLOTS = 4
 NUM_ACTIONS = 26
 ATTACKERS = 3
+# Classes of what the opponent does, as node/simulate/choice_labels.mjs makes them: it switches to foe.i, to a Pokemon
+# that has not been seen, or uses a move: this plus its row of the vocabulary.
+FIRST_MOVE_CLASS = TEAM_SIZE + 1
 
 
 class Extras(NamedTuple):

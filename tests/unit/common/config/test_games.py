@@ -26,9 +26,9 @@ FINGERPRINTS = {
     ("cartpole", "test"): "5e6c9abcc31df46d",
     ("cartpole", "quick"): "5e6c9abcc31df46d",
     ("memory", "default"): "fcf6ecb4533bc385",
-    ("pokemon", "default"): "33a6df5b6c095b23",
-    ("pokemon", "test"): "4245ac8669fe10e1",
-    ("pokemon", "quick"): "82a16d0a40fa37d3",
+    ("pokemon", "default"): "138cf95a9e6e136c",
+    ("pokemon", "test"): "588b6c9b25d9338a",
+    ("pokemon", "quick"): "26c87f46891f597a",
 }
 
 

@@ -1,13 +1,16 @@
 """Unrolling is stepping, row by row, and its gradients are those of the plain loop."""
 
+import msgspec
 import pytest
 import torch
 from torch import nn
 
 from simul.common.config.schema import NetworkConfig
+from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
-from simul.common.nets.build import build_network
+from simul.common.nets.build import build_network, check_network
 from simul.common.nets.layers.lstm import PackedLSTM, make_packing
+from simul.common.protocol.specs import GameSpec
 
 LENGTHS = [3, 7, 0, 7, 1]
 
@@ -40,7 +43,8 @@ def test_unroll_is_stepping_and_so_are_its_gradients(name, layout, options, requ
         logits, value = unroll(observation, mask, state, lengths)
         network.zero_grad()
         (logits.sin().sum() + value.cos().sum()).backward()
-        results.append((logits, value, {n: p.grad.clone() for n, p in network.named_parameters()}))
+        grads = {n: p.grad.clone() for n, p in network.named_parameters() if not n.startswith("opponent_head.")}
+        results.append((logits, value, grads))
     (logits, value, grads), (slow_logits, slow_value, slow_grads) = results
     torch.testing.assert_close(logits, slow_logits, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(value, slow_value, atol=1e-5, rtol=1e-4)
@@ -141,5 +145,68 @@ def test_autocast_learns_what_float32_learns(name, layout, request, observed):
             logits, value = network.unroll(observation, mask, network.initial_state(16), torch.full((16,), 8))
         assert logits.dtype == value.dtype == torch.float32
         (logits.log_softmax(2)[..., 0].sum() + value.sum()).backward()
-        grads.append(torch.cat([parameter.grad.flatten() for parameter in network.parameters()]))
+        used = [parameter.grad.flatten() for parameter in network.parameters() if parameter.grad is not None]
+        grads.append(torch.cat(used))
     assert torch.nn.functional.cosine_similarity(*grads, dim=0) > 0.99
+
+
+@pytest.mark.parametrize("layout", ["entity_spec", "doubles_spec"])
+def test_what_the_opponent_does_is_predicted_of_the_labelled_rows_and_changes_nothing_else(layout, request, observed):
+    spec = request.getfixturevalue(layout)
+    network = build_network(NetworkConfig("pokemon", {"entity": 8, "hidden": 16}), spec, seed=3)
+    assert network.predicts_opponent
+    observation, mask = observed(spec, 7, len(LENGTHS))
+    state, lengths = network.initial_state(len(LENGTHS)), torch.tensor(LENGTHS)
+    valid = torch.arange(7)[:, None] < lengths
+    labelled = valid & (torch.rand(valid.shape, generator=torch.Generator().manual_seed(1)) < 0.5)
+    inputs = observation, mask, state, lengths
+    logits, value, opponent = network.unroll_predicting(*inputs, labelled)
+    assert opponent.shape == (int(labelled.sum()), spec.opponent_labels, spec.opponent_classes)
+    for found, plain in zip((logits, value), network.unroll(*inputs), strict=True):
+        assert torch.equal(found, plain)
+    everything = network.unroll_predicting(*inputs, valid)[2]
+    torch.testing.assert_close(opponent, everything[labelled[valid]])
+    assert network.unroll_predicting(*inputs, torch.zeros_like(valid))[2].shape[0] == 0
+    move = spec.slice("foe.2.species").start
+    changed = observation.clone()
+    changed[..., move] = (changed[..., move] + 1) % spec.slice("foe.2.species").vocabulary
+    moved = network.unroll_predicting(changed, *inputs[1:], valid)[2] - everything
+    assert moved[..., 2].abs().min() > 0, "the pointer at foe.2"
+
+
+def test_a_network_without_labels_has_no_such_head(entity_spec, flat_spec):
+    unlabelled = msgspec.structs.replace(entity_spec, opponent_labels=0, opponent_classes=0)
+    network, labelled = (build_network(NetworkConfig("pokemon"), spec, seed=4) for spec in (unlabelled, entity_spec))
+    assert not network.predicts_opponent
+    assert not build_network(NetworkConfig("mlp_lstm"), flat_spec).predicts_opponent
+    own, names = labelled.state_dict(), network.state_dict()
+    assert {name for name in own if name not in names} == {name for name in own if name.startswith("opponent_head.")}
+    assert all(torch.equal(own[name], value) for name, value in names.items()), "the other weights begin alike"
+
+
+class Guesser(RecurrentNetwork):
+    """Predicts the opponent with as many logits as `classes`."""
+
+    classes, predicts_opponent = 3, True
+
+    def __init__(self, spec) -> None:
+        super().__init__()
+        self.actions = spec.num_actions
+        self.bias = torch.nn.Parameter(torch.zeros(1))
+
+    def forward(self, observation, mask, state):
+        rows = observation.shape[0]
+        return self.bias.expand(rows, self.actions), self.bias.expand(rows), state
+
+    def unroll_predicting(self, observation, mask, state, lengths, labelled):
+        known = self.bias.expand(int(labelled.sum()), 1, self.classes)
+        return *self.unroll(observation, mask, state, lengths), known
+
+
+def test_a_network_of_ones_own_predicts_as_the_spec_says_or_is_refused():
+    fits, other = (GameSpec("toy", 4, 2, opponent_labels=1, opponent_classes=classes) for classes in (3, 4))
+    check_network(Guesser(fits), fits, "own")
+    with pytest.raises(
+        ConfigError, match=r"predicts float32 \[3, 1, 3\] of the opponent; expected float32 \[3, 1, 4\]"
+    ):
+        check_network(Guesser(other), other, "own")

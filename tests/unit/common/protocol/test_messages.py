@@ -35,7 +35,7 @@ def frames_of(vector):
 
 def test_the_vectors_are_complete():
     assert json.loads(GOLDEN.read_text())["protocol"] == PROTOCOL
-    assert len(BY_NAME) == len(VECTORS) == 29
+    assert len(BY_NAME) == len(VECTORS) == 30
     for direction, messages in DIRECTIONS.items():
         named = {vector["header"]["type"] for vector in VECTORS if vector["direction"] == direction}
         assert named == {kind.__struct_config__.tag for kind in get_args(messages)}

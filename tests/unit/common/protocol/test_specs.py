@@ -66,9 +66,10 @@ def test_fingerprints_are_stable_also_of_specs_without_the_later_fields(spec, fi
     assert spec.fingerprint() == fingerprint
 
 
-def test_the_fingerprint_of_pokemon_is_over_the_fields_of_the_first_release():
+def test_the_fingerprint_of_pokemon_is_over_the_fields_of_the_first_release_and_its_labels():
     spec = pokemon_spec(PokemonConfig())
     first = ("name", "observation_size", "num_actions", "observation_dtype", "seats", "encoder_version", "layout")
+    first += ("opponent_labels", "opponent_classes")
     encoded = msgspec.msgpack.encode({name: getattr(spec, name) for name in first})
     assert spec.fingerprint() == hashlib.sha256(encoded).hexdigest()[:16]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simul.common.client.steps import pack_step
-from simul.common.errors import ERR_SHAPE, ProtocolError
+from simul.common.errors import ERR_DENIED, ERR_SHAPE, ERR_VALUE, ProtocolError
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import DECISION, TERMINATED
 from simul.common.protocol.specs import GameSpec
@@ -85,3 +85,34 @@ def test_a_tensor_that_is_not_as_promised_is_err_shape(name: str, wrong: np.ndar
     with pytest.raises(ProtocolError, match=name) as refused:
         unpack_step(spec, changed)
     assert refused.value.code == ERR_SHAPE
+
+
+def _labelled(label: np.ndarray) -> dict[str, np.ndarray]:
+    n = len(label)
+    return {
+        "keys": np.zeros((n, 5), np.int64), "kind": np.zeros(n, np.uint8), "flags": np.zeros(n, np.uint8),
+        "reward": np.zeros(n, np.float32), "policy": np.zeros(n, np.uint8), "observation": np.zeros((n, D), np.float32),
+        "mask": np.ones((n, A), np.uint8), "label": _unaligned(label),
+    }  # fmt: skip
+
+
+def test_labels_are_classes_or_one_of_two_other_numbers() -> None:
+    spec = GameSpec("test/rows", D, A, opponent_labels=2, opponent_classes=9)
+    label = np.array([[-1, -1], [0, 8], [-2, -2], [9, 0], [0, -3]], np.int16)
+    rows = unpack_step(spec, _labelled(label))
+    assert rows.plain.tolist() == [True, True, True, False, False]
+    assert rows.labelled is not None
+    assert rows.labelled.tolist() == [False, True, True, True, True]
+    rows.check_label(0, unrecorded=True)
+    rows.check_label(1, unrecorded=False)
+    for row, code, unrecorded in ((3, ERR_VALUE, False), (4, ERR_VALUE, True), (1, ERR_DENIED, True)):
+        with pytest.raises(ProtocolError) as caught:
+            rows.check_label(row, unrecorded=unrecorded)
+        assert caught.value.code == code
+    for wrong, code in (
+        (label[:, :1], ERR_SHAPE), (label[:2], ERR_SHAPE), (label.astype(np.int32), ERR_SHAPE), (label, ERR_VALUE),
+    ):  # fmt: skip
+        of = GameSpec("test/rows", D, A) if code == ERR_VALUE else spec
+        with pytest.raises(ProtocolError) as caught:
+            unpack_step(of, {**_labelled(label), "label": wrong})
+        assert caught.value.code == code

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simul.common.protocol.messages import ABORTED, TERMINATED, TRUNCATED
+from simul.common.protocol.messages import ABORTED, NO_LABEL, SAME_LABEL, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.inference_server.unrolls.buffer import FinishedUnroll, SharedUnrolls, UnrollBuffer, UnrollPlaces, append_rows
@@ -174,6 +174,55 @@ def test_rows_are_reused_and_aborted_steps_counted() -> None:
     assert finished.message.first_step == 0
 
 
+LABELLED = GameSpec(name="test", observation_size=3, num_actions=2, opponent_labels=2, opponent_classes=9)
+
+
+def _label(buffer: UnrollBuffer, row: int, label: tuple[int, int] | None) -> None:
+    given = None if label is None else np.array([label], np.int16)
+    buffer.add_rewards(np.array([row]), np.zeros(1, np.float32), given)
+
+
+def _step(buffer: UnrollBuffer, row: int, *, redo: bool = False) -> FinishedUnroll | None:
+    rows, one = np.array([row]), np.ones((1, 2), np.uint8)
+    full = None
+    if not redo and buffer.full(rows)[0]:
+        full = _copy(buffer.close_full(row, _observation(1.0), np.ones(2), 1.0))
+    zeros = np.zeros(1, np.float32)
+    buffer.append(rows, np.array([redo]), _observation(1.0)[None], one, zeros.astype(np.int32), zeros, zeros, 3)
+    return full
+
+
+def test_labels_come_with_the_next_step_also_for_steps_that_wait_for_it() -> None:
+    buffer = UnrollBuffer(LABELLED, T, state_size=1)
+    row, same = buffer.open(), (SAME_LABEL, SAME_LABEL)
+    arrived = [(4, 4), (3, NO_LABEL), same, same, (1, 2), None, same, (NO_LABEL, 8)]  # with the steps 0 to 7
+    unrolls = []
+    for step, label in enumerate(arrived):
+        _label(buffer, row, label)
+        unrolls.append(_step(buffer, row))
+        if step == 2:  # the action was refused
+            unrolls.append(_step(buffer, row, redo=True))
+    _label(buffer, row, (5, 6))
+    unrolls.append(buffer.end(row, TERMINATED, None, ""))
+    found = [unroll.tensors["label"].tolist() for unroll in unrolls if unroll is not None]
+    first = [[3, NO_LABEL], [1, 2], [1, 2], [1, 2]]
+    second = [[NO_LABEL, NO_LABEL], [NO_LABEL, 8], [NO_LABEL, 8], [5, 6]]
+    assert found == [first, second], "of step 0 on: the label that came with step 0 is nobody's"
+
+
+def test_a_step_that_waits_at_the_end_of_an_unroll_has_no_label() -> None:
+    buffer = UnrollBuffer(LABELLED, T, state_size=1)
+    row = buffer.open()
+    _label(buffer, row, None)
+    _step(buffer, row)
+    for label in ((1, 1), (2, 2), (3, 3), (SAME_LABEL, SAME_LABEL)):
+        _label(buffer, row, label)
+        unroll = _step(buffer, row)
+    assert unroll is not None
+    assert unroll.tensors["label"].tolist() == [[1, 1], [2, 2], [3, 3], [NO_LABEL, NO_LABEL]]
+    assert "label" not in UnrollLayout(SPEC, T, 1).shapes(), "another game pays nothing"
+
+
 def test_a_session_is_named_alike_in_all_its_unrolls_and_in_no_others():
     buffers = [UnrollBuffer(SPEC, 2, 1) for _ in range(2)]
     named = []
@@ -243,6 +292,7 @@ def test_rows_are_written_where_they_belong_and_nowhere_else(size: int, offset: 
     rng = np.random.default_rng(size)
     table, expected = _aligned((PLACES, STEPS, size), offset), np.zeros((PLACES, STEPS, size), np.uint8)
     columns = [np.zeros((PLACES, STEPS), dtype) for dtype in (np.int32, np.float32, np.float32, np.int64, np.float32)]
+    labels = np.full((PLACES, STEPS, 2), 5, np.int16)
     masks, filled = np.zeros((PLACES, STEPS, ACTIONS), np.uint8), rng.integers(1, STEPS - 1, PLACES)
     rows, of_row = rng.permutation(PLACES)[:N], rng.permutation(PLACES)
     redo = rng.random(N) < 0.5
@@ -252,12 +302,14 @@ def test_rows_are_written_where_they_belong_and_nowhere_else(size: int, offset: 
     numbers = np.arange(1, N + 1)
     new = append_rows(
         rows, of_row, redo, observation, mask, numbers.astype(np.int32), *(numbers.astype(np.float32),) * 2, 7, filled,
-        table, masks, *columns,
+        table, masks, *columns, labels,
     )  # fmt: skip
     assert new == N - redo.sum()
     assert np.array_equal(table, expected)
     assert np.array_equal(masks[of_row[rows], at], mask)
     assert np.array_equal(columns[0][of_row[rows], at], numbers)
+    assert (labels[of_row[rows], at] == NO_LABEL).all()
+    assert (labels != 5).sum() == 2 * N
     assert np.array_equal(filled[rows], at + 1)
 
 

@@ -1,10 +1,13 @@
+import msgspec
 import numpy as np
 import pytest
 import torch
 
 from simul.common.protocol.messages import Unroll
+from simul.common.protocol.specs import GameSpec
 from simul.learner.io.rejected import RejectedError
-from simul.learner.training.minibatches import make_minibatch
+from simul.learner.io.unrolls import UnrollChecker
+from simul.learner.training.minibatches import empty_unroll, make_minibatch
 
 
 @pytest.mark.parametrize(
@@ -56,3 +59,29 @@ def test_a_minibatch_holds_what_was_recorded_and_zeros_behind_it(draw):
         assert not recorded.reward[n:, b].any()
     assert recorded.discount[2, 0] == 0.0
     assert recorded.discount[4, 1] == pytest.approx(0.9)
+
+
+LABELLED = GameSpec("cartpole", 4, 2, opponent_labels=2, opponent_classes=9)
+
+
+def _labelled(draw, length: int, label: list[list[int]]):
+    message, tensors = draw.message(length)
+    message = msgspec.structs.replace(message, spec_fingerprint=LABELLED.fingerprint())
+    return message, {**tensors, "label": np.array(label, np.int16).reshape(-1, 2)}
+
+
+def test_labels_are_checked_and_padded_with_none(draw):
+    checker = UnrollChecker(LABELLED, 16, unroll_length=8)
+    unrolls = [checker.check(*_labelled(draw, len(each), each)) for each in ([[1, 8]], [[0, -1], [-1, -1], [3, 4]])]
+    batch = make_minibatch([*unrolls, empty_unroll(LABELLED, 16)], 0.9, torch.device("cpu"))
+    none = [-1, -1]
+    assert batch.trajectories.label.tolist() == [[[1, 8], [0, -1], none], [none, none, none], [none, [3, 4], none]]
+    assert make_minibatch([draw.unroll(3)], 0.9, torch.device("cpu")).trajectories.label is None
+    for label, cause in (([[1, 9]], "bad_value"), ([[-2, 1]], "bad_value"), ([[1, 2], [1, 2]], "bad_shape")):
+        with pytest.raises(RejectedError) as caught:
+            checker.check(*_labelled(draw, 1, label))
+        assert caught.value.cause == cause
+    message, tensors = _labelled(draw, 1, [[1, 2]])
+    del tensors["label"]
+    with pytest.raises(RejectedError, match="label"):
+        checker.check(message, tensors)

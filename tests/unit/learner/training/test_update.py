@@ -109,7 +109,7 @@ def test_zero_state_learns_as_if_every_step_were_a_session_of_its_own(draw, netw
     unrolls = [draw.unroll(5), draw.unroll(3, terminated=True)]
     learner = updater(network, zero_state=True)
     batch = make_minibatch(unrolls, 0.9, torch.device("cpu"))
-    logits, value = learner._unroll(batch)
+    logits, value, _ = learner._unroll(batch)
     for b, length in enumerate([6, 3]):
         for t in range(length):
             alone = network(batch.observation[t, b][None], batch.mask[t, b][None], network.initial_state(1))

@@ -3,6 +3,7 @@
 import { BotSeat } from '../bots/seat.mjs';
 import { appendSeatLines, spectatorLog } from '../follow/seat_lines.mjs';
 import { SeatView } from '../follow/seat_view.mjs';
+import { ChoiceLabels } from './choice_labels.mjs';
 
 const ERROR_PREFIX = '|error|';
 const TURN_LIMIT = 1000; // going past it is the simulator's own tie
@@ -29,6 +30,7 @@ export class HostedBattle {
 		this.views = [0, 1].map(seat => command.encode?.[seat] ? new SeatView(tables, seat, command.tally) : null);
 		this.told = [0, 1].map(seat => this.views[seat] === null || Boolean(command.tell?.[seat]));
 		this.bots = [0, 1].map(seat => command.play?.[seat] ? new BotSeat(tables, seat, command.play[seat]) : null);
+		this.labels = new ChoiceLabels(this.views, tables);
 		this.maxTurns = command.max_turns ?? Infinity; // where only bots play
 		this.ended = false;
 		this.logged = Boolean(command.log); // a replay was asked for
@@ -45,7 +47,17 @@ export class HostedBattle {
 			p2: playerOptions(name2, command, 1, format, draws),
 		});
 		for (const seat of [0, 1]) this.takeRequestsWhole(seat);
+		if (this.views.some(view => view !== null)) this.noteChoices();
 		this.update();
+	}
+
+	/** The labels are made when both sides have chosen, before the simulator plays the turn. */
+	noteChoices() {
+		const { battle, labels } = this, commitChoices = battle.commitChoices;
+		battle.commitChoices = () => {
+			labels.note(battle.sides);
+			commitChoices.call(battle);
+		};
 	}
 
 	/** Requests come as the simulator's own objects: neither an encoder nor `shortRequest` wants them as text. */
@@ -74,7 +86,7 @@ export class HostedBattle {
 			return;
 		}
 		if (choice === '') { // another decision of the same request
-			this.outbox.rows.add(this.id, seatIndex, requestNumber, this.views[seatIndex].shown);
+			this.outbox.rows.add(this.id, seatIndex, requestNumber, this.views[seatIndex].shown, this.labels.ofFirst(seatIndex));
 			return;
 		}
 		this.commit(seatIndex, choice);
@@ -154,7 +166,7 @@ export class HostedBattle {
 		if (this.told[seatIndex]) this.tell(seatIndex, request);
 		view.see(this.seatLines[seatIndex], request);
 		this.seatLines[seatIndex].length = 0;
-		this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view.shown);
+		this.outbox.rows.add(this.id, seatIndex, seat.requestNumber, view.shown, this.labels.take(seatIndex));
 	}
 
 	/** Says a request and the lines before it. */
@@ -206,7 +218,8 @@ export class HostedBattle {
 		const reason = cut ?? (winner >= 0 ? 'win' : battle.turn > TURN_LIMIT ? 'turn_limit' : 'tie');
 		const counted = this.views.some(view => view !== null && view.tally !== null);
 		this.outbox.end(this.id, winner >= 0 ? winner : null, Math.min(battle.turn, TURN_LIMIT), reason,
-			...(counted ? [this.views.map(view => view === null ? null : view.final())] : []));
+			this.views.map(view => counted && view !== null ? view.final() : null),
+			[0, 1].map(seat => Array.from(this.labels.take(seat))));
 	}
 
 	closeSeats() {

@@ -6,7 +6,9 @@ import random
 import select
 import time
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -399,3 +401,51 @@ def test_the_random_player_takes_every_legal_action():
     chosen = [[RandomPlayer().choose(game, seat, draw) for _ in range(300)] for seat in (0, 1)]
     assert [sorted(set(each)) for each in chosen] == [[0, 1], [0, 1, 2]]
     assert min(Counter(chosen[1]).values()) > 60
+
+
+class Watching(HighCard):
+    """Two seats, which are told what the other did last."""
+
+    told: tuple[int, ...] | None = None
+
+    def __init__(self) -> None:
+        super().__init__(seats=2, rounds=3)
+        self.spec = msgspec.structs.replace(self.spec, opponent_labels=1, opponent_classes=3)
+        self.last: Mapping[int, int] = {}
+
+    def apply(self, actions: Mapping[int, int]) -> None:
+        super().apply(actions)
+        self.last = actions
+
+    def opponent_label(self, seat: int) -> Sequence[int]:
+        return (self.last[1 - seat],) if self.told is None else self.told
+
+
+def test_labels_of_what_the_opponent_did_go_with_the_next_decision_and_the_end_of_recorded_seats():
+    for recorded in (True, False):
+        playing = source(Watching, opponents=shares(self_play=1.0), envs=1, episodes=1, record=recorded)
+        said, chosen = defaultdict(list), defaultdict(list)
+        while not playing.idle():
+            decisions = playing.poll()
+            actions = [action_of(d, 1 + d.seat * (d.step % 2 == 0)) for d in decisions if d.kind == DECISION]
+            for decision in decisions:
+                said[decision.seat].append(decision.label)
+            for action in actions:
+                chosen[action.seat].append(action.action)
+            playing.act(actions)
+        for seat in (0, 1):
+            theirs = [(action,) if recorded else () for action in chosen[1 - seat]]
+            assert said[seat] == [(), *theirs], "the first decision has none, the end has one"
+        playing.close()
+
+
+@pytest.mark.parametrize("label", [(3,), (1, 1), (-2,)])
+def test_a_label_that_the_spec_does_not_know_costs_the_game(label, monkeypatch):
+    monkeypatch.setattr(Watching, "told", label)
+    playing = source(Watching, opponents=shares(self_play=1.0), envs=1, record=True)
+    decisions = playing.poll()
+    playing.act([action_of(decision, 1) for decision in decisions])
+    playing.poll()
+    metrics = playing.metrics()
+    assert any("opponent_label of seat 0" in event for event in metrics["events"])
+    playing.close()
