@@ -41,16 +41,18 @@ def one_part(name: str, *settings: str) -> Row:
 # As it was before schedules ended with their run: the rate falls over 20 M decisions, whatever the run's length.
 UNANNEALED = (
     "learner.total_decisions=20000000", "learner.final_learning_rate=1e-4", "learner.final_entropy_coefficient=0.003",
-    "learner.minibatches=2", "learner.epochs=1",
 )  # fmt: skip
-ANNEALED = ("learner.minibatches=2", "learner.epochs=1", "learner.target_kl=0")
+ONE_PASS = ("learner.minibatches=2", "learner.epochs=1", "learner.target_kl=0")
+ALONE = ("learner.opponent_coefficient=0",)  # nothing is learned of what the opponent does
 
 TABLES: Mapping[str, tuple[Row, ...]] = {
     "levers": (
-        one_part("unannealed", *UNANNEALED),
-        one_part("annealed", *ANNEALED),
-        one_part("steps-1x4", "learner.minibatches=4", "learner.epochs=1"),
-        one_part("steps-2x4", "learner.minibatches=4", "learner.epochs=2"),
+        one_part("unannealed", *UNANNEALED, *ONE_PASS, *ALONE),
+        one_part("annealed", *ONE_PASS, *ALONE),
+        one_part("steps-1x4", *ONE_PASS, *ALONE, "learner.minibatches=4"),
+        one_part("steps-2x4", *ONE_PASS, *ALONE, "learner.minibatches=4", "learner.epochs=2"),
+        one_part("opponent", *ONE_PASS, "learner.minibatches=4", "learner.epochs=2"),
+        one_part("sets", "pokemon.set_knowledge=true"),
         one_part("shipped"),
     ),
     "shipped": (
