@@ -7,6 +7,7 @@ damage, a third type) nothing is claimed; tests of the formulas have those.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -60,7 +61,7 @@ class Fighter(NamedTuple):
     """
 
     types: tuple[int, ...]
-    level: int
+    level: float
     stats: tuple[int, ...]
     moves: tuple[MoveInfo | None, ...]
     guess: bool
@@ -324,7 +325,8 @@ def rolls(gen: int, user: Fighter, foe: Fighter, info: MoveInfo) -> list[Expecte
         return [None, None]
     if not even or not plain or names_of("move")[info.row] not in PLAIN_MOVES.split():
         return [None, None]
-    mean = before_stages(gen, user, foe, info, stab_of(user, info.type), info.type)
+    whole = user._replace(level=2.5 * math.floor(0.4 * user.level))  # the games cut off what the level adds
+    mean = before_stages(gen, whole, foe, info, stab_of(user, info.type), info.type)
     if not mean:
         return [0.0, 0.0]
     slack = 0.03 * mean + 2 * max(multiplier(gen, info.type, foe), 1.0) / foe.stats[0]
