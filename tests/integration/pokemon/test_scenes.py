@@ -233,6 +233,13 @@ SCENES = (
     Scene("a copy's ability shows", 7,
           (team("Bouffalant/sapsipper/transform", WALL), team("Ninjask/speedboost/splash", WALL)),
           ("1 1 s2 1", "1 1 1"), {(1, "foe.0.ability"): ability("speedboost")}),
+    *(Scene(f"an imposter loses an ability that its model has not shown, {name}", 5,
+            (team("Ditto/imposter/transform", WALL), team(f"Landorus/sheerforce/{move},splash", other)), says,
+            {(0, "foe.0.ability"): ability("sheerforce")})
+      for name, move, other, says in (
+          ("Skill Swap", "skillswap", "Breloom/poisonheal/splash", ("1 2 2", "s2 1 1")),
+          ("Worry Seed", "leer", "Breloom/poisonheal/worryseed", ("2 2 2", "s2 1 1")),
+          ("Mummy", "bite", "Cofagrigus/mummy/splash", ("1 2 2", "s2 1 1")))),
     *(Scene(f"imposter at the start, gen {gen}", gen,
             (team("Ditto/imposter/transform", WALL), team("Snorlax/thickfat/splash,tackle")), ("1 1 s2", "1 1 1"),
             {(1, "foe.0.ability"): ability("thickfat"),
