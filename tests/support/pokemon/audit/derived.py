@@ -20,6 +20,7 @@ from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.movedex import PHYSICAL, STATUS, MoveInfo, move_info, type_chart
 from simul.env_worker.games.pokemon.tables.random_sets import known_sets
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
+from tests.support.pokemon.audit.slices import told_species
 from tests.support.pokemon.audit.view import Claim, Expected, Mon, Numbers, Span, View, numbers_of_moves
 
 # What the estimate heeds.
@@ -369,7 +370,7 @@ def set_claims(view: View, place: int, foe: Fighter | None) -> Iterator[Claim]:
 def possibilities(gen: int, mon: Mon, foe: Fighter, shown_rows: Sequence[float]) -> list[dict[int, float]]:
     """Chance of each move, ability, tera type that it may have and has not shown, by Bayes' rule over its roles."""
     sets = known_sets(gen)
-    roles = sets.get(mon["species"]) or sets.get(mon["base_form"]) or []
+    roles = sets.get(told_species(mon)) or sets.get(mon["base_form"]) or []
     shown = {Move.retrieve_id(names_of("move")[row]) for row in shown_rows if row}
     ability = int(vocabulary().ability.get(foe.ability, 0))
     tera = foe.tera if foe.terastallized else 0
