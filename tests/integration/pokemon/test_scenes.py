@@ -390,6 +390,11 @@ SCENES = (
             (says, f"2+1 2+1 2+1 2+3>{place} 1>{place}+1 2+1"), doubles=True)
       for place, leads, says in ((1, (MASKED, WALL), "2+1 1+s3 2+2>1 1+1 1+1 1+1"),
                                  (2, (WALL, MASKED), "1+2 s3+1 2>1+2 1+1 1+1 1+1"))),
+    Scene("the partner's disguise, as both come in", 9,
+          (team("Ninjask/speedboost/splash", WALL, MASKED, "Snorlax/thickfat/splash,tackle"),
+           team("Gyarados/moxie/charm,splash", "Toxapex/regenerator/toxic,splash")),
+          ("s3+s4 1+1 1+1", "1>1+1>2 2+2 2+2"),
+          {(0, "global.self_active.boosts"): [-2 / 6], (0, "own.3.toxic_stage"): [1 / 15]}, doubles=True),
     Scene("a faint in the partner's disguise", 9,
           (team("Slowbro/oblivious/memento", "Snorlax/thickfat/splash", "Zoroark/illusion/splash,memento"),
            team(MODEL, WALL)),
