@@ -52,6 +52,12 @@ def test_a_mega_evolution_hides_behind_its_base_species():
     assert {role.level for role in known_sets(6)["charizardmegax"]} < levels
 
 
+@pytest.mark.parametrize("gen", [7, 9])
+def test_a_greninja_may_be_one_with_battle_bond(gen):
+    """Lines call both by the same name."""
+    assert set(known_sets(gen)["greninjabond"]) < set(known_sets(gen)["greninja"])
+
+
 @pytest.mark.parametrize("battle_format", ["gen9ou", "gen9randomdoublesbattle", "gen9babyrandombattle"])
 def test_other_formats_are_refused(battle_format):
     with pytest.raises(ConfigError, match=f"gen9randombattle, not of {battle_format}: set it to false"):

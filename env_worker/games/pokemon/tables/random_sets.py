@@ -24,6 +24,7 @@ from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 DATA = HOST_FOLDER / "node_modules" / "pokemon-showdown" / "dist" / "data" / "random-battles"
 KNOWN_FORMATS = re.compile(r"gen[1-9](unrated)?randombattle(blitz)?")
 HIDDEN_BY_THE_BASE = ("Mega", "Gmax", "Primal")  # formes that come out as their base species
+CALLED_AS_THE_BASE = ("greninjabond", "rockruffdusk")  # by every line and request
 
 
 class Role(NamedTuple):
@@ -67,7 +68,7 @@ def known_sets(gen: int) -> dict[str, list[Role]]:
         roles = [_role(entry.get("level", 0), pool) for pool in pools if pool["movepool"]]
         found.setdefault(name, []).extend(roles)
         species = dex.get(name, {})
-        if any(part in species.get("forme", "") for part in HIDDEN_BY_THE_BASE):
+        if name in CALLED_AS_THE_BASE or any(part in species.get("forme", "") for part in HIDDEN_BY_THE_BASE):
             found.setdefault(to_id_str(species["baseSpecies"]), []).extend(roles)
     for name, species in dex.items():  # a forme that a Pokemon takes on in battle has the sets of the one it had before
         before = species.get("battleOnly")

@@ -7,6 +7,7 @@ damage, a third type) nothing is claimed; tests of the formulas have those.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -19,6 +20,7 @@ from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.movedex import PHYSICAL, STATUS, MoveInfo, move_info, type_chart
 from simul.env_worker.games.pokemon.tables.random_sets import known_sets
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
+from tests.support.pokemon.audit.slices import told_species
 from tests.support.pokemon.audit.view import Claim, Expected, Mon, Numbers, Span, View, numbers_of_moves
 
 # What the estimate heeds.
@@ -60,7 +62,7 @@ class Fighter(NamedTuple):
     """
 
     types: tuple[int, ...]
-    level: int
+    level: float
     stats: tuple[int, ...]
     moves: tuple[MoveInfo | None, ...]
     guess: bool
@@ -324,7 +326,8 @@ def rolls(gen: int, user: Fighter, foe: Fighter, info: MoveInfo) -> list[Expecte
         return [None, None]
     if not even or not plain or names_of("move")[info.row] not in PLAIN_MOVES.split():
         return [None, None]
-    mean = before_stages(gen, user, foe, info, stab_of(user, info.type), info.type)
+    whole = user._replace(level=2.5 * math.floor(0.4 * user.level))  # the games cut off what the level adds
+    mean = before_stages(gen, whole, foe, info, stab_of(user, info.type), info.type)
     if not mean:
         return [0.0, 0.0]
     slack = 0.03 * mean + 2 * max(multiplier(gen, info.type, foe), 1.0) / foe.stats[0]
@@ -367,7 +370,7 @@ def set_claims(view: View, place: int, foe: Fighter | None) -> Iterator[Claim]:
 def possibilities(gen: int, mon: Mon, foe: Fighter, shown_rows: Sequence[float]) -> list[dict[int, float]]:
     """Chance of each move, ability, tera type that it may have and has not shown, by Bayes' rule over its roles."""
     sets = known_sets(gen)
-    roles = sets.get(mon["species"]) or sets.get(mon["base_form"]) or []
+    roles = sets.get(told_species(mon)) or sets.get(mon["base_form"]) or []
     shown = {Move.retrieve_id(names_of("move")[row]) for row in shown_rows if row}
     ability = int(vocabulary().ability.get(foe.ability, 0))
     tera = foe.tera if foe.terastallized else 0

@@ -14,6 +14,7 @@ from tests.support.pokemon.audit.slices import (
     BOOSTS,
     GEN_OF_HIDDEN_PRESSURE,
     aim_excuse,
+    called,
     condition_claims,
     foe_excuse,
     foe_pp,
@@ -83,7 +84,7 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
 
 def told_ability(view: View, facts: Facts, mon: Mon) -> Numbers:
     """Its ability where a line has given it or its species has no other one, else 0; one that is changed is open."""
-    true, only = float(vocabulary().ability.get(mon["ability"], 0)), only_ability(view.gen, mon["species"])
+    true, only = float(vocabulary().ability.get(mon["ability"], 0)), only_ability(view.gen, called(mon["species"]))
     changed = mon["ability"] != mon["base_ability"] or mon["transformed"] or mon["swapped"]
     if view.gen <= LAST_GEN_WITHOUT_ABILITIES:
         return [frozenset((0.0, only, true)) if true else 0.0]  # no battle but a test's gives them one

@@ -37,6 +37,7 @@ const MIXING = new Set(['move: Guard Split', 'move: Power Split', 'move: Speed S
 const mixed = new WeakSet(); // Pokemon on the field whose stats these moves may have changed
 const powering = new WeakSet(); // sides that have used Z-moves or max moves
 const disguised = new WeakSet(); // Pokemon that another one has looked like
+const copies = new WeakSet(); // Pokemon that have transformed since they came in: Zen Mode, when it is lost, denies it
 
 const { initEffectState, add } = sim.Battle.prototype;
 sim.Battle.prototype.initEffectState = function (...args) {
@@ -74,7 +75,9 @@ const flinched = new WeakSet(); // gen 1: Pokemon that a flinch has spared the r
 const { moveUsed, clearVolatile, removeVolatile, transformInto } = sim.Pokemon.prototype;
 sim.Pokemon.prototype.transformInto = function (model, ...rest) {
 	if (mixed.has(model)) mixed.add(this);
-	return transformInto.call(this, model, ...rest);
+	const done = transformInto.call(this, model, ...rest);
+	if (done) copies.add(this);
+	return done;
 };
 sim.Pokemon.prototype.removeVolatile = function (status) {
 	if (status === 'mustrecharge' && this.battle.effect.id === 'flinch' && status in this.volatiles) flinched.add(this);
@@ -98,6 +101,7 @@ sim.Battle.prototype.skillSwap = function (source, target) {
 sim.Pokemon.prototype.clearVolatile = function (...args) {
 	swapped.delete(this);
 	mixed.delete(this);
+	copies.delete(this);
 	lastUsed.delete(this);
 	flinched.delete(this);
 	return clearVolatile.apply(this, args);
@@ -130,7 +134,7 @@ function pokemonTruth(mon, order) {
 		position: mon.position, status: mon.status, status_state: plain(mon.statusState), resting: byRest.has(mon.statusState), slept: sleptTurns(mon),
 		stats: ['atk', 'def', 'spa', 'spd', 'spe'].map(stat => mon.storedStats[stat]), boosts: mon.boosts,
 		volatiles: states(mon.volatiles), last_moves: lastUsed.get(mon)?.ids ?? [], powered: lastUsed.get(mon)?.powered ?? false, active_turns: mon.activeTurns,
-		transformed: mon.transformed, illusion: mon.illusion ? order.indexOf(mon.illusion) : -1,
+		transformed: mon.transformed || copies.has(mon), illusion: mon.illusion ? order.indexOf(mon.illusion) : -1,
 		disguised: disguised.has(mon), flinched: flinched.has(mon),
 		swapped: swapped.has(mon), mixed: mixed.has(mon),
 	};

@@ -146,8 +146,12 @@ def species_row(name: str) -> float:
 
 
 def told_species(mon: Mon) -> str:
-    """A copy keeps its own; two formes are called as their base species by every line and request."""
-    species: str = mon["base_species" if mon["transformed"] else "species"]
+    """A copy keeps its own."""
+    return called(mon["base_species" if mon["transformed"] else "species"])
+
+
+def called(species: str) -> str:
+    """Two formes are called as their base species by every line and request."""
     return CALLED.get(species, species)
 
 

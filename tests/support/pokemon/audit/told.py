@@ -67,7 +67,7 @@ class Told:
         return found[1] if found else ""
 
     def _take(self, kind: str, parts: list[str], tags: dict[str, str], named: list[str]) -> None:
-        said = {to_id_str(part.rpartition(": ")[2]) for part in (*parts[1:], *tags.values())}
+        said = {to_id_str(part.rpartition(": ")[2].removeprefix("[ability] ")) for part in (*parts[1:], *tags.values())}
         for name in named:
             self._facts[name].words |= said | ({"transform"} if kind == "-transform" else set())
         subject, cause = self._name(parts[0]), tags.get("from", "")

@@ -168,11 +168,24 @@ export class SeatTracker {
 		const disguises = before.filter(([mon]) => !mon.active || mon.twinOf !== null);
 		const wearers = out.filter(mon => !seeming.includes(mon));
 		if (disguises.length !== 1 || wearers.length !== 1) return;
-		const [[disguise, standing, health]] = disguises, [wearer] = wearers;
+		const [wearer] = wearers, { twinOf } = disguises[0][0];
+		// The wearer may stand where the other one of that name seems to: then the twin is the real one.
+		const twinIsReal = twinOf !== null && twinOf === this.seemed(this.synced.indexOf(wearer));
+		const [disguise, standing, health] = twinIsReal ? before.find(([mon]) => mon === twinOf) : disguises[0];
 		standing.giveAll(wearer);
 		health.unmask(wearer);
-		disguise.before?.giveCounters(disguise);
 		this.release(disguise, wearer);
+		if (twinIsReal) {
+			wasIllusion(disguise, this.fields);
+			this.unmasked(disguise);
+		} else {
+			disguise.before?.giveCounters(disguise);
+		}
+	}
+
+	/** Who seemed to stand where a request has an entry; null = it does not say where. */
+	seemed() {
+		return null;
 	}
 
 	/** One leaves the field: those that it trapped are free, or trapped by its heir. */

@@ -37,6 +37,11 @@ export class DoubleTracker extends SeatTracker {
 		});
 	}
 
+	/** @param {number} index of the entry: the first two have the places */
+	seemed(index) {
+		return this.places.get(this.ownPlaces[index]) ?? null;
+	}
+
 	/** A partner in disguise is called by another's name. */
 	mistaken(mon) {
 		return this.readVersions[mon.position] !== mon.bodyVersion;

@@ -35,13 +35,6 @@ export function startTypeChange(mon, names) {
 	}
 }
 
-/** Skill Swap shows both abilities. */
-export function startSkillSwap(mon, text, [gained, lost]) {
-	startEffect(mon, text);
-	if (mon.ability === null) mon.revealAbility(lost);
-	mon.setTemporaryAbility(gained);
-}
-
 /** @param {string} effect poke-env's name */
 export function endEffect(mon, effect) {
 	mon.effects.delete(effect);

@@ -3,7 +3,7 @@
 import { Boosts } from './boosts.mjs';
 import { toId } from './dex.mjs';
 import { clearEffects } from './effects.mjs';
-import { endForme } from './formes.mjs';
+import { endForme, shareAbility } from './formes.mjs';
 import { MoveSet } from './moves.mjs';
 
 const FIRST_GEN_WITH_ABILITIES = 3;
@@ -122,6 +122,7 @@ export class Mon {
 		if (this.innateAbility === null) this.innateAbility = toId(ability);
 		else this.setTemporaryAbility(ability);
 		this.abilityChanged();
+		shareAbility(this); // before another one takes its place
 	}
 
 	abilityChanged() {

@@ -2,7 +2,7 @@
 
 import { readCondition } from './condition.mjs';
 import { moveId, ParseFailure, toId, ValueFailure } from './dex.mjs';
-import { startEffect, startSkillSwap } from './effects.mjs';
+import { startEffect } from './effects.mjs';
 import { addMove, endTera } from './formes.mjs';
 import { integer, need, startField, withoutOf } from './event_parts.mjs';
 import { presses } from './move_event.mjs';
@@ -11,6 +11,7 @@ import { mimic } from './pokemon_events.mjs';
 const LEPPA_PP = 10;
 const REVIVAL = '[from] move: Revival Blessing';
 const GRUDGE = 'move: Grudge';
+const ABILITY = '[ability] ';
 const LAST_GEN_OF_LATE_PRESSURE = 4;
 const AS_ONE = new Set(['As One', 'Unnerve', 'Chilling Neigh', 'Grim Neigh']);
 const THIEVES = new Map([
@@ -74,7 +75,7 @@ function ability(tracker, event) {
 	if (mon.formeAbility !== null) mon.hideOwnAbility();
 	if (mon.dex.species(mon.species).base.includes('calyrex') && AS_ONE.has(cause)) return;
 	const replaces = event[5]?.startsWith('[from] move: ') && !event[4].startsWith('[');
-	if (replaces && mon.ability === null) mon.revealAbility(event[4]); // Role Play, Worry Seed: this one was its own
+	if (replaces) revealLost(mon, event[4]); // Role Play, Worry Seed
 	const traced = text => text !== undefined && text.startsWith('[from] ability: Trace');
 	if (traced(event[4]) || traced(event[5])) {
 		if (mon.ability !== 'trace') {
@@ -139,17 +140,25 @@ function takeItem(tracker, event) {
 	tracker.getPokemon(withoutOf(event[5])).setItem(null);
 }
 
+/** The ability that it had until another one took its place; a copy shows its model's. */
+function revealLost(mon, ability) {
+	if (!mon.ability) mon.revealAbility(ability);
+}
+
 function skillSwap(tracker, event) {
 	if (event.length <= 4) return;
 	const end = event[event.length - 1], ofActor = end.startsWith('[of] ');
 	const target = ofActor ? tracker.getPokemon(event[2]) : null;
 	const actor = tracker.getPokemon(ofActor ? withoutOf(end) : event[4]);
 	const abilities = (ofActor ? event.slice(4, -1) : event.slice(5))
-		.map(text => text.replaceAll('[ability] ', '').replaceAll('[ability2] ', '')).filter(Boolean);
+		.map(text => text.replaceAll(ABILITY, '').replaceAll('[ability2] ', '')).filter(Boolean);
 	if (abilities.length >= 2) {
-		if (ofActor && actor.ability === null) actor.revealAbility(abilities[0]);
-		startSkillSwap(target ?? tracker.getPokemon(event[2]), event[3], abilities);
-		actor.setTemporaryAbility(abilities[1]);
+		const other = target ?? tracker.getPokemon(event[2]), [gained, lost] = abilities;
+		startEffect(other, event[3]);
+		if (ofActor) revealLost(actor, gained);
+		revealLost(other, lost);
+		other.setTemporaryAbility(gained);
+		actor.setTemporaryAbility(lost);
 	} else if (target !== null && abilities.length === 0) { // until gen 4 and between partners no line tells them
 		const given = target.ability;
 		target.takeAbility(actor.ability);
@@ -166,7 +175,9 @@ function wanderingSpirit(tracker, event) {
 function mummy(tracker, event) {
 	need(event, 6);
 	const target = event[5].includes('[of] ') ? withoutOf(event[5]) : event[4];
-	tracker.getPokemon(target).setTemporaryAbility('mummy');
+	const mon = tracker.getPokemon(target);
+	if (event[5].startsWith(ABILITY)) revealLost(mon, event[5].slice(ABILITY.length));
+	mon.setTemporaryAbility('mummy');
 }
 
 function symbiosis(tracker, event) {
