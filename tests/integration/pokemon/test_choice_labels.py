@@ -36,6 +36,9 @@ STAYS = {vocabulary().move[name] for name in ("struggle", "recharge")}  # offere
 
 BASE = {row: to_id_str(GenData.from_gen(9).pokedex[name]["baseSpecies"]) for name, row in vocabulary().species.items()}
 
+HIDDEN_POWER = vocabulary().move["hiddenpower"]  # its user knows its type, who sees it does not
+TYPED = {row for name, row in vocabulary().move.items() if name.startswith("hiddenpower")}
+
 
 class Reader:
     """Reads decisions by the names of their layout."""
@@ -59,7 +62,7 @@ class Reader:
         action -= plain
         if action >= TEAM:
             row = int(self.number(opponent, f"move.{(action - TEAM) % moves // per_move}.id"))
-            return FIRST_MOVE_CLASS + row
+            return FIRST_MOVE_CLASS + (HIDDEN_POWER if row in TYPED else row)
         species = BASE[int(self.number(opponent, f"own.{action}.species"))]  # a preview hides formes
         seen = [BASE.get(int(self.number(observer, f"foe.{j}.species"))) for j in range(TEAM)]
         return seen.index(species) if species in seen else UNSEEN
@@ -156,6 +159,7 @@ FORMATS: dict[str, dict[str, Any]] = {
     "gen9randombattle": {},
     "gen9randomdoublesbattle": {},
     "gen8randombattle": {},
+    "gen7randombattle": {},
     "gen9bssregi": {"teams": "tests/golden/pokemon/teams/gen9bssregi.txt"},
     "gen9championsvgc2026regmb": {"teams": "tests/golden/pokemon/teams/gen9championsvgc2026regmb.txt"},
 }
