@@ -34,6 +34,8 @@ from simul.env_worker.games.pokemon.tables.layout import NUM_ACTIONS, OBSERVATIO
 
 START_SEC = 60.0
 HOST_SCRIPT = HOST_FOLDER / "host.mjs"
+# Each collection of Node's young generation copies the battles that are new in it: the larger it is, the fewer copies.
+YOUNG_GENERATION = ("--min-semi-space-size=64", "--max-semi-space-size=64")  # MB
 
 
 class HostDied(EnvError):
@@ -91,7 +93,8 @@ class NodeHost:
 
     def spawn(self) -> None:
         """Starts the process; commands may be sent once it has `greeted`."""
-        command = [str(self.node), str(HOST_SCRIPT), f"--owner={os.getpid()}"]
+        flags = () if self.follow else YOUNG_GENERATION
+        command = [str(self.node), *flags, str(HOST_SCRIPT), f"--owner={os.getpid()}"]
         if self.replies_per_write:
             command.append(f"--replies-per-write={self.replies_per_write}")
         if self.follow:
