@@ -22,7 +22,7 @@ from benchmarks.pokemon_layers.promises import promises
 from benchmarks.pokemon_layers.report import as_json, learning_lines, markdown, table, transport_line
 from benchmarks.pokemon_layers.serving import Serving
 from benchmarks.pokemon_layers.simulator import SimulatorAlone
-from benchmarks.pokemon_layers.training import Training
+from benchmarks.pokemon_layers.training import ONE_PASS, Training
 from simul.common.config.loader import load_config
 from simul.common.errors import SimulError
 from simul.common.runtime.installation import ROOT
@@ -30,7 +30,7 @@ from simul.env_worker.games.pokemon.install.node import find_node
 
 NAMES = (
     "simulator", "simulator_accelerated", "ipc", "encoding_bare", "encoding", "websocket", "inference", "learning",
-    "poke_env",
+    "shipped", "poke_env",
 )  # fmt: skip
 PURE_SELF_PLAY = ("opponents=self:1",)
 REPEATS = 5
@@ -114,6 +114,7 @@ def _layers(setting: Setting) -> list[Layer]:
         SimulatorAlone(setting, accelerate=True),
         *(Driven(setting, name) for name in TITLES),
         Serving(setting),
+        Training(setting, "learning", ONE_PASS),
         Training(setting),
         PokeEnvAlone(setting),
     ]

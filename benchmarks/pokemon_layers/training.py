@@ -1,4 +1,7 @@
-"""Layer `learning`: all of `make up`, started by its own command and watched through its status.json."""
+"""Layers `learning` and `shipped`: all of `make up`, started by its own command and watched through its status.json.
+
+`learning` makes one pass over what comes, which its promises are about; what ships spends more on learning.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,18 @@ from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring.view.panel import mean_batch
 from simul.launch.processes.role_reports import counts, number
 
+ONE_PASS = ("learner.epochs=1", "learner.minibatches=2", "learner.opponent_coefficient=0")
+
 
 class Training:
     """Decisions between two readings in steady state; processor time of the supervisor and all its descendants."""
 
-    name = "learning"
-    title = "+ learning: all of make up"
-
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, name: str = "shipped", more: tuple[str, ...] = ()) -> None:
+        """`more`: settings beside those of `setting`."""
+        self.name = name
+        self.title = "+ learning in one pass: all of make up" if more else "+ learning as shipped: all of make up"
         self._setting = setting
+        self._more = more
 
     def measure(self, repeat: int) -> Sample:
         setting = self._setting
@@ -32,7 +38,7 @@ class Training:
         command = [
             sys.executable, "-P", "-m", "simul.launch.cli", "up", str(setting.config_path), "--plain",
             "--run-dir", str(run_dir.root), f"--set=seed={repeat + 1}",
-            *(f"--set={value}" for value in setting.overrides),
+            *(f"--set={value}" for value in (*setting.overrides, *self._more)),
         ]  # fmt: skip
         with log.open("wb") as output:
             process = processes.start(command, output)

@@ -26,9 +26,9 @@ FINGERPRINTS = {
     ("cartpole", "test"): "5e6c9abcc31df46d",
     ("cartpole", "quick"): "5e6c9abcc31df46d",
     ("memory", "default"): "fcf6ecb4533bc385",
-    ("pokemon", "default"): "138cf95a9e6e136c",
-    ("pokemon", "test"): "588b6c9b25d9338a",
-    ("pokemon", "quick"): "26c87f46891f597a",
+    ("pokemon", "default"): "24493dfbfe321718",
+    ("pokemon", "test"): "97f2297c4bb56ee0",
+    ("pokemon", "quick"): "ef2b0e52630c8344",
 }
 
 
