@@ -44,7 +44,8 @@ def settle_automatic(tree: dict[str, Any], game: Game, machine: MachineLimits | 
         threads = automatic_threads(machine)
         tree[section][name] = threads if name == "threads" else automatic_workers(machine, _taken(tree), game)
     found = ", ".join(f"{key} {_read(tree, key)}" for key in asked)
-    return [f"auto: {found} ({machine.cores:g} cores and {machine.memory_mib:,.0f} MiB may be used)"]
+    cores = "1 core" if machine.cores == 1 else f"{machine.cores:g} cores"
+    return [f"auto: {found} ({cores} and {machine.memory_mib:,.0f} MiB may be used)"]
 
 
 def _taken(tree: Mapping[str, Any]) -> int:
