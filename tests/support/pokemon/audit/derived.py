@@ -313,7 +313,7 @@ def hits(view: View, user: Fighter, foe: Fighter) -> Numbers:
     for info in known:
         numbers += rolls(view.gen, user, foe, info) if info is not None else [0.0, 0.0]
     can_tera = view.gen == 9 and user.tera and not user.terastallized
-    can_tera = can_tera and not view.observed("global.own_side.gimmick_used")[0]
+    can_tera = can_tera and not view.own["terastallized"]
     return numbers + ([None] * 8 if can_tera else [0.0] * 8)
 
 

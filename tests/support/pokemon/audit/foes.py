@@ -11,11 +11,11 @@ from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
 from tests.support.pokemon.audit.derived import PAIR
 from tests.support.pokemon.audit.slices import (
-    BOOSTS,
     GEN_OF_HIDDEN_PRESSURE,
     aim_excuse,
     called,
     condition_claims,
+    estimated_stats,
     foe_excuse,
     foe_pp,
     padded,
@@ -124,15 +124,6 @@ def only_ability(gen: int, species: str) -> float:
     entry = GenData.from_gen(gen).pokedex.get(species)
     abilities = set(entry["abilities"].values()) if entry else set()
     return vocabulary().ability.get(to_id_str(abilities.pop()), 0) if len(abilities) == 1 else 0.0
-
-
-def estimated_stats(gen: int, species: str, level: int) -> list[float]:
-    """hp, atk, def, spa, spd, spe of an even set: 31 IVs and 85 EVs each; until gen 2 the most there can be."""
-    base = GenData.from_gen(gen).pokedex[species]["baseStats"]
-    bonus = 93 if gen <= 2 else 52
-    points = {name: (2 * base[name] + bonus) * level // 100 + 5 for name in ("hp", *BOOSTS[:5])}
-    points["hp"] = 1 if base["hp"] == 1 else points["hp"] + level + 5
-    return [min(value / 500, 1.0) for value in points.values()]
 
 
 def may_end_unseen(side: Side, mon: Mon) -> bool:

@@ -31,6 +31,7 @@ const byRest = new WeakSet(); // state of a sleep that Rest began
 const sleepLength = new WeakMap(); // state of a sleep -> its length in turns
 const appeared = new WeakMap(); // side -> its Pokemon as they look from outside, in order of appearance
 const spent = new WeakSet(); // sides that have used their gimmick
+const terastallized = new WeakSet(); // sides that have done it
 const swapped = new WeakSet(); // Pokemon that Skill Swap has changed since they came in
 const pressing = new WeakSet(), borrowing = new WeakSet(); // sides
 const MIXING = new Set(['move: Guard Split', 'move: Power Split', 'move: Speed Swap']);
@@ -57,6 +58,7 @@ sim.Battle.prototype.add = function (...parts) {
 	if (kind === '-activate' && MIXING.has(parts[2])) for (const mon of this.getAllActive()) mixed.add(mon);
 	if (['-mega', '-burst', '-zpower', '-terastallize'].includes(kind)) spent.add(pokemon.side);
 	if (kind === '-start' && parts[2] === 'Dynamax') spent.add(pokemon.side);
+	if (kind === '-terastallize') terastallized.add(pokemon.side);
 	if (kind === '-zpower' || (kind === '-start' && parts[2] === 'Dynamax')) powering.add(pokemon.side);
 	return add.apply(this, parts);
 };
@@ -152,6 +154,7 @@ function sideTruth(side, order) {
 		line_up: side.pokemon.map(mon => order.indexOf(mon)), // as commands number them
 		conditions: states(side.sideConditions),
 		spent: spent.has(side),
+		terastallized: terastallized.has(side),
 		powers: powering.has(side),
 		presses: pressing.has(side), // one of them has Pressure, or has had it
 		borrows_pressure: borrowing.has(side), // and it was another one's

@@ -23,6 +23,7 @@ from tests.support.pokemon.audit.view import (
     Claim,
     Expected,
     Mon,
+    Numbers,
     Side,
     View,
     infos_of,
@@ -73,7 +74,8 @@ APPROXIMATIONS = {
     ),
     "hidden aim": (
         "`own.moves_pp`, `foe.moves_pp`",
-        "doubles: a move of two turns does not show in its first whether it aims at the foe that has Pressure",
+        "doubles: a move of two turns does not show in its first, nor Me First where it fails, "
+        "whether it aims at the foe that has Pressure",
     ),
     "safeguard": (
         "`foe.moves_pp`",
@@ -320,13 +322,30 @@ def own_claims(view: View, name: str, mon: Mon) -> Iterator[Claim]:
             yield slot_claim(name, mon)
         yield Claim(f"{name}.types", type_rows(mon["types"]))
         mixed = "mixed stats" if mon["mixed"] else ""
-        yield Claim(f"{name}.stats", [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])], mixed)
+        yield Claim(f"{name}.stats", own_stats(view, mon), mixed)
         yield Claim(f"{name}.terastallized", [float(bool(mon["terastallized"]))])
     team = view.own["pokemon"]
     yield Claim(f"{name}.revealed", [float(team.index(mon) in view.own["appeared"])])
     yield Claim(f"{name}.level", [mon["level"] / 100])
     pp = padded([min(left / most, 1.0) for _, left, most in mon["slots"][:4]])
     yield Claim(f"{name}.moves_pp", pp, own_pp_excuse(view, mon))
+
+
+def own_stats(view: View, mon: Mon) -> Numbers:
+    """Its own; those of a copy of a foe may be the foe's estimates."""
+    true = [min(stat / 500, 1.0) for stat in (mon["max_hp"], *mon["stats"])]
+    models = [foe for foe in view.foe["pokemon"] if mon["transformed"] and foe["species"] == mon["species"]]
+    estimates = [estimated_stats(view.gen, foe["species"], foe["level"]) for foe in models]
+    return [true[0], *[frozenset(stat) for stat in zip(true[1:], *(numbers[1:] for numbers in estimates))]]
+
+
+def estimated_stats(gen: int, species: str, level: int) -> list[float]:
+    """hp, atk, def, spa, spd, spe of an even set: 31 IVs and 85 EVs each; until gen 2 the most there can be."""
+    base = GenData.from_gen(gen).pokedex[species]["baseStats"]
+    bonus = 93 if gen <= 2 else 52
+    points = {name: (2 * base[name] + bonus) * level // 100 + 5 for name in ("hp", *BOOSTS[:5])}
+    points["hp"] = 1 if base["hp"] == 1 else points["hp"] + level + 5
+    return [min(value / 500, 1.0) for value in points.values()]
 
 
 def own_pp_excuse(view: View, mon: Mon) -> str:
@@ -339,9 +358,10 @@ def own_pp_excuse(view: View, mon: Mon) -> str:
 
 
 def aim_excuse(view: View, mon: Mon, opposite: Side) -> str:
-    """In doubles: whether it may have prepared a move that meets Pressure."""
-    prepares = any("charge" in GenData.from_gen(view.gen).moves[name]["flags"] for name, _, _ in mon["slots"])
-    return "hidden aim" if view.doubles and opposite["presses"] and prepares else ""
+    """In doubles: whether it may have prepared a move that meets Pressure, or used Me First in vain."""
+    moves = GenData.from_gen(view.gen).moves
+    hides = any(name == "mefirst" or "charge" in moves[name]["flags"] for name, _, _ in mon["slots"])
+    return "hidden aim" if view.doubles and opposite["presses"] and hides else ""
 
 
 def pp_excuse(gen: int, mon: Mon) -> str:

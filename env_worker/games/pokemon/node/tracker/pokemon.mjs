@@ -119,6 +119,7 @@ export class Mon {
 
 	/** The first one seen is the Pokemon's own, later ones are temporary. */
 	revealAbility(ability) {
+		if (this.formeAbility !== null) this.hideOwnAbility(); // a forme's
 		if (this.innateAbility === null) this.innateAbility = toId(ability);
 		else this.setTemporaryAbility(ability);
 		this.abilityChanged();

@@ -72,7 +72,6 @@ function heal(tracker, event) {
 function ability(tracker, event) {
 	need(event, 4);
 	const mon = tracker.getPokemon(event[2]), cause = event[3];
-	if (mon.formeAbility !== null) mon.hideOwnAbility();
 	if (mon.dex.species(mon.species).base.includes('calyrex') && AS_ONE.has(cause)) return;
 	const replaces = event[5]?.startsWith('[from] move: ') && !event[4].startsWith('[');
 	if (replaces) revealLost(mon, event[4]); // Role Play, Worry Seed
