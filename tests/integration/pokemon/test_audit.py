@@ -23,7 +23,7 @@ RARE = {
     "foe.moves_pp": "moves that go on after Metronome; Pressure of a disguise",
     "own.moves_pp": "doubles: Illusion of the partner",
     "own.sleep_turns": "doubles: Illusion of the partner",
-    "own.stats": "doubles: seen before Guard Split and its like were named, not examined since",
+    "own.stats": "doubles: a copy of a foe whose level its disguise has shown first",
     "own.types": "Reflect Type of a Pokemon in disguise",
     "foe.types": "Reflect Type of a Pokemon in disguise",
     "foe.species": "doubles: Illusion",
