@@ -13,13 +13,14 @@ from statistics import median
 from benchmarks.harness.cores import two_cores
 from benchmarks.harness.processes import Child
 from benchmarks.harness.promises import Promise
-from benchmarks.harness.report import conditions, write_json
-from benchmarks.serving.policy import PRECISIONS, STATE_ROW_BYTES, UNROLL_ROW_BYTES
+from benchmarks.harness.report import conditions, in_one_line, markdown_table, write_json
+from benchmarks.serving.policy import FREE, PRECISIONS, STATE_ROW_BYTES, UNROLL_ROW_BYTES
 from benchmarks.serving.promises import Repeat, asides, lines, stages
 from benchmarks.serving.stand import Cell, Found, Stand
 
 ENVS = (2, 8, 32, 128, 512)  # of one client
 SESSIONS = 4096
+LEAST_SHOWN_US = 0.05
 OTHER = {"fill": "greedy", "greedy": "fill"}
 
 
@@ -30,8 +31,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one window")
     parser.add_argument("--precision", choices=PRECISIONS, action="append", help="default: both")
     parser.add_argument("--batching", choices=("fill", "greedy"), default="fill")
+    parser.add_argument(
+        "--free-forward",
+        action="store_true",
+        help="4 clients x 128 envs, a network that costs nothing",
+    )
     parser.add_argument("--json", type=Path, metavar="F", help="write what was found to F")
     options = parser.parse_args()
+    if options.free_forward:
+        return _free_forward(options.repeats, options.seconds)
     verdicts: list[Promise] = []
     report: dict[str, object] = {"conditions": conditions(repeats=options.repeats, seconds=options.seconds)}
     for precision in options.precision or PRECISIONS:
@@ -47,6 +55,32 @@ def main() -> int:
     if options.json:
         write_json(options.json, report)
     return 0 if all(line.kept for line in verdicts) else 1
+
+
+def _free_forward(count: int, seconds: float) -> int:
+    """The server's processor time a row without its forward, with recording and without. Exit code 0."""
+    windows = {"plain": Cell(envs=128), "recorded": Cell(envs=128, record=True)}
+    found: dict[str, list[Found]] = {name: [] for name in windows}
+    with tempfile.TemporaryDirectory(prefix="simul-bench-") as folder:
+        stand = Stand(Path(folder), "float32", two_cores(), network=FREE, max_sessions=SESSIONS)
+        try:
+            for number in range(count):
+                sys.stderr.write(f"round {number + 1} of {count}\n")
+                for name, cell in windows.items():
+                    found[name].append(stand.measure(cell, seconds))
+        finally:
+            stand.close()
+    heads = ("window", "us a row", "rows a batch", "rows/s", "us by stage, waiting included")
+    rows = []
+    for name, each in found.items():
+        stages_us = {stage: median(one.stage_us[stage] for one in each) for stage in each[0].stage_us}
+        by_stage = ", ".join(f"{stage} {us:.2f}" for stage, us in stages_us.items() if us >= LEAST_SHOWN_US)
+        figures = ("cpu_us", "mean_batch", "actions_per_sec")
+        us, batch, rate = (median(getattr(one, figure) for one in each) for figure in figures)
+        rows.append((name, f"{us:.2f}", f"{batch:.0f}", f"{rate:,.0f}", by_stage))
+    print(markdown_table(heads, rows))
+    print(f"\n{in_one_line(conditions(repeats=count, seconds=seconds))}")
+    return 0
 
 
 def _measure(precision: str, count: int, seconds: float, batching: str) -> tuple[list[Repeat], dict[str, float]]:

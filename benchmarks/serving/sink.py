@@ -38,8 +38,8 @@ class Sink:
     """Both learner sockets of one run directory."""
 
     def __init__(self, run_dir: RunDir) -> None:
-        config, spec = run_dir.read_config(), run_dir.read_spec()
-        network = build_network(config.network, spec)
+        (config, trust), spec = run_dir.read_trusted_config(), run_dir.read_spec()
+        network = build_network(config.network, spec, trust=trust)
         self._memories = UnrollMemories(UnrollLayout(spec, config.learner.unroll_length, network.state_size))
         self._taken: dict[bytes, int] = {}
         self._data = weights_to_bytes(network)

@@ -13,10 +13,10 @@ import psutil
 
 from benchmarks.harness.cores import pin
 from benchmarks.harness.processes import Child, MeasurementFailed, last_lines, start, stop
-from benchmarks.serving.policy import SPEC, served
+from benchmarks.serving.policy import NETWORK, SPEC, served
 from benchmarks.serving.sink import past_selves
 from benchmarks.serving.stall import Stall, stall
-from simul.common.config.schema import Config
+from simul.common.config.schema import Config, NetworkConfig
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import TO_SUPERVISOR, Report
 from simul.common.protocol.specs import GameSpec
@@ -121,9 +121,10 @@ class Stand(ServedRun):
     """A server of one precision, and closed-loop clients."""
 
     def __init__(
-        self, folder: Path, precision: str, cores: Sequence[int], server_cores: int = 1, **server: Any
+        self, folder: Path, precision: str, cores: Sequence[int], server_cores: int = 1,
+        network: NetworkConfig = NETWORK, **server: Any,
     ) -> None:  # fmt: skip
-        super().__init__(folder, served(precision, **server), SPEC, cores, server_cores)
+        super().__init__(folder, served(precision, network=network, **server), SPEC, cores, server_cores)
 
     def measure(self, cell: Cell, seconds: float) -> Found:
         """One window of closed-loop clients."""
