@@ -33,6 +33,16 @@ def seeds(row: Row, *numbers: int) -> tuple[Row, ...]:
     return tuple(replace(row, name=f"{row.name}-{number}", seed=number) for number in numbers)
 
 
+TEAMS = "tests/golden/pokemon/teams"  # two or more of each format
+ALL_BOTS = ("random", "max_base_power", *SINGLES)
+
+
+def of_format(name: str, *, teams: bool = False) -> Row:
+    """A row of a million decisions of another format. `teams`: both sides draw from a file of TEAMS."""
+    more = (f"pokemon.teams={TEAMS}/{name}.txt",) if teams else ()
+    return Row(name, 1_000_000, settings=(f"pokemon.format={name}", *more), opponents=ALL_BOTS)
+
+
 def one_part(name: str, *settings: str) -> Row:
     """A row of LEVER decisions that differs from the shipped settings."""
     return Row(name, settings=settings)
@@ -58,5 +68,18 @@ TABLES: Mapping[str, tuple[Row, ...]] = {
     "shipped": (
         *seeds(Row("5m", 5_000_000), 11, 12, 13),
         Row("20m", 20_000_000),
+    ),
+    "formats": (
+        *map(of_format, ("gen1randombattle", "gen4randombattle", "gen9randomdoublesbattle")),
+        of_format("gen9championsvgc2026regmb", teams=True),
+        of_format("gen9bssregi", teams=True),
+    ),
+    "ablation": (
+        one_part("no-memory", "server.zero_state=true"),
+        one_part("no-damage", "pokemon.damage_attackers=0"),
+        one_part("no-shaping", "pokemon.rewards.pokemon_count=0", "pokemon.rewards.hp_delta=0"),
+        one_part("no-past", "opponents=self:0.9,random:0.04,max:0.03,heuristics:0.03"),
+        one_part("unroll-16", "learner.unroll_length=16"),
+        one_part("unroll-64", "learner.unroll_length=64"),
     ),
 }  # fmt: skip
