@@ -159,6 +159,7 @@ class InferenceServer:
             self._operations.reaper.close_sessions_of(*self._client_socket.departed.pop())
 
     def _wait(self) -> None:
+        self._recorder.flush()
         sockets: list[RouterSocket | DealerSocket] = [
             self._client_socket.socket,
             self._operations.control.socket,

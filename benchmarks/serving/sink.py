@@ -17,7 +17,7 @@ from pathlib import Path
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.protocol.codec import Codec, Frame, encode
-from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights
+from simul.common.protocol.messages import TO_LEARNER, Credit, LentUnrolls, ServerHello, Unroll, UnrollMemory, Weights
 from simul.common.protocol.unroll_layout import UnrollLayout
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import Poller, RouterSocket
@@ -80,10 +80,12 @@ class Sink:
         elif isinstance(message, UnrollMemory):
             self._memories.map_memory_of(peer, message, self._taken)
             self.grant()
-        elif isinstance(message, Unroll):
-            if message.place >= 0:
-                self._memories.copy_unroll(peer, message)
-            self._taken[peer] += 1
+        elif isinstance(message, Unroll | LentUnrolls):
+            unrolls = message.unrolls if isinstance(message, LentUnrolls) else (message,)
+            for unroll in unrolls:
+                if unroll.place >= 0:
+                    self._memories.copy_unroll(peer, unroll)
+            self._taken[peer] += len(unrolls)
 
     def grant(self) -> None:
         """Grant practically unlimited credit."""

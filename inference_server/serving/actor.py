@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from simul.common.errors import ERR_INTERNAL, ERR_NO_SESSION, ERR_VALUE
 from simul.common.protocol.messages import ABORTED
-from simul.common.runtime.finite import finite_rows
 from simul.inference_server.base.faults import FAULT_TEXT, record_fault
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batcher import Chunk
@@ -25,6 +24,7 @@ from simul.inference_server.serving.bisect_failure import (
     describe_not_finite_result,
     split_in_halves,
 )
+from simul.inference_server.serving.gather_rows import gather_rows
 from simul.inference_server.sessions.row_checks import describe_not_finite
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import Session, SessionTable
@@ -93,9 +93,9 @@ class Actor:
             return 0.0
         policy, stages = self._policies[batch[0].policy], self._statistics.stages
         try:
-            staging = self._gather(batch, policy)
-            if any(chunk.unread for chunk in batch):
-                batch, staging = self._refuse_bad_copies(batch, staging, policy)
+            staging, finite = self._gather(batch, policy)
+            if np.count_nonzero(finite) < len(finite):
+                batch, staging = self._refuse_bad_copies(batch, staging, finite, policy)
                 if not batch:
                     return 0.0
             slots = np.concatenate([chunk.slots for chunk in batch])
@@ -196,28 +196,32 @@ class Actor:
         for slot in chunk.slots.tolist():
             self._session_closer.close_session(Session(self._sessions, slot), ABORTED, None, cause, now)
 
-    def _gather(self, batch: list[Chunk], policy: NamedPolicy) -> Staging:
-        """Copy observations and masks into staging. From here on only the copies are read."""
-        staging, start = policy.engine.stage(sum(map(len, batch))), 0
+    def _gather(self, batch: list[Chunk], policy: NamedPolicy) -> tuple[Staging, NDArray[np.bool_]]:
+        """Copy observations and masks into staging. From here on only the copies are read.
+
+        Returns:
+            The staged rows, and bool [B], True = the observation is finite. Those of a message were found so before;
+            its client may have written others into shared memory since.
+        """
+        n, start = sum(map(len, batch)), 0
+        staging, finite = policy.engine.stage(n), np.empty(n, np.bool_)
         for chunk in batch:
-            stop = start + len(chunk)
-            chunk.observation.take(chunk.rows, axis=0, out=staging.observation[start:stop], mode="clip")
-            chunk.mask.take(chunk.rows, axis=0, out=staging.mask[start:stop], mode="clip")
-            start = stop
-        return staging
+            part = slice(start, start + len(chunk))
+            gather_rows(
+                chunk.observation, chunk.mask, chunk.rows,
+                staging.observation[part], staging.mask[part], finite[part],
+            )  # fmt: skip
+            start = part.stop
+        return staging, finite
 
     def _refuse_bad_copies(
-        self, batch: list[Chunk], staging: Staging, policy: NamedPolicy
+        self, batch: list[Chunk], staging: Staging, finite: NDArray[np.bool_], policy: NamedPolicy
     ) -> tuple[list[Chunk], Staging]:
-        """Refuse the rows copied out of shared memory that are not finite. Returns the others, staged.
+        """Refuse the rows copied out of shared memory that are not `finite`. Returns the others, staged.
 
         Their sessions wait for the same row, as after a deadline.
         """
-        n = sum(map(len, batch))
-        finite = finite_rows(staging.observation[:n])
-        if np.count_nonzero(finite) == n:
-            return batch, staging
-        kept, start = [], 0
+        n, kept, start = len(finite), [], 0
         for chunk in batch:
             part = slice(start, start + len(chunk))
             fine, start = finite[part], part.stop

@@ -251,5 +251,7 @@ class StepAdmission:
         self._session_closer.close_session(session, kind, final, _CAUSES[kind], now)
 
     def _reward(self, session: Session, rows: StepRows, i: int) -> None:
-        label = None if rows.label is None else rows.label[[i]]
-        self._recorder.add_rewards(self._sessions.unroll_row[[session.slot]], rows.reward[[i]], label)
+        one = slice(i, i + 1)
+        label = None if rows.label is None else rows.label[one]
+        unroll_row = self._sessions.unroll_row[session.slot : session.slot + 1]
+        self._recorder.add_rewards(unroll_row, rows.reward[one], label)

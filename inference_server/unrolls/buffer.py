@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -187,14 +188,20 @@ class SharedUnrolls(AnonymousFile):
 
 @dataclass(slots=True)
 class FinishedUnroll:
-    """An unroll and its tensors, see `simul.common.protocol.messages.Unroll`.
+    """An unroll of a row, see `simul.common.protocol.messages.Unroll`, and the `place` of its tensors in `tables`.
 
-    The tensors are views of the buffer's tables: lend, send or copy them before their row's next step is appended.
+    Lend, send or copy the tensors before their row's next step is appended.
     """
 
     row: int
     message: Unroll
-    tensors: Tables
+    tables: Tables
+    place: int
+
+    @property
+    def tensors(self) -> Tables:
+        """Views of the tables."""
+        return unroll_at(self.tables, self.place, self.message.length)
 
     @property
     def steps(self) -> int:
@@ -266,10 +273,13 @@ class UnrollBuffer:
         """bool [B]: the next appended step is the first of its unroll: `begin` needs the state before it."""
         return self._filled[rows] == 0
 
-    def close_full(self, row: int, observation: NDArray[Any], mask: NDArray[Any], value: float) -> FinishedUnroll:
-        """The complete unroll of `row` with its bootstrap row. The row is fresh afterwards."""
-        self._write_last(row, observation, pack_masks(mask) if self._packs else mask, value)
-        return self._pop(row, terminated=False, truncated=False)
+    def close_full(
+        self, rows: NDArray[np.int64], observation: NDArray[Any], mask: NDArray[np.uint8], value: NDArray[np.float32]
+    ) -> Iterator[FinishedUnroll]:
+        """The complete unrolls of `rows` with their bootstrap rows, arrays [B, ...]. Each row is fresh afterwards."""
+        self._write_last(rows, observation, pack_masks(mask) if self._packs else mask, value)
+        for row in rows.tolist():
+            yield self._pop(row, terminated=False, truncated=False)
 
     def begin(self, rows: NDArray[np.int64], states: NDArray[np.float32]) -> None:
         """States before the first step, float32 [B, state_size]."""
@@ -303,7 +313,7 @@ class UnrollBuffer:
             return finished
         place, serial = lent
         message = msgspec.structs.replace(finished.message, place=place, serial=serial)
-        return FinishedUnroll(finished.row, message, finished.tensors)
+        return FinishedUnroll(finished.row, message, finished.tables, finished.place)
 
     def end(self, row: int, kind: int, final_observation: NDArray[Any] | None, cause: str) -> FinishedUnroll | None:
         """The session is over: its last unroll, or None where nothing is learned (counted under `cause`)."""
@@ -332,10 +342,9 @@ class UnrollBuffer:
         self._free.extend(rows.tolist())
 
     def _pop(self, row: int, *, terminated: bool, truncated: bool) -> FinishedUnroll:
-        n = int(self._filled[row])
-        tensors = unroll_at(self._tables, int(self._places.of_row[row]), n)
-        if "label" in tensors:
-            waiting = tensors["label"]  # the step that they wait for is in the next unroll
+        n, place = int(self._filled[row]), int(self._places.of_row[row])
+        if len(self._labels):
+            waiting = self._labels[place, :n]  # the step that they wait for is in the next unroll
             waiting[waiting == SAME_LABEL] = NO_LABEL
         message = Unroll(
             length=n,
@@ -348,11 +357,11 @@ class UnrollBuffer:
         self._first_step[row] += n
         self._filled[row] = 0
         self.steps_open -= n
-        return FinishedUnroll(row, message, tensors)
+        return FinishedUnroll(row, message, self._tables, place)
 
-    def _write_last(self, row: int, observation: Any, mask: Any, value: float) -> None:
-        """The row behind the last step."""
-        place, at = self._places.of_row[row], self._filled[row]
+    def _write_last(self, rows: int | NDArray[np.int64], observation: Any, mask: Any, value: Any) -> None:
+        """The row behind the last step of one row, or arrays [B, ...] behind those of several."""
+        place, at = self._places.of_row[rows], self._filled[rows]
         self._tables["observation"][place, at] = observation
         self._tables["mask"][place, at] = mask
         self._tables["value"][place, at] = value

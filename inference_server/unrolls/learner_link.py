@@ -27,6 +27,7 @@ from simul.common.protocol.messages import (
     FROM_LEARNER,
     PROTOCOL,
     Credit,
+    LentUnrolls,
     SampleBatch,
     ServerHello,
     Unroll,
@@ -34,12 +35,15 @@ from simul.common.protocol.messages import (
     WeightsAck,
 )
 from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.unroll_layout import unroll_at
 from simul.common.transport import ClientKeys, DealerSocket
 from simul.inference_server.unrolls.buffer import SharedUnrolls
 
 Received = tuple[Weights, NDArray[np.uint8] | None]  # with their bytes; None: they lie in memory
 SILENT_AFTER_SEC = 3.0
 RECONNECT_EVERY_SEC = 1.0
+MOST_TOGETHER = 256  # lent unrolls in one message: its header has a limit
+NO_TENSORS: Tensors = {}  # of a lent unroll: they lie at its place
 
 
 class _Lane:
@@ -65,6 +69,7 @@ class _Lane:
         self._reconnections = 0  # of the weights socket, each answered with a SERVER_HELLO
         self._credit = self._sent = 0
         self._in_flight: deque[int] = deque()  # places of what was sent and not taken yet; -1: went with its message
+        self._together: list[Unroll] = []  # the last of those: lent ones, for one message
 
     @property
     def sockets(self) -> list[DealerSocket]:
@@ -107,6 +112,7 @@ class _Lane:
         for place in self._in_flight:
             _give_back(memory, place)
         self._in_flight.clear()
+        self._together.clear()
 
     def use_credit(self, message: Credit, memory: SharedUnrolls | None) -> None:
         """More may be sent; the places of what was taken are free again."""
@@ -115,19 +121,32 @@ class _Lane:
             _give_back(memory, self._in_flight.popleft())
 
     def send(self, message: Unroll | SampleBatch, tensors: Tensors, memory: SharedUnrolls | None) -> bool:
-        """False where the rank is full."""
+        """False where the rank is full. A lent unroll, whose `tensors` are not read, goes with the next `flush`."""
         if self.credit_left <= 0 or self.unrolls is None:
             return False
         place = _place(message)
-        by_place = place >= 0 and self.opened
-        if not self.unrolls.send(encode(message) if by_place else encode(_without_place(message), tensors)):
-            return False
-        self._sent += 1
-        self.in_memory += by_place
-        self._in_flight.append(place if by_place else -1)
-        if not by_place:
+        if isinstance(message, Unroll) and place >= 0 and self.opened:
+            self._together.append(message)
+            self.in_memory += 1
+            self._in_flight.append(place)
+        else:
+            if memory is not None and place >= 0:
+                tensors = unroll_at(memory.tables, place, message.length)
+            if not (self.flush() and self.unrolls.send(encode(_without_place(message), tensors))):
+                return False
+            self._in_flight.append(-1)
             _give_back(memory, place)
+        self._sent += 1
         return True
+
+    def flush(self) -> bool:
+        """Send the lent unrolls, in one message: each message wakes the library's thread. False: some still wait."""
+        while self._together and self.unrolls is not None:
+            some = tuple(self._together[:MOST_TOGETHER])
+            if not self.unrolls.send(encode(some[0] if len(some) == 1 else LentUnrolls(unrolls=some))):
+                return False
+            del self._together[: len(some)]
+        return not self._together
 
     def close(self) -> None:
         """Close its sockets."""
@@ -207,14 +226,18 @@ class LearnerLink:
     def offer(self, message: Unroll | SampleBatch, tensors: Tensors, now: float) -> bool:
         """Send an unroll or samples, now or when there is credit. False when the learner is dead: they are dropped.
 
-        What has no lent place is copied where it has to wait.
+        Lent unrolls, offered with NO_TENSORS, go with the next `flush`. What else has to wait is copied.
         """
         if not self.alive(now):
             return False
         if self._backlog or not self._send(message, tensors):
-            kept = tensors if _place(message) >= 0 else {name: array.copy() for name, array in tensors.items()}
-            self._backlog.append((message, kept))
+            self._backlog.append((message, {name: array.copy() for name, array in tensors.items()}))
         return True
+
+    def flush(self) -> None:
+        """Send the lent unrolls that were offered since the last time."""
+        for lane in self._lanes:
+            lane.flush()
 
     def backlog(self) -> tuple[int, int]:
         """Unrolls that wait until the learner has room, and their steps."""
@@ -248,7 +271,9 @@ class LearnerLink:
         if now >= self._look_at:
             self._look_at = now + RECONNECT_EVERY_SEC
             self._lanes[0].greet_again(self._hello(served_version))
-        self._flush()
+        while self._backlog and self._send(*self._backlog[0]):
+            self._backlog.popleft()
+        self.flush()
         return received
 
     def acknowledge(
@@ -267,6 +292,7 @@ class LearnerLink:
 
     def close(self) -> None:
         """Close all sockets and the memory; a learner that has it open can read on."""
+        self.flush()
         for lane in self._lanes:
             lane.close()
         if self._memory is not None:
@@ -294,10 +320,6 @@ class LearnerLink:
             protocol=PROTOCOL, spec_fingerprint=self._fingerprint,
             served_version=served_version, shared_memory=self._shared_memory, token=self._token,
         )  # fmt: skip
-
-    def _flush(self) -> None:
-        while self._backlog and self._send(*self._backlog[0]):
-            self._backlog.popleft()
 
     def _send(self, message: Unroll | SampleBatch, tensors: Tensors) -> bool:
         """False where the learner is full."""

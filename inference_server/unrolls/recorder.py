@@ -12,7 +12,7 @@ from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.engine.engine import Outputs, PolicyEngine
 from simul.inference_server.sessions.table import Session
 from simul.inference_server.unrolls.buffer import FinishedUnroll, UnrollBuffer
-from simul.inference_server.unrolls.learner_link import LearnerLink
+from simul.inference_server.unrolls.learner_link import NO_TENSORS, LearnerLink
 
 
 class Recorder:
@@ -53,14 +53,22 @@ class Recorder:
         now: float,
     ) -> None:
         """Record steps, arrays [B, ...]; every one of `rows` is a recorded session's."""
-        for i in np.flatnonzero(self._buffer.full(rows) & ~redo).tolist():
-            self._send(self._buffer.close_full(int(rows[i]), observation[i], mask[i], outputs.value[i]), now)
+        full = np.flatnonzero(self._buffer.full(rows) & ~redo)
+        if len(full):
+            for finished in self._buffer.close_full(rows[full], observation[full], mask[full], outputs.value[full]):
+                self._send(finished, now)
         fresh = self._buffer.fresh(rows)
         if np.count_nonzero(fresh):
             self._buffer.begin(rows[fresh], engine.states(read_rows[fresh]))
         self._buffer.append(
             rows, redo, observation, mask, outputs.action, outputs.log_prob, outputs.value, version
         )  # fmt: skip
+        self.flush()
+
+    def flush(self) -> None:
+        """Send the lent unrolls that wait to go in one message."""
+        if self._link is not None:
+            self._link.flush()
 
     def close_row(
         self, row: int, session: Session, kind: int, final_observation: NDArray[Any] | None, cause: str, now: float
@@ -123,7 +131,8 @@ class Recorder:
         try:
             if self._link is not None and self._link.reads_memory(now):
                 finished = self._buffer.lend(finished)
-            taken = self._link is not None and self._link.offer(finished.message, finished.tensors, now)
+            tensors = finished.tensors if finished.message.place < 0 else NO_TENSORS
+            taken = self._link is not None and self._link.offer(finished.message, tensors, now)
         except Exception:
             self._drop(finished.steps, "server_fault")
             raise

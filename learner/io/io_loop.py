@@ -9,7 +9,7 @@ import time
 
 from simul.common.errors import ProtocolError
 from simul.common.protocol.codec import Codec
-from simul.common.protocol.messages import TO_LEARNER, SampleBatch, ServerHello, Unroll, UnrollMemory
+from simul.common.protocol.messages import TO_LEARNER, LentUnrolls, SampleBatch, ServerHello, Unroll, UnrollMemory
 from simul.common.role.reports import REPORT_EVERY_SEC
 from simul.common.transport import EndpointMonitor, Poller, RouterSocket
 from simul.learner.io.credits import CreditSender
@@ -96,9 +96,10 @@ class IOLoop:
                 self._admit(peer, message)
             elif peer not in self._handshake:
                 self._refuse(message)
-            elif isinstance(message, Unroll):
-                self._credits.allocator.count_received(peer, message.length)
-                self._intake.take_unroll(peer, message, tensors)
+            elif isinstance(message, Unroll | LentUnrolls):
+                for unroll in message.unrolls if isinstance(message, LentUnrolls) else (message,):
+                    self._credits.allocator.count_received(peer, unroll.length)
+                    self._intake.take_unroll(peer, unroll, tensors)
             elif isinstance(message, SampleBatch):
                 self._credits.allocator.count_received(peer, message.length)
                 self._intake.take_samples(message, tensors)

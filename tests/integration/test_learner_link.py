@@ -12,13 +12,13 @@ import pytest
 
 from simul.common.errors import ConfigError
 from simul.common.protocol.codec import Codec, encode
-from simul.common.protocol.messages import TO_LEARNER, Credit, ServerHello, Unroll, UnrollMemory, Weights
+from simul.common.protocol.messages import TO_LEARNER, Credit, LentUnrolls, ServerHello, Unroll, UnrollMemory, Weights
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout, unroll_at
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import RouterSocket
 from simul.inference_server.unrolls.buffer import SharedUnrolls
-from simul.inference_server.unrolls.learner_link import RECONNECT_EVERY_SEC, SILENT_AFTER_SEC, LearnerLink
+from simul.inference_server.unrolls.learner_link import NO_TENSORS, RECONNECT_EVERY_SEC, SILENT_AFTER_SEC, LearnerLink
 from tests.support.waiting import wait_for
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="granted on Linux only")
@@ -37,13 +37,17 @@ class RankSocket:
         self.hellos: list[ServerHello] = []
         self.memories: list[UnrollMemory] = []
         self.unrolls: list[tuple[Unroll, dict[str, Any]]] = []
+        self.together: list[int] = []  # unrolls of each message with several
         self.peer = b""
 
     def read(self) -> None:
         while (received := self.socket.receive()) is not None:
             self.peer, frames = received
             message, tensors = self._codec.decode(frames)
-            if isinstance(message, Unroll):
+            if isinstance(message, LentUnrolls):
+                self.together.append(len(message.unrolls))
+                self.unrolls.extend((unroll, {}) for unroll in message.unrolls)
+            elif isinstance(message, Unroll):
                 self.unrolls.append((message, tensors))
             else:
                 (self.hellos if isinstance(message, ServerHello) else self.memories).append(message)
@@ -96,14 +100,18 @@ class Ends:
         unroll = Unroll(length=1, **FACTS | {"first_step": number})
         return self.link.offer(unroll, {"reward": np.zeros(1, np.float32)}, self.now)
 
-    def offer_row(self, row: int) -> bool:
+    def offer_row(self, row: int, *, flush: bool = True) -> bool:
         """An unroll of this row of the memory, as the recorder does it."""
         unroll, places = Unroll(length=2, **FACTS), self.memory.places
         place = int(places.of_row[row])
         if self.link.reads_memory(self.now) and (lent := places.lend(row)) is not None:
             unroll = Unroll(length=2, **FACTS, place=lent[0], serial=lent[1])
         self.memory.tables["reward"][place] = row
-        return self.link.offer(unroll, unroll_at(self.memory.tables, place, 2), self.now)
+        tensors = unroll_at(self.memory.tables, place, 2) if unroll.place < 0 else NO_TENSORS
+        taken = self.link.offer(unroll, tensors, self.now)
+        if flush:
+            self.link.flush()
+        return taken
 
     def close(self) -> None:
         self.link.close()
@@ -142,6 +150,21 @@ def test_places_come_back_in_the_order_they_went_and_what_finds_none_goes_throug
         ends.grant(0, total=100, taken=taken, memory=True)
         assert ends.memory.places.lent == lent
     assert (ends.link.in_memory, ends.link.taken_back) == (4, 0)
+
+
+@linux
+def test_lent_unrolls_of_a_batch_go_in_one_message_before_what_is_offered_after_them(ends) -> None:
+    ends.meet(total=100, memory=True)
+    assert all(ends.offer_row(row, flush=False) for row in (0, 1, 2, 3, 0, 1))  # the last two find no place
+    ends.link.flush()
+    heard = ends.heard(6)
+    assert [message.place for message, _ in heard] == [0, 1, 2, 3, -1, -1]
+    assert ends.ranks[0].together == [4]
+    ends.grant(0, total=100, taken=5, memory=True)
+    assert ends.memory.places.lent == 0
+    assert ends.offer_row(2, flush=False)
+    ends.link.poll(ends.now, 0)
+    assert ends.heard(7)[6][0].place >= 0
 
 
 @linux

@@ -77,6 +77,9 @@ class RecordingLearner:
     def reads_memory(self, now) -> bool:
         return False
 
+    def flush(self) -> None:
+        pass
+
     def offer(self, message, tensors, now) -> bool:
         self.last.append((message.terminated, message.truncated, tensors["observation"][-1].tolist()))
         return True

@@ -14,6 +14,7 @@ from simul.common.protocol.messages import (
     PROTOCOL,
     TO_LEARNER,
     Credit,
+    LentUnrolls,
     SampleBatch,
     ServerHello,
     Unroll,
@@ -88,8 +89,9 @@ class FakeLearner:
                     self._taken[peer] += 1
                     self.samples.append((message, {name: array.copy() for name, array in tensors.items()}))
                 else:
-                    assert isinstance(message, Unroll)
-                    self._take(peer, message, tensors)
+                    assert isinstance(message, Unroll | LentUnrolls)
+                    for unroll in message.unrolls if isinstance(message, LentUnrolls) else (message,):
+                        self._take(peer, unroll, tensors)
                 next_credit = 0.0
             while (received := self._weights_socket.receive()) is not None:
                 peer, frames = received

@@ -36,6 +36,12 @@ class Unroll(Message, frozen=True, tag="UNROLL"):
     session: int = 0
 
 
+class LentUnrolls(Message, frozen=True, tag="LENT_UNROLLS"):
+    """Several UNROLL whose tensors lie at their places, in sending order: each costs one credit, all one message."""
+
+    unrolls: tuple[Unroll, ...]
+
+
 class SampleBatch(Message, frozen=True, tag="SAMPLE_BATCH"):
     """The accepted rows of one SAMPLES message, `length` of them; it costs one credit, as an unroll does.
 
@@ -115,5 +121,5 @@ class Weights(Message, frozen=True, tag="WEIGHTS"):
     file_number: int = 0
 
 
-TO_LEARNER = Unroll | SampleBatch | UnrollMemory | ServerHello | WeightsAck
+TO_LEARNER = Unroll | LentUnrolls | SampleBatch | UnrollMemory | ServerHello | WeightsAck
 FROM_LEARNER = Credit | Weights

@@ -87,7 +87,7 @@ def recorded(spec: GameSpec, masks: np.ndarray, kind: int | None):
     one, steps = np.ones(1, np.float32), masks[:-1] if kind else masks
     for at, mask in enumerate(steps):
         if at == 8:
-            return buffer.close_full(int(row[0]), observation[0], mask, 1.0)
+            return next(buffer.close_full(row, observation, mask[None], one))
         buffer.append(row, np.zeros(1, np.bool_), observation, mask[None], np.array([5], np.int32), -one, one, 3)
     return buffer.end(int(row[0]), kind, observation[0], "")
 

@@ -45,9 +45,9 @@ def _observation(tag: float) -> np.ndarray:
 
 def _copy(finished: FinishedUnroll) -> FinishedUnroll:
     """As the link sends it: the buffer goes on."""
-    return FinishedUnroll(
-        finished.row, finished.message, {name: array.copy() for name, array in finished.tensors.items()}
-    )
+    place = finished.place
+    tables = {name: table[place : place + 1].copy() for name, table in finished.tables.items()}
+    return FinishedUnroll(finished.row, finished.message, tables, 0)
 
 
 def _play(buffer: UnrollBuffer, games: list[Game], tags: list[float], redo: list[bool]) -> None:
@@ -58,8 +58,15 @@ def _play(buffer: UnrollBuffer, games: list[Game], tags: list[float], redo: list
     for game, tag, was_redo in zip(games, tags, redo):
         if not was_redo and game.steps:
             game.steps[-1]["reward"] = tag / 2
-    for i in np.flatnonzero(buffer.full(rows) & ~again):
-        games[i].keep(buffer, buffer.close_full(int(rows[i]), _observation(tags[i]), np.ones(2), tags[i]))
+    full = np.flatnonzero(buffer.full(rows) & ~again)
+    closed = buffer.close_full(
+        rows[full],
+        np.stack([_observation(tag) for tag in tags])[full],
+        np.ones((len(full), 2), np.uint8),
+        np.array(tags, np.float32)[full],
+    )
+    for i, finished in zip(full, closed):
+        games[i].keep(buffer, finished)
     fresh = buffer.fresh(rows)
     if fresh.any():
         buffer.begin(rows[fresh], np.array([[tag] for tag in tags], np.float32)[fresh])
@@ -186,7 +193,8 @@ def _step(buffer: UnrollBuffer, row: int, *, redo: bool = False) -> FinishedUnro
     rows, one = np.array([row]), np.ones((1, 2), np.uint8)
     full = None
     if not redo and buffer.full(rows)[0]:
-        full = _copy(buffer.close_full(row, _observation(1.0), np.ones(2), 1.0))
+        (finished,) = buffer.close_full(rows, _observation(1.0)[None], one, np.ones(1, np.float32))
+        full = _copy(finished)
     zeros = np.zeros(1, np.float32)
     buffer.append(rows, np.array([redo]), _observation(1.0)[None], one, zeros.astype(np.int32), zeros, zeros, 3)
     return full
@@ -231,11 +239,11 @@ def test_a_session_is_named_alike_in_all_its_unrolls_and_in_no_others():
             row = buffer.open()
             parts = []
             for step in range(3):
-                if step == 2:
-                    parts.append(buffer.close_full(row, 0, 1, 0.0))
                 rows, zeros = np.array([row]), np.zeros(1, np.float32)
                 observation = np.zeros((1, SPEC.observation_size), SPEC.dtype())
                 mask = np.ones((1, SPEC.num_actions), np.uint8)
+                if step == 2:
+                    parts.extend(buffer.close_full(rows, observation, mask, zeros))
                 buffer.append(rows, zeros > 0, observation, mask, np.zeros(1, np.int32), zeros, zeros, 0)
             parts.append(buffer.end(row, TERMINATED, None, ""))
             first, last = (part.message for part in parts)
