@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simul.common.config.checkpoint_meta import META_FILE
 from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 
@@ -18,6 +17,8 @@ CARD = "card.md"
 
 def zoo_names() -> list[str]:
     """Names of the shipped policies."""
+    from simul.common.config.checkpoint_meta import META_FILE  # only here: msgspec is too heavy for a command line
+
     return sorted(folder.parent.name for folder in ZOO.glob(f"*/{META_FILE}"))
 
 
