@@ -48,6 +48,7 @@ def main() -> int:
     parser.add_argument("command", help="that trained it, for the card")
     parser.add_argument("--opponent", nargs="*", default=["max_base_power", "simple_heuristics", "damage"])
     parser.add_argument("--games", type=int, default=GAMES, help="against each (default: %(default)s)")
+    parser.add_argument("--commit", default="", help="that trained it (default: this tree's)")
     parser.add_argument("--note", default="", help="a sentence more for the card: where the set data is from, say")
     options = parser.parse_args()
     newest = checkpoint_folders(options.run / "checkpoints")[0]
@@ -66,7 +67,7 @@ def main() -> int:
         sys.stderr.write(f"{failure}\n")
         return 1
     (folder / RESULTS).write_text(json.dumps(results, indent=2) + "\n")
-    (folder / CARD).write_text(card(options.name, meta, options.command, results, options.note))
+    (folder / CARD).write_text(card(options.name, meta, options.command, options.commit, results, options.note))
     return 0
 
 
@@ -87,7 +88,9 @@ def match(entry: str, opponent: str, games: int) -> dict[str, Any]:
     return {name: result[name] for name in names}
 
 
-def card(name: str, meta: CheckpointMeta, command: str, results: Mapping[str, Mapping[str, Any]], note: str) -> str:
+def card(
+    name: str, meta: CheckpointMeta, command: str, commit: str, results: Mapping[str, Mapping[str, Any]], note: str
+) -> str:  # fmt: skip
     """What a person must know before using the entry, as Markdown."""
     of_matches = "" not in results
     facts: Sequence[tuple[str, str]] = (
@@ -95,7 +98,7 @@ def card(name: str, meta: CheckpointMeta, command: str, results: Mapping[str, Ma
         ("network", f"{meta.network.name}, {json.dumps(meta.network.options)}"),
         ("trained", f"from random weights, {meta.decisions:,} decisions, seed {meta.seed}"),
         ("command", f"`{command}`"),
-        ("commit", conditions()["commit"].rstrip("+")),
+        ("commit", commit or conditions()["commit"].rstrip("+")),
         ("measured", f"{datetime.now(UTC):%Y-%m-%d}, greedy{', mirrored battles' * of_matches}, on this very file"),
         ("licence", "that of Simul"),
     )
