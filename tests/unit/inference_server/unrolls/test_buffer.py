@@ -215,7 +215,7 @@ def test_labels_come_with_the_next_step_also_for_steps_that_wait_for_it() -> Non
     found = [unroll.tensors["label"].tolist() for unroll in unrolls if unroll is not None]
     first = [[3, NO_LABEL], [1, 2], [1, 2], [1, 2]]
     second = [[NO_LABEL, NO_LABEL], [NO_LABEL, 8], [NO_LABEL, 8], [5, 6]]
-    assert found == [first, second], "of step 0 on: the label that came with step 0 is nobody's"
+    assert found == [first, second], "the label that came with step 0 belongs to no step"
 
 
 def test_a_step_that_waits_at_the_end_of_an_unroll_has_no_label() -> None:
