@@ -61,6 +61,7 @@ TABLES: Mapping[str, tuple[Row, ...]] = {
         one_part("annealed", *ONE_PASS, *ALONE),
         one_part("steps-1x4", *ONE_PASS, *ALONE, "learner.minibatches=4"),
         one_part("steps-2x4", *ONE_PASS, *ALONE, "learner.minibatches=4", "learner.epochs=2"),
+        one_part("steps-4x4", "learner.minibatches=4", "learner.epochs=4", "learner.target_kl=0.03"),
         one_part("opponent", *ONE_PASS, "learner.minibatches=4", "learner.epochs=2"),
         one_part("sets", "pokemon.set_knowledge=true"),
         one_part("shipped"),

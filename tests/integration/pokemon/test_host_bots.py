@@ -43,6 +43,20 @@ def test_a_battle_of_bots_that_is_too_long_is_ended(bot_host):
     assert "|turn|6\n" not in log
 
 
+def test_a_battle_of_seats_that_answer_elsewhere_is_ended_before_another_turn_is_played(bot_host):
+    bot_host.start_battle(6, GEN9, START._replace(max_turns=2))
+    ticks = []
+    while not any(tick.ended for tick in ticks):
+        bot_host.flush()
+        ticks.append(wait(bot_host))
+        for record in ticks[-1].records:
+            if record.request is not None:
+                bot_host.choose(6, record.seat, record.request_number, "default")
+    (end,), ((_, log),) = ticks[-1].ended, ticks[-1].logs
+    assert (end.reason, end.winner_seat, end.turns) == ("truncated", None, 3)
+    assert log.endswith("|turn|3\n")
+
+
 def test_the_other_seat_is_asked_as_ever(bot_host):
     bot_host.start_battle(4, GEN9, START._replace(play=(None, BOTS[1])))
     bot_host.flush()

@@ -20,7 +20,7 @@ class BattleStart(NamedTuple):
     encode: seats whose decisions come as rows instead of records.
     tell: of those, seats whose lines and requests come as records, too, each before its row.
     play: bots that play a seat: their names in `node/bots/seat.mjs`, and a seed, of which the low 32 bits count.
-    max_turns: a battle that only bots play is ended behind it, as `truncated`; None: never.
+    max_turns: a battle without encoded seats is ended behind it, as `truncated`; None: never.
     tally: number of free switches in a row when counting for rewards; None: count nothing.
     log: True = send the spectator's protocol log when the battle ends.
     """

@@ -23,7 +23,7 @@ MOST_FAILED, FAILED_OF, LEAST_FAILED = 0.01, 1000, 10  # battles aborted by OWN_
 class BattlePool:
     """Battles by number and by env. `limit`: number of battles in all, None = unlimited.
 
-    `max_turns`: where only the host's bots play, it ends a longer battle. `max_failed_share`: see EpisodeFailures.
+    `max_turns`: where no policy plays, the host ends a longer battle. `max_failed_share`: see EpisodeFailures.
 
     Attributes:
         open: False = no new battle starts (draining or closed).

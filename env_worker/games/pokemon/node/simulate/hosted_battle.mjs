@@ -31,7 +31,7 @@ export class HostedBattle {
 		this.told = [0, 1].map(seat => this.views[seat] === null || Boolean(command.tell?.[seat]));
 		this.bots = [0, 1].map(seat => command.play?.[seat] ? new BotSeat(tables, seat, command.play[seat]) : null);
 		this.labels = new ChoiceLabels(this.views, tables);
-		this.maxTurns = command.max_turns ?? Infinity; // where only bots play
+		this.maxTurns = command.max_turns ?? Infinity; // of battles without encoded seats
 		this.ended = false;
 		this.logged = Boolean(command.log); // a replay was asked for
 		const [name1, name2] = command.names ?? ['p1', 'p2'];
@@ -100,14 +100,12 @@ export class HostedBattle {
 		this.update();
 	}
 
-	/** Bots answer until another seat has to, or the battle is over. The turn limit is enforced here where only bots play. */
+	/** Bots answer until another seat has to, or the battle is over. */
 	playBots() {
-		const alone = !this.bots.includes(null);
 		while (!this.ended) {
 			const seatIndex = this.bots.findIndex((bot, i) => bot !== null && this.seats[i].open);
 			if (seatIndex < 0) return;
-			if (alone && this.battle.turn > this.maxTurns) this.finish('truncated');
-			else this.commit(seatIndex, this.bots[seatIndex].answer);
+			this.commit(seatIndex, this.bots[seatIndex].answer);
 		}
 	}
 
@@ -136,6 +134,7 @@ export class HostedBattle {
 		if (battle.ended) battle.sentEnd = true; // the `end` payload holds teams and seeds: never made
 		battle.sendUpdates();
 		if (battle.ended) this.finish();
+		else if (battle.turn > this.maxTurns && !this.views.some(view => view !== null)) this.finish('truncated');
 	}
 
 	receive(type, data) {
