@@ -188,7 +188,7 @@ def _resume(
     for note in filter(None, (*store.drain_notes(), ignored)):
         reporter.send({}, event=note)
     if checkpoint is None:
-        return TrainingProgress(published + 1, horizon=context.config.horizon())
+        return TrainingProgress(published + 1, horizon=context.config.horizon(seats=context.spec.seats))
     statistics = restore(checkpoint, updater.network, updater.optimizer)
     check_reward_scale(checkpoint, statistics, context.options.normalize_rewards)
     updater.load_statistics(statistics)

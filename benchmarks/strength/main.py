@@ -23,6 +23,7 @@ from simul.common.runtime.installation import ROOT
 
 GAMES = 3000  # mirrored, of each match
 ENOUGH = 0.999  # of a row's decisions: a run stops a few short of them, or after them
+FOLDER = ROOT / "runs" / "strength"
 LIMIT_SEC = 24 * 3600.0
 USED = "used.json"  # seconds, and those of one core, of all starts of a row's run
 
@@ -34,7 +35,7 @@ def main() -> int:
     parser.add_argument("--row", action="append", metavar="NAME", help="only these rows")
     parser.add_argument("--games", type=int, default=GAMES, help="of each match (default: %(default)s)")
     parser.add_argument("--show", action="store_true", help="print what is finished, and run nothing")
-    parser.add_argument("--folder", type=Path, default=ROOT / "runs" / "strength", help="default: %(default)s")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="default: %(default)s")
     options = parser.parse_args()
     for name in options.table or TABLES:
         rows = [row for row in TABLES[name] if not options.row or row.name in options.row]

@@ -63,6 +63,8 @@ TABLES: Mapping[str, tuple[Row, ...]] = {
         one_part("steps-2x4", *ONE_PASS, *ALONE, "learner.minibatches=4", "learner.epochs=2"),
         one_part("steps-4x4", "learner.minibatches=4", "learner.epochs=4", "learner.target_kl=0.03"),
         one_part("opponent", *ONE_PASS, "learner.minibatches=4", "learner.epochs=2"),
+        one_part("wide", "network.options.entity=96", "network.options.hidden=384"),
+        one_part("lambda", "learner.gae_lambda=0.95"),
         one_part("sets", "pokemon.set_knowledge=true"),
         one_part("shipped"),
     ),

@@ -72,6 +72,11 @@ class OpponentsConfig(Section, frozen=True):
         named = {kind: getattr(self, kind) for kind in self.__struct_fields__ if kind not in NOT_KINDS}
         return {**named, **dict(sorted(self.classes.items()))}
 
+    def learned_share(self, seats: int) -> float:
+        """Decisions that are learned from per decision that a policy answers: those of past selves are not."""
+        answered = (self.self_play + self.past) * seats + (1 - self.self_play - self.past)
+        return 1 - self.past * (seats - 1) / answered
+
 
 class NetworkConfig(Section, frozen=True):
     """The network that plays."""
@@ -257,19 +262,22 @@ class Config(GamesConfig, frozen=True):
             prometheus_port=port + index if port else 0,
         )
 
-    def horizon(self, kept: int = 0, decisions: int = 0) -> int:
-        """Decisions at which the learner's schedules end.
+    def horizon(self, kept: int = 0, decisions: int = 0, seats: int = 1) -> int:
+        """Learned decisions at which the learner's schedules end.
 
-        With `learner.total_decisions: auto` those of the run's first start: its `stop_after_decisions`, LONG_HORIZON
-        where that is 0.
+        With `learner.total_decisions: auto` the run's first start says it: those that are learned of its
+        `stop_after_decisions` answered ones, see `OpponentsConfig.learned_share`; LONG_HORIZON where that is 0.
 
         Args:
             kept: the horizon of the checkpoint that the learner resumes from; 0: none.
             decisions: those learned so far. A run of before horizons were kept has LONG_HORIZON.
+            seats: of the game.
         """
         if self.learner.total_decisions != AUTO:
             return self.learner.total_decisions
-        return kept or (LONG_HORIZON if decisions else self.stop_after_decisions or LONG_HORIZON)
+        if kept or decisions or not self.stop_after_decisions:
+            return kept or LONG_HORIZON
+        return max(round(self.stop_after_decisions * self.opponents.learned_share(seats)), 1)
 
     def fingerprint(self) -> str:
         """First 16 hex digits of SHA-256 over all values that a run's learning depends on.

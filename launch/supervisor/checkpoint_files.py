@@ -165,8 +165,8 @@ def new_horizon(config: Config, run_dir: RunDir) -> int:
             f"--new-horizon sets learner.total_decisions, and it is {config.learner.total_decisions} already: leave "
             "one of them out."
         )
-    learned = decode_meta(newest_checkpoint(run_dir.root, lambda note: None)).decisions
-    return learned + config.horizon()
+    meta = decode_meta(newest_checkpoint(run_dir.root, lambda note: None))
+    return meta.decisions + config.horizon(seats=meta.spec.seats)
 
 
 def spec_of(folder: Path) -> GameSpec:

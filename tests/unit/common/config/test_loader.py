@@ -187,6 +187,8 @@ def test_schedules_end_with_the_first_start_of_the_run_unless_a_number_says_othe
     assert load("learner: {total_decisions: 70}", "stop_after_decisions=9").horizon(kept=8, decisions=3) == 70
     start = load(auto, "stop_after_decisions=5000")
     assert (start.horizon(), load(auto).horizon()) == (5000, 20_000_000)
+    past = load(auto, "game=pokemon", "stop_after_decisions=1900", "opponents=self:0.8,past:0.1,random:0.1")
+    assert (past.horizon(seats=2), start.horizon(seats=2)) == (1800, 5000), "the past selves' decisions are not learned"
     assert start.horizon(kept=800, decisions=700) == 800, "of the first start, which the checkpoint keeps"
     assert start.horizon(kept=0, decisions=700) == 20_000_000, "a checkpoint of before horizons were kept"
 
