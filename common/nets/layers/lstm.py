@@ -4,9 +4,8 @@ Stepping is one product [x, h] W. Training computes the input's share for all ro
 state's share only, and computes the weight's gradient in one product at the end. Cell state and gates are float32.
 
 Packed rows: sessions sorted by length, longest first; the rows of step t of all sessions that reach it
-(`batch_sizes[t]` of them) follow those of step t - 1. The number of packed rows is rounded up by repeating row 0 behind
-the N valid ones, because low-precision products are compiled for every size they meet, which costs milliseconds and
-memory each time. Padding rows come out as zeros.
+(`batch_sizes[t]` of them) follow those of step t - 1. Their number is rounded up by repeating row 0 behind the N valid
+ones, see `round_up_rows`. Padding rows come out as zeros.
 """
 
 from __future__ import annotations
@@ -20,7 +19,14 @@ from torch import Tensor, nn
 
 from simul.common.nets.base import compute_dtype
 
-ROWS_MULTIPLE = 512
+
+def round_up_rows(rows: Tensor) -> Tensor:
+    """int64 [N] -> [P], zeros behind. P has at most five significant bits, so it is at most 1/16 above N.
+
+    Low-precision products are compiled for every size they meet, which costs a millisecond and half a MiB each time.
+    """
+    unit = 1 << max(len(rows).bit_length() - 5, 0)
+    return F.pad(rows, (0, -len(rows) % unit))
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,7 @@ def make_packing(lengths: Tensor, steps: int, device: torch.device) -> Packing:
     step, place = valid.nonzero(as_tuple=True)
     rows = step * sessions + order[place]
     batch_sizes = [n for n in valid.sum(1).tolist() if n]
-    padded = F.pad(rows, (0, -len(rows) % ROWS_MULTIPLE))
-    return Packing(order.to(device), padded.to(device), len(rows), batch_sizes, (steps, sessions))
+    return Packing(order.to(device), round_up_rows(rows).to(device), len(rows), batch_sizes, (steps, sessions))
 
 
 class PackedLSTM(nn.Module):

@@ -45,7 +45,7 @@ from torch import Tensor, nn
 from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
 from simul.common.nets.layers.entities import EntityBlocks, IdReader, embedding_sum, mean_and_max, number_columns
-from simul.common.nets.layers.lstm import PackedLSTM, make_packing
+from simul.common.nets.layers.lstm import PackedLSTM, make_packing, round_up_rows
 from simul.common.protocol.specs import GameSpec
 
 TEAM, MOVES = 6, 4
@@ -173,12 +173,13 @@ class EntityNetwork(RecurrentNetwork):
         logits, value = self._heads(x, h, own, uses)
         opponent = None
         if labelled is not None:
-            chosen = packing.places_of(labelled)
+            places = packing.places_of(labelled)
+            chosen = round_up_rows(places)
             first, rows = self.move_run
             moves = self.move_encoder.table[first : first + rows]
             features = x.index_select(0, chosen).float() + h.index_select(0, chosen)
             shown = self._shown_moves(packing.pack(observation).index_select(0, chosen).float())
-            opponent = self.opponent_head(features, foes.index_select(0, chosen), moves, shown)
+            opponent = self.opponent_head(features, foes.index_select(0, chosen), moves, shown)[: len(places)]
         return packing.pad(logits), packing.pad(value), opponent
 
     def _shown_moves(self, exact: Tensor) -> Tensor:
