@@ -45,8 +45,9 @@ def vtrace_targets(trajectories: Trajectories, log_ratio: Tensor, value: Tensor,
     td_error = torch.where(valid, trajectories.reward + discount * next_value - value[:-1], 0.0)
     decay = torch.where(valid, discount * c, 0.0)
     correction = torch.zeros_like(value)  # v - V, (T + 1, B); 0 at the bootstrap row
-    for t in range(valid.shape[0] - 1, -1, -1):
-        correction[t] = rho[t] * td_error[t] + decay[t] * correction[t + 1]
+    behind = correction[-1]
+    for delta, factor, here in zip(*(reversed(x.unbind()) for x in (rho * td_error, decay, correction[:-1]))):
+        behind = torch.addcmul(delta, factor, behind, out=here)
     advantage = td_error + discount * settings.gae_lambda * correction[1:]
     return Targets((value + correction)[:-1], torch.where(valid, advantage, 0.0))
 

@@ -44,8 +44,15 @@ from torch import Tensor, nn
 
 from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
-from simul.common.nets.layers.entities import EntityBlocks, IdReader, embedding_sum, mean_and_max, number_columns
-from simul.common.nets.layers.lstm import PackedLSTM, make_packing
+from simul.common.nets.layers.entities import (
+    EntityBlocks,
+    IdReader,
+    dot_products,
+    embedding_sum,
+    mean_and_max,
+    number_columns,
+)
+from simul.common.nets.layers.lstm import PackedLSTM, make_packing, round_up_rows
 from simul.common.protocol.specs import GameSpec
 
 TEAM, MOVES = 6, 4
@@ -83,18 +90,18 @@ class OpponentHead(nn.Module):
             self.query.weight *= 0.1
             nn.init.zeros_(self.query.bias)
 
-    def forward(self, features: Tensor, foes: Tensor, moves: Tensor, shown: Tensor) -> Tensor:
+    def forward(self, features: Tensor, foes: Tensor, shown: Tensor, moves: Tensor) -> Tensor:
         """Logits of the classes, float32 [N, K, 7 + V].
 
         Args:
-            features: float32 [N, hidden].
-            foes: [N, 6, E], their encodings. moves: float32 [V, E], embeddings by id.
+            features: float32 [N, hidden]. foes: [N, 6, E], their encodings.
             shown: int64 [N, K, 4], ids of the moves that the Pokémon in each slot has shown; 0 = none.
+            moves: float32 [V, E], embeddings by id.
         """
         dtype = compute_dtype(self.query.weight)
         asked = self.query(torch.relu(self.hidden(features.to(dtype)))).unflatten(1, (self.slots, -1))
         to_foes, to_moves, bias, unseen, known = asked.split((self.entity, self.entity, 1, 1, MOVES), dim=2)
-        switch = (to_foes * self.entity**-0.5) @ foes.to(dtype).transpose(1, 2) + bias  # (N, K, 6)
+        switch = dot_products(to_foes * self.entity**-0.5, foes.to(dtype)) + bias  # (N, K, 6)
         pointed = F.pad(moves.to(dtype), (0, 0, TEAM + 1, 0))  # (7 + V, E); one product and one sum, no other copies
         logits = (to_moves @ pointed.t()).float()
         few = torch.cat((switch, unseen, known), dim=2).float() + math.log(len(moves))  # (N, K, 7 + 4)
@@ -149,7 +156,7 @@ class EntityNetwork(RecurrentNetwork):
         """As `RecurrentNetwork.forward`."""
         x, sides, uses = self._encode(observation, mask)
         h, new_state = self.lstm(x, state)
-        return *self._heads(x, h, sides.unbind(1)[0], uses), new_state
+        return *self._heads(x.float() + h, sides.unbind(1)[0], uses), new_state
 
     def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """As `RecurrentNetwork.unroll`, on valid rows only."""
@@ -167,27 +174,28 @@ class EntityNetwork(RecurrentNetwork):
         self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor, labelled: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         packing = make_packing(lengths, observation.shape[0], observation.device)
-        x, sides, uses = self._encode(packing.pack(observation), packing.pack(mask))
-        h = self.lstm.run(x, state.index_select(0, packing.order), packing.batch_sizes)
+        observation = packing.pack(observation)
+        x, sides, uses = self._encode(observation, packing.pack(mask))
+        features = x.float() + self.lstm.run(x, state.index_select(0, packing.order), packing.batch_sizes)
         own, foes = sides.unbind(1)
-        logits, value = self._heads(x, h, own, uses)
+        logits, value = self._heads(features, own, uses)
         opponent = None
         if labelled is not None:
-            chosen = packing.places_of(labelled)
+            places = packing.places_of(labelled)
+            chosen = round_up_rows(places)
             first, rows = self.move_run
             moves = self.move_encoder.table[first : first + rows]
-            features = x.index_select(0, chosen).float() + h.index_select(0, chosen)
-            shown = self._shown_moves(packing.pack(observation).index_select(0, chosen).float())
-            opponent = self.opponent_head(features, foes.index_select(0, chosen), moves, shown)
+            asked = (rows.index_select(0, chosen) for rows in (features, foes, self._shown_moves(observation)))
+            opponent = self.opponent_head(*asked, moves)[: len(places)]
         return packing.pad(logits), packing.pad(value), opponent
 
-    def _shown_moves(self, exact: Tensor) -> Tensor:
-        """Ids of the moves that the foe in each slot has shown, of float32 [N, D]: int64 [N, K, 4]."""
-        foes = self.pokemon(exact)[:, TEAM:]
+    def _shown_moves(self, observation: Tensor) -> Tensor:
+        """Ids of the moves that the foe in each slot has shown, of [N, D]: int64 [N, K, 4]."""
+        foes = self.pokemon(observation)[:, TEAM:]
         columns = [self.pokemon.column(name) + place for name, place in self.standing]
         first, rows = self.pokemon.column("moves"), self.move_run[1]
-        stands = foes[:, :, columns].transpose(1, 2)  # (N, K, 6)
-        ids = (stands[..., None] * foes[:, None, :, first : first + MOVES]).amax(2)
+        stands = foes[:, :, columns].transpose(1, 2).float()  # (N, K, 6)
+        ids = (stands[..., None] * foes[:, None, :, first : first + MOVES].float()).amax(2)
         return ids.long().clamp(0, rows - 1)
 
     def lowered(self, dtype: torch.dtype) -> EntityNetwork:
@@ -231,9 +239,8 @@ class EntityNetwork(RecurrentNetwork):
         encoded: Tensor = encoder(ids, numbers)
         return encoded.unflatten(0, (-1, blocks.count))
 
-    def _heads(self, x: Tensor, h: Tensor, own: Tensor, uses: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [B, A] and value [B], from trunk, LSTM and the encodings of the actions' entities."""
-        features = x.float() + h  # (B, hidden)
+    def _heads(self, features: Tensor, own: Tensor, uses: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits [B, A] and value [B], from the features and the encodings of the actions' entities."""
         dtype = compute_dtype(self.query.weight)
         asked = self.query(features.to(dtype)).float()
         plain, asked = asked.split((self.plain, asked.shape[1] - self.plain), dim=1)
@@ -243,9 +250,9 @@ class EntityNetwork(RecurrentNetwork):
             points, bias = queries.split((self.entity, 1), dim=2)
             to_own, to_uses = (points * self.entity**-0.5).split((1, self.kinds), dim=1)
             switch_bias, use_bias = bias.split((1, self.kinds), dim=1)
-            switch = to_own @ own.float().transpose(1, 2) + switch_bias  # (B, 1, 6)
-            use = to_uses @ uses.float().transpose(1, 2) + use_bias  # (B, kinds, U)
-        return torch.cat((plain, switch.flatten(1), use.flatten(1)), dim=1), value
+            switch = (to_own * own.float()).sum(2) + switch_bias.squeeze(1)  # (B, 6)
+            use = dot_products(to_uses, uses.float()) + use_bias  # (B, kinds, U)
+        return torch.cat((plain, switch, use.flatten(1)), dim=1), value
 
 
 class PokemonNetwork(EntityNetwork):

@@ -9,7 +9,7 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network, check_network
-from simul.common.nets.layers.lstm import PackedLSTM, make_packing
+from simul.common.nets.layers.lstm import PackedLSTM, make_packing, round_up_rows
 from simul.common.protocol.specs import GameSpec
 
 LENGTHS = [3, 7, 0, 7, 1]
@@ -75,6 +75,12 @@ def test_padding_does_not_reach_the_valid_rows(entity_spec, observed):
     observation[:, 2] = torch.nan
     after = network.unroll(observation, mask, state, lengths)
     torch.testing.assert_close(after, before, rtol=0, atol=0)
+
+
+def test_few_sizes_of_packed_rows_are_met_and_few_rows_are_added():
+    sizes = {n: len(round_up_rows(torch.arange(n))) for n in range(5000)}
+    assert all(n <= padded <= n * 17 / 16 for n, padded in sizes.items())
+    assert len({sizes[n] for n in range(1000, 1200)}) == 4
 
 
 def test_packed_lstm_agrees_with_torch():

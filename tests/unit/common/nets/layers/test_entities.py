@@ -1,7 +1,7 @@
 import torch
 import torch.nn.functional as F
 
-from simul.common.nets.layers.entities import embedding_sum, mean_and_max
+from simul.common.nets.layers.entities import dot_products, embedding_sum, mean_and_max
 
 
 def gradients(result, inputs):
@@ -22,3 +22,11 @@ def test_mean_and_max_are_the_stock_ones():
     ours, stock = mean_and_max(x), (x.mean(2), x.amax(2))
     torch.testing.assert_close(ours, stock)
     torch.testing.assert_close(gradients(ours, x), gradients(stock, x))
+
+
+def test_dot_products_are_the_stock_ones():
+    torch.manual_seed(0)
+    inputs = torch.randn(5, 3, 8, requires_grad=True), torch.randn(5, 4, 8, requires_grad=True)
+    ours, stock = dot_products(*inputs), torch.einsum("nke,nue->nku", *inputs)
+    torch.testing.assert_close(ours, stock)
+    torch.testing.assert_close(gradients([ours], inputs), gradients([stock], inputs))
