@@ -5,7 +5,7 @@
 Blocks of a kind are equally long and hold the same things at the same offsets, so a network can reshape
 them from the names alone. own.i is the Pokemon that action i switches to (team order, stable for the whole
 battle); foe.i are the revealed opponents in order of appearance; move.k is the move of actions 6+k, 10+k, ...
-set.i says what foe.i may still have; it is there only where the configuration asks for it.
+set.i says what foe.i may still have; it is there where the configuration asks for it and the format's sets are known.
 foe.i that only team preview has shown come behind those that have been out.
 Everything is what the seat itself knows or may conclude.
 """
@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.specs import Slice
+from simul.env_worker.games.pokemon.tables.random_sets import sets_known
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 
 
@@ -258,8 +259,8 @@ PLAIN = Extras()
 
 
 def extras_of(config: PokemonConfig) -> Extras:
-    """The configured extras."""
-    return Extras(config.damage_attackers, config.set_knowledge)
+    """The configured extras; there are no sets where those of the format are not known."""
+    return Extras(config.damage_attackers, config.set_knowledge and sets_known(config.format))
 
 
 MASK = (Field("mask", "1 = legal: switch to own.i (6), move.k plain, mega, z, dynamax, tera (5 x 4)", NUM_ACTIONS),)
