@@ -1,4 +1,4 @@
-"""What a foe may still have: true to the sets that the simulator draws from, refused where there are none."""
+"""What a foe may still have: true to the sets that the simulator draws from, and nothing where there are none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 from poke_env.data import to_id_str
 
 from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import Extras
@@ -59,9 +58,9 @@ def test_a_greninja_may_be_one_with_battle_bond(gen):
 
 
 @pytest.mark.parametrize("battle_format", ["gen9ou", "gen9randomdoublesbattle", "gen9babyrandombattle"])
-def test_other_formats_are_refused(battle_format):
-    with pytest.raises(ConfigError, match=f"gen9randombattle, not of {battle_format}: set it to false"):
-        pokemon_spec(PokemonConfig(format=battle_format, set_knowledge=True))
+def test_other_formats_are_observed_without_sets(battle_format):
+    known, unknown = (pokemon_spec(PokemonConfig(format=battle_format, set_knowledge=asked)) for asked in (True, False))
+    assert known.fingerprint() == unknown.fingerprint()
 
 
 def moves_of(seat: Seat) -> dict[float, set[float]]:

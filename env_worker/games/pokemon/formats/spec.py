@@ -8,7 +8,6 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.pokemon.tables import doubles_layout, layout
-from simul.env_worker.games.pokemon.tables.random_sets import check_sets_known
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 
 DOUBLES_NAMES = ("doubles", "vgc", "2v2")
@@ -27,14 +26,12 @@ def is_doubles(battle_format: str) -> bool:
     return any(name in battle_format for name in DOUBLES_NAMES)
 
 
-ENCODER_VERSION = 4  # raise it when a number changes its meaning but not its place
+ENCODER_VERSION = 5  # raise it when a number changes its meaning but not its place
 
 
 def pokemon_spec(config: PokemonConfig) -> GameSpec:
     """The spec of the configured game. Raises ConfigError where a setting does not fit the format."""
     doubles, extras = is_doubles(config.format), layout.extras_of(config)
-    if extras.sets:
-        check_sets_known(config.format)
     if doubles and extras.attackers == layout.TEAM_SIZE:
         raise ConfigError(
             f"pokemon.damage_attackers: {extras.attackers} asks for blocks that doubles ({config.format}) do not have; "

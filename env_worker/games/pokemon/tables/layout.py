@@ -5,7 +5,7 @@
 Blocks of a kind are equally long and hold the same things at the same offsets, so a network can reshape
 them from the names alone. own.i is the Pokemon that action i switches to (team order, stable for the whole
 battle); foe.i are the revealed opponents in order of appearance; move.k is the move of actions 6+k, 10+k, ...
-set.i says what foe.i may still have; it is there only where the configuration asks for it.
+set.i says what foe.i may still have; it is there where the configuration asks for it and the format's sets are known.
 foe.i that only team preview has shown come behind those that have been out.
 Everything is what the seat itself knows or may conclude.
 """
@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.specs import Slice
+from simul.env_worker.games.pokemon.tables.random_sets import sets_known
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 
 
@@ -69,6 +70,16 @@ ACTIVE = (
     Field("turns_active", "turns since it came in / {scale:g}", scale=8),
     Field("transformed", "it is a copy of another Pokemon"),
 )
+LAST = (
+    Field("moved_first", "the turn's first move was its, used or kept from"),
+    Field("prevented", "it was kept from moving: asleep, fully paralyzed, flinching, hit itself, ..."),
+    Field("missed", "a move of its missed"),
+    Field("failed", "a move of its failed or met an immunity"),
+    Field("critical", "it landed a critical hit"),
+    Field("hp_lost", "hp fractions that its Pokemon lost in all, at most 1"),
+    Field("switched", "it switched instead of moving"),
+    Field("fainted", "a Pokemon of its fainted"),
+)
 PREVIEW = (
     Field("preview", "team preview: action i picks own.i"),
     Field("preview_picks", "Pokemon to pick at team preview / {scale:g}", scale=6),
@@ -91,6 +102,11 @@ GLOBAL = (
     Field("trick_room_turns", "turns since trick room began / {scale:g}", scale=8),
     *(field._replace(name=f"{who}_side.{field.name}") for who in ("own", "foe") for field in SIDE),
     *(field._replace(name=f"{who}_active.{field.name}") for who in ("own", "foe") for field in ACTIVE),
+    *(
+        field._replace(name=f"{who}_last.{field.name}", meaning=f"in the turn just played, or so far: {field.meaning}")
+        for who in ("own", "foe")
+        for field in LAST
+    ),
     *PREVIEW,
 )
 POKEMON = (
@@ -134,6 +150,13 @@ POKEMON = (
     Field("takes", "largest expected damage from the opposing active, fraction of full hp"),
     Field("takes_effectiveness", "largest type multiplier of that damage / {scale:g}", scale=4),
     Field("moves_first", "1: faster than the opposing active, -1: slower (trick room counted)", low=-1.0),
+    Field(
+        "threat",
+        "largest expected damage of a move that the opposing active has shown, or is likely to have "
+        "(by the sets: chance of 0.15 or more; without sets: assumed STAB moves), fraction of full hp",
+    ),
+    Field("threat_chance", "the chance that it has that move: 1 where shown, 0.5 where assumed"),
+    Field("falls", "of these moves: largest chance that it has the move and that this takes all of the present hp"),
 )
 MOVE_FLAGS = (
     "sound",
@@ -202,7 +225,7 @@ MOVE = (
         scale=4,
     ),
     Field("damage", "expected damage now, fraction of the foe's full hp"),
-    Field("knocks_out", "expected damage reaches the foe's hp"),
+    Field("knock_out_chance", "chance that it hits and its damage takes all of the foe's present hp"),
     Field("tera_damage", "expected damage after terastallizing, 0 where that is not possible"),
 )
 POSSIBLE_MOVES, POSSIBLE_ABILITIES, POSSIBLE_TERAS = 6, 3, 3
@@ -236,8 +259,8 @@ PLAIN = Extras()
 
 
 def extras_of(config: PokemonConfig) -> Extras:
-    """The configured extras."""
-    return Extras(config.damage_attackers, config.set_knowledge)
+    """The configured extras; there are no sets where those of the format are not known."""
+    return Extras(config.damage_attackers, config.set_knowledge and sets_known(config.format))
 
 
 MASK = (Field("mask", "1 = legal: switch to own.i (6), move.k plain, mega, z, dynamax, tera (5 x 4)", NUM_ACTIONS),)

@@ -24,6 +24,7 @@ HOST_BLOCKS: dict[str, Block] = {
     "GLOBAL": layout.GLOBAL,
     "SIDE": layout.SIDE,
     "ACTIVE": layout.ACTIVE,
+    "LAST": layout.LAST,
     "POKEMON": layout.POKEMON,
     "PAIR": doubles.PAIR,
     "MOVE": layout.MOVE,
@@ -51,7 +52,8 @@ SINGLES = """## Singles: {size} numbers
 
 own.i is the Pokémon that action i switches to, in team order, the same for the whole battle. foe.i are the opponents
 that have been out, in order of appearance; those that only team preview has shown come behind. move.k is the move of
-actions 6+k, 10+k, ... `damage` is there unless `damage_attackers` is 0, `set` with `set_knowledge` only.
+actions 6+k, 10+k, ... `damage` is there unless `damage_attackers` is 0, `set` unless `set_knowledge` is false
+or the format's sets are not known (without `set`: {without}).
 """
 DOUBLES = """## Doubles: {size} numbers
 
@@ -79,8 +81,8 @@ def module() -> str:
 
 def page() -> str:
     """The text of docs/observation.md."""
-    singles = layout.observation_size(layout.PLAIN)
-    parts = [INTRODUCTION, SINGLES.format(size=singles)]
+    singles, without = (layout.observation_size(layout.Extras(sets=sets)) for sets in (True, False))
+    parts = [INTRODUCTION, SINGLES.format(size=singles, without=without)]
     parts += [_table(*block) for block in _singles()]
     parts.append(DOUBLES.format(size=doubles.OBSERVATION_SIZE))
     parts += [_table(*block) for block in _doubles()]

@@ -42,13 +42,9 @@ class Role(NamedTuple):
     teras: tuple[int, ...]
 
 
-def check_sets_known(battle_format: str) -> None:
-    """Raises ConfigError for a format without known sets."""
-    if not KNOWN_FORMATS.fullmatch(battle_format):
-        raise ConfigError(
-            f"pokemon.set_knowledge knows the sets of gen1randombattle to gen9randombattle, not of {battle_format}: "
-            "set it to false."
-        )
+def sets_known(battle_format: str) -> bool:
+    """Whether the sets of a format's teams are known: those of the random battles of singles are."""
+    return KNOWN_FORMATS.fullmatch(battle_format) is not None
 
 
 @cache

@@ -53,12 +53,12 @@ def _ofc_spec() -> GameSpec:
 
 @pytest.fixture
 def entity_spec() -> GameSpec:
-    return pokemon_spec(PokemonConfig())
+    return pokemon_spec(PokemonConfig(set_knowledge=False))
 
 
 @pytest.fixture
 def entity_spec_with_sets() -> GameSpec:
-    return pokemon_spec(PokemonConfig(set_knowledge=True))
+    return pokemon_spec(PokemonConfig())
 
 
 @pytest.fixture

@@ -109,4 +109,4 @@ def test_the_spec_is_stable_and_names_the_format():
     assert spec.fingerprint() == pokemon_spec(PokemonConfig(max_turns=7)).fingerprint()
     assert spec.fingerprint() != pokemon_spec(PokemonConfig(format="gen8randombattle")).fingerprint()
     assert spec.fingerprint() != pokemon_spec(PokemonConfig(damage_attackers=6)).fingerprint()
-    assert spec.fingerprint() != pokemon_spec(PokemonConfig(set_knowledge=True)).fingerprint()
+    assert spec.fingerprint() != pokemon_spec(PokemonConfig(set_knowledge=False)).fingerprint()
