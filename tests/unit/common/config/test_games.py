@@ -26,9 +26,9 @@ FINGERPRINTS = {
     ("cartpole", "test"): "5e6c9abcc31df46d",
     ("cartpole", "quick"): "5e6c9abcc31df46d",
     ("memory", "default"): "fcf6ecb4533bc385",
-    ("pokemon", "default"): "24493dfbfe321718",
-    ("pokemon", "test"): "97f2297c4bb56ee0",
-    ("pokemon", "quick"): "ef2b0e52630c8344",
+    ("pokemon", "default"): "d03933fa91434261",
+    ("pokemon", "test"): "923792c704391c0f",
+    ("pokemon", "quick"): "611df776c40ea26f",
 }
 
 

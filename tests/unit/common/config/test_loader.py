@@ -121,7 +121,7 @@ def test_learner_defaults_depend_on_the_kind_of_game_and_every_key_that_is_set_w
 
 
 def test_shipped_configurations_set_their_own():
-    for name, expected in (("pokemon", 2), ("cartpole", 4), ("memory", 12)):
+    for name, expected in (("pokemon", 4), ("cartpole", 4), ("memory", 12)):
         notes: list[str] = []
         assert load_config(name, notes=notes).learner.epochs == expected
         assert not any("learner defaults" in note for note in notes)
