@@ -22,10 +22,10 @@ from simul.common.runtime.installation import CONFIGS, ROOT
 from simul.common.runtime.machine_limits import MachineLimits
 
 FINGERPRINTS = {
-    ("cartpole", "default"): "5e6c9abcc31df46d",
-    ("cartpole", "test"): "5e6c9abcc31df46d",
-    ("cartpole", "quick"): "5e6c9abcc31df46d",
-    ("memory", "default"): "fcf6ecb4533bc385",
+    ("cartpole", "default"): "010a5a9889235631",
+    ("cartpole", "test"): "010a5a9889235631",
+    ("cartpole", "quick"): "010a5a9889235631",
+    ("memory", "default"): "8f5c96ae0f9043b6",
     ("pokemon", "default"): "d03933fa91434261",
     ("pokemon", "test"): "923792c704391c0f",
     ("pokemon", "quick"): "611df776c40ea26f",
