@@ -27,7 +27,7 @@ def is_doubles(battle_format: str) -> bool:
     return any(name in battle_format for name in DOUBLES_NAMES)
 
 
-ENCODER_VERSION = 4  # raise it when a number changes its meaning but not its place
+ENCODER_VERSION = 5  # raise it when a number changes its meaning but not its place
 
 
 def pokemon_spec(config: PokemonConfig) -> GameSpec:

@@ -16,12 +16,15 @@ from simul.env_worker.games.pokemon.tables.layout import MOVE_SLOTS, TEAM_SIZE, 
 
 NUM_ACTIONS = 107
 SIDES = ("left", "right")
-PAIR_NAMES = ("deals", "deals_effectiveness", "takes", "takes_effectiveness", "moves_first")
+PAIR_NAMES = (
+    *("deals", "deals_effectiveness", "takes", "takes_effectiveness", "moves_first"),
+    *("threat", "threat_chance", "falls"),
+)
 BODY_NAMES = (
     *("species", "ability", "item", "moves", "types", "tera_type", "present", "hp", "fainted", "active", "revealed"),
     *("terastallized", "status", "sleep_turns", "resting", "toxic_stage", "level", "stats", "moves_pp"),
 )
-AGAINST_NAMES = ("effectiveness", "damage", "knocks_out", "tera_damage")
+AGAINST_NAMES = ("effectiveness", "damage", "knock_out_chance", "tera_damage")
 FIELD_NAMES = ("weather", "weather_turns", "terrain", "terrain_turns", "trick_room", "trick_room_turns")
 
 

@@ -69,6 +69,16 @@ ACTIVE = (
     Field("turns_active", "turns since it came in / {scale:g}", scale=8),
     Field("transformed", "it is a copy of another Pokemon"),
 )
+LAST = (
+    Field("moved_first", "the turn's first move was its, used or kept from"),
+    Field("prevented", "it was kept from moving: asleep, fully paralyzed, flinching, hit itself, ..."),
+    Field("missed", "a move of its missed"),
+    Field("failed", "a move of its failed or met an immunity"),
+    Field("critical", "it landed a critical hit"),
+    Field("hp_lost", "hp fractions that its Pokemon lost in all, at most 1"),
+    Field("switched", "it switched instead of moving"),
+    Field("fainted", "a Pokemon of its fainted"),
+)
 PREVIEW = (
     Field("preview", "team preview: action i picks own.i"),
     Field("preview_picks", "Pokemon to pick at team preview / {scale:g}", scale=6),
@@ -91,6 +101,11 @@ GLOBAL = (
     Field("trick_room_turns", "turns since trick room began / {scale:g}", scale=8),
     *(field._replace(name=f"{who}_side.{field.name}") for who in ("own", "foe") for field in SIDE),
     *(field._replace(name=f"{who}_active.{field.name}") for who in ("own", "foe") for field in ACTIVE),
+    *(
+        field._replace(name=f"{who}_last.{field.name}", meaning=f"in the turn just played, or so far: {field.meaning}")
+        for who in ("own", "foe")
+        for field in LAST
+    ),
     *PREVIEW,
 )
 POKEMON = (
@@ -134,6 +149,13 @@ POKEMON = (
     Field("takes", "largest expected damage from the opposing active, fraction of full hp"),
     Field("takes_effectiveness", "largest type multiplier of that damage / {scale:g}", scale=4),
     Field("moves_first", "1: faster than the opposing active, -1: slower (trick room counted)", low=-1.0),
+    Field(
+        "threat",
+        "largest expected damage of a move that the opposing active has shown, or is likely to have "
+        "(by the sets: chance of 0.15 or more; without sets: assumed STAB moves), fraction of full hp",
+    ),
+    Field("threat_chance", "the chance that it has that move: 1 where shown, 0.5 where assumed"),
+    Field("falls", "of these moves: largest chance that it has the move and that this takes all of the present hp"),
 )
 MOVE_FLAGS = (
     "sound",
@@ -202,7 +224,7 @@ MOVE = (
         scale=4,
     ),
     Field("damage", "expected damage now, fraction of the foe's full hp"),
-    Field("knocks_out", "expected damage reaches the foe's hp"),
+    Field("knock_out_chance", "chance that it hits and its damage takes all of the foe's present hp"),
     Field("tera_damage", "expected damage after terastallizing, 0 where that is not possible"),
 )
 POSSIBLE_MOVES, POSSIBLE_ABILITIES, POSSIBLE_TERAS = 6, 3, 3

@@ -24,6 +24,7 @@ HOST_BLOCKS: dict[str, Block] = {
     "GLOBAL": layout.GLOBAL,
     "SIDE": layout.SIDE,
     "ACTIVE": layout.ACTIVE,
+    "LAST": layout.LAST,
     "POKEMON": layout.POKEMON,
     "PAIR": doubles.PAIR,
     "MOVE": layout.MOVE,

@@ -6,7 +6,8 @@ import { TARGET } from '../encoder/layout.mjs';
 export const PAIR_NUMBERS = TARGET.width;
 const FORM_NUMBERS = PAIR_NUMBERS / 2; // as it is, or terastallized: move.0 .. move.3 | mean, variance
 const PAIRS = 36;
-const MOST_DAMAGE = 2, VARIANCE_UNIT = 0.01, MOST_VARIANCE = 4;
+const MOST_DAMAGE = 2, MOST_VARIANCE = 4;
+export const VARIANCE_UNIT = 0.01;
 
 export class Pairs {
 	constructor(tables) {

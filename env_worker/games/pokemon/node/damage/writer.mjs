@@ -3,12 +3,14 @@
 
 import { CachedTarget, CachedUser } from './cache.mjs';
 import { Surroundings } from './from_battle.mjs';
-import { PAIR_NUMBERS, Pairs } from './pairs.mjs';
+import { PAIR_NUMBERS, Pairs, VARIANCE_UNIT } from './pairs.mjs';
+import { knockOutChance } from '../encoder/expected_damage.mjs';
 import { POKEMON } from '../encoder/layout.mjs';
 
 const TEAM_SIZE = 6;
 const ONE = 0x3C00; // 1 as float16
 const NO_SCREENS = [];
+const STEPS = 12 / (16 ** 2 - 1); // the squared distance of 16 equally likely rolls, of their variance
 
 export class DamageBlock {
 	/** @param {Float16Array} buffer one seat's observation */
@@ -28,6 +30,7 @@ export class DamageBlock {
 		const places = this.layout.attackers;
 		this.who = []; // team positions of the attackers
 		this.leads = new Array(places).fill(-1); // of each place: who is named there
+		this.front = -1; // where the active one's numbers on the foe's active one begin, -1: there are none
 		this.shown = new Array(2 * places * TEAM_SIZE).fill(0); // versions of user and target whose numbers stand there
 	}
 
@@ -46,6 +49,20 @@ export class DamageBlock {
 			const named = attackers === TEAM_SIZE ? who.includes(place) : place < who.length;
 			this.writePlace(place, !named ? -1 : attackers === TEAM_SIZE ? place : who[place], foes);
 		}
+		this.front = ownOut < 0 || foeOut < 0 || own[ownOut].status === 'FNT' ? -1 : this.placeOf(ownOut, foeOut);
+	}
+
+	/** Where the numbers of the active one on a foe begin. */
+	placeOf(ownOut, j) {
+		const { damage_start: start, damage_width: width, damage_lead: lead, attackers } = this.layout;
+		return start + (attackers === TEAM_SIZE ? ownOut : 0) * width + lead + j * PAIR_NUMBERS;
+	}
+
+	/** Chance that a move of the active one, if it hits, takes `hp` (fraction) of the foe's active one. */
+	knockOutChance(slot, hp) {
+		if (this.front < 0) return 0;
+		const at = this.front + 2 * slot;
+		return knockOutChance(this.buffer[at], Math.sqrt(STEPS * VARIANCE_UNIT * this.buffer[at + 1]), hp);
 	}
 
 	/** Weather, terrain and screens; all of them get one version. */

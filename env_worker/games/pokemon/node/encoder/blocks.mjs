@@ -2,8 +2,7 @@
 // Written only when something they depend on has changed; the buffer keeps the rest.
 
 import { PokemonFeatures, PokemonBlock, sameFighter } from './pokemon_features.mjs';
-import { foeProfile, ownProfile } from './expected_damage.mjs';
-import { attack } from './expected_damage.mjs';
+import { attack, foeProfile, knockOutChance, ownProfile, rollStep } from './expected_damage.mjs';
 import { Factors, movesFirst } from './field_state.mjs';
 import { PAIR } from './layout.mjs';
 import { TEAM_SIZE } from './survey.mjs';
@@ -148,12 +147,13 @@ export class TeamBlocks {
 			block.fresh = fighter !== null; // an active one's stages are gone when it leaves
 			for (let place = 0; place < opponents.length; place++) {
 				if (written && facings[place].same) continue;
-				this.writePair(start + i * this.width + this.pairs[place], block.profile, factors, opponents[place], trickRoom);
+				const to = start + i * this.width + this.pairs[place];
+				this.writePair(to, team[i], block.profile, factors, opponents[place], trickRoom);
 			}
 		}
 	}
 
-	writePair(to, profile, factors, opponent, trickRoom) {
+	writePair(to, mon, profile, factors, opponent, trickRoom) {
 		const { buffer, tables: { chart } } = this, { at, scale } = PAIR;
 		if (opponent.mon === null) {
 			buffer.fill(0, to, to + PAIR.width);
@@ -170,6 +170,26 @@ export class TeamBlocks {
 		buffer[to + at.takes] = Math.min(taken, 1);
 		buffer[to + at.takes_effectiveness] = takes.effectiveness / scale.takes_effectiveness;
 		buffer[to + at.moves_first] = movesFirst(factors.speed, facing.speed, trickRoom);
+		this.writeThreat(to, takes.threats, facing, factors, mon.hp ? mon.hp / mon.maxHp : 0);
+	}
+
+	writeThreat(to, threats, facing, factors, hp) {
+		const { buffer } = this, { at } = PAIR;
+		const physical = facing.physicalDealt * factors.physicalTaken, special = facing.specialDealt * factors.specialTaken;
+		let largest = 0, chance = 0, falls = 0;
+		for (let i = 0; i < threats.length; i++) { // those that have been shown, then the likeliest
+			const threat = threats[i], dealt = threat.dealt(physical, special, hp);
+			const expected = Math.min(dealt * threat.accuracy, 1);
+			if (expected > largest) {
+				largest = expected;
+				chance = threat.chance;
+			}
+			const sure = threat.chance * threat.accuracy;
+			if (sure > falls) falls = Math.max(falls, sure * knockOutChance(dealt, threat.fixed ? 0 : rollStep(dealt), hp));
+		}
+		buffer[to + at.threat] = largest;
+		buffer[to + at.threat_chance] = chance;
+		buffer[to + at.falls] = falls;
 	}
 }
 

@@ -4,7 +4,7 @@
 
 import { DamageBlock } from '../damage/writer.mjs';
 import { TeamBlocks } from './blocks.mjs';
-import { writeActive, writeAsked, writeField, writeSides } from './global_block.mjs';
+import { writeActive, writeAsked, writeField, writeLast, writeSides } from './global_block.mjs';
 import { GLOBAL, MOVE, POKEMON } from './layout.mjs';
 import { MoveBlocks } from './move_features.mjs';
 import { SetBlocks } from './set_knowledge.mjs';
@@ -18,7 +18,7 @@ export class SeatEncoder extends BattleEncoder {
 		this.teams = new TeamBlocks(observation, tables, POKEMON, [POKEMON.at.deals]);
 		this.damage = layout.attackers ? new DamageBlock(observation, tables) : null;
 		this.sets = tables.sets ? new SetBlocks(observation, tables) : null;
-		this.moves = new MoveBlocks(observation, tables, MOVE, layout.move_start, [MOVE.at.effectiveness]);
+		this.moves = new MoveBlocks(observation, tables, MOVE, layout.move_start, [MOVE.at.effectiveness], this.damage);
 	}
 
 	/** Brings `observation` and `standing` up to date; the battle must be in sync with the request. */
@@ -49,6 +49,8 @@ export class SeatEncoder extends BattleEncoder {
 		writeSides(out, at, fieldState, battle, standing);
 		writeActive(out, at.own_active, tables, teams.ownFighters[0].mon);
 		writeActive(out, at.foe_active, tables, teams.foeFighters[0].mon);
+		writeLast(out, at.own_last, battle.lastTurn.own);
+		writeLast(out, at.foe_last, battle.lastTurn.foe);
 	}
 
 	writeMoves(request, choices) {

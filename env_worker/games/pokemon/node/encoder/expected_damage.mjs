@@ -7,7 +7,9 @@ import { takesType } from '../damage/queries.mjs';
 
 export const PHYSICAL = 0, SPECIAL = 1, STATUS = 2;
 const AVERAGE_ROLL = 0.925;
+const ROLLS = 16; // 0.85 to 1, all equally likely
 const ASSUMED_POWER = 75; // of a foe's unrevealed STAB moves
+const ASSUMED_CHANCE = 0.5; // that it has one
 const TECHNICIAN_POWER = 60;
 const EVEN = [1, 1];
 
@@ -32,6 +34,7 @@ export class DamageProfile {
 		this.guess = false; // it may have STAB moves that it has not shown
 		this.slots = null; // MoveOffence|null of each move
 		this.offences = null; // all damaging ones, and the guessed ones
+		this.threats = null; // [MoveOffence, chance] of those that it may have, by the sets where they are known
 		this.defence = null;
 		this.attacks = new Map(); // target's number -> BestDamage
 	}
@@ -46,7 +49,7 @@ export function ownProfile(tables, mon, entry) {
 	profile.item = entry.item;
 	profile.tera = tables.typeRow(entry.teraType);
 	profile.moves = entry.moves.slice(0, 4).map(name => tables.moveInfo(name));
-	return setOffence(tables, profile);
+	return setOffence(tables, profile, null);
 }
 
 /** What has been seen of a foe; stats as random battles give them out (even spread, neutral nature). */
@@ -61,7 +64,8 @@ export function foeProfile(tables, mon) {
 		profile.moves.push(tables.moveInfo(name));
 	}
 	profile.guess = profile.moves.length < 4;
-	return setOffence(tables, profile);
+	const known = tables.sets && !mon.transformed ? tables.sets.of(mon, tables.abilities.get(mon.innateAbility) ?? 0) : null;
+	return setOffence(tables, profile, known && known.likely);
 }
 
 /** The types as they defend now (a stellar Pokemon keeps its own). */
@@ -105,14 +109,23 @@ function estimatedHp(gen, base, level) {
 	return base === 1 ? 1 : estimated(gen, base, level) + level + 10; // Shedinja
 }
 
-function setOffence(tables, profile) {
+/** @param {Array | null} likely [MoveInfo, chance] of its hidden moves, null: not known */
+function setOffence(tables, profile, likely) {
 	profile.slots = profile.moves.map(
 		move => move === null || move.category === STATUS ? null : moveOffence(tables, profile, move));
 	profile.offences = profile.slots.filter(found => found !== null);
+	profile.threats = profile.offences.map(offence => [offence, 1]);
 	if (profile.guess) {
 		profile.offences.push(assumed(profile, profile.type1));
 		if (profile.type2) profile.offences.push(assumed(profile, profile.type2));
 		if (profile.type3) profile.offences.push(assumed(profile, profile.type3));
+	}
+	if (likely === null) {
+		for (const offence of profile.offences.slice(profile.threats.length)) profile.threats.push([offence, ASSUMED_CHANCE]);
+	} else {
+		for (const [move, chance] of likely) {
+			if (move.category !== STATUS) profile.threats.push([moveOffence(tables, profile, move), chance]);
+		}
 	}
 	profile.defence = defence(tables, profile);
 	return profile;
@@ -201,11 +214,30 @@ function defence(tables, body) {
 	};
 }
 
+/** A move that may be used on a target. */
+class Threat {
+	constructor(offence, chance, damage) {
+		this.special = offence.special;
+		this.fixed = offence.fixed;
+		this.accuracy = offence.accuracy;
+		this.chance = chance; // that its user has it
+		this.damage = damage; // if it hits: fraction of full hp,
+		this.share = offence.fraction < 1 ? offence.fraction : 0; // or, where not 0, this share of the present hp
+	}
+
+	/** @param {number} physical, special what stages, burn and screens make of it; @param {number} hp the present fraction */
+	dealt(physical, special, hp) {
+		if (this.fixed) return this.share ? this.share * hp : this.damage;
+		return this.damage * (this.special ? special : physical);
+	}
+}
+
 class BestDamage {
-	constructor(physical, special, effectiveness) {
+	constructor(physical, special, effectiveness, threats) {
 		this.physical = physical; // fraction of full hp weighted by accuracy
 		this.special = special;
 		this.effectiveness = effectiveness;
+		this.threats = threats; // the Threat of each move that does damage
 	}
 }
 
@@ -225,7 +257,7 @@ export const NO_DAMAGE = new MoveDamage(0, 0, 0, 0);
 export function attack(chart, user, target) {
 	let found = user.attacks.get(target.number);
 	if (found === undefined) {
-		found = bestDamage(chart, user.offences, target.defence);
+		found = bestDamage(chart, user, target.defence);
 		user.attacks.set(target.number, found);
 	}
 	return found;
@@ -246,9 +278,21 @@ export function moveDamage(chart, user, slot, target) {
 	return new MoveDamage(damage(moveOffence, defence, moveOffence.stab * multiplier), multiplier, moveOffence.stab - 1, teraDamage);
 }
 
-function bestDamage(chart, offences, target) {
+/** Chance that one of the rolls about `mean`, `step` apart, is at least `hp`. */
+export function knockOutChance(mean, step, hp) {
+	if (hp <= 0 || mean <= 0) return 0;
+	if (step === 0) return mean >= hp ? 1 : 0;
+	return Math.min(Math.max(Math.floor((mean - hp) / step + (ROLLS + 1) / 2), 0), ROLLS) / ROLLS;
+}
+
+/** Between the rolls of an ordinary move. */
+export function rollStep(mean) {
+	return mean / (100 * AVERAGE_ROLL);
+}
+
+function bestDamage(chart, user, target) {
 	let physical = 0, special = 0, best = 0;
-	for (const moveOffence of offences) {
+	for (const moveOffence of user.offences) {
 		const multiplier = effectiveness(chart, moveOffence.type, target);
 		if (multiplier === 0) continue;
 		const dealt = damage(moveOffence, target, moveOffence.stab * multiplier) * moveOffence.accuracy;
@@ -259,7 +303,12 @@ function bestDamage(chart, offences, target) {
 		}
 		if (multiplier > best) best = multiplier;
 	}
-	return new BestDamage(physical, special, best);
+	const threats = [];
+	for (const [offence, chance] of user.threats) {
+		const multiplier = effectiveness(chart, offence.type, target);
+		if (multiplier) threats.push(new Threat(offence, chance, damage(offence, target, offence.stab * multiplier)));
+	}
+	return new BestDamage(physical, special, best, threats);
 }
 
 function damage(moveOffence, target, factor) {

@@ -1,6 +1,6 @@
 // The parts of a global block that singles and doubles share: the field, a side, an active Pokemon, what may be done.
 
-import { ACTIVE, SIDE } from './layout.mjs';
+import { ACTIVE, LAST, SIDE } from './layout.mjs';
 
 const STAGES = ['atk', 'def', 'spa', 'spd', 'spe', 'accuracy', 'evasion'];
 const GIMMICKS = ['canMegaEvo', 'canZMove', 'canDynamax', 'canTerastallize'];
@@ -54,6 +54,19 @@ export function writeActive(out, start, tables, mon) {
 	out[start + at.protect_count] = Math.min(mon.protectCounter / scale.protect_count, 1);
 	out[start + at.turns_active] = Math.min(mon.activeTurns / scale.turns_active, 1);
 	out[start + at.transformed] = mon.transformed ? 1 : 0;
+}
+
+/** What one side did and met in the last turn. @param {object} events a TurnEvents */
+export function writeLast(out, start, events) {
+	const { at } = LAST;
+	out[start + at.moved_first] = events.movedFirst;
+	out[start + at.prevented] = events.prevented;
+	out[start + at.missed] = events.missed;
+	out[start + at.failed] = events.failed;
+	out[start + at.critical] = events.critical;
+	out[start + at.hp_lost] = Math.min(events.hpLost, 1);
+	out[start + at.switched] = events.switched;
+	out[start + at.fainted] = events.fainted;
 }
 
 /** What a request says of one Pokemon. @param {object} at the places of GLOBAL or ASKED; @param {object} [asked] */

@@ -69,7 +69,7 @@ export class EncoderTables {
 		this.noItem = this.items.get(raw.no_item);
 		this.moveRows = new Map(Object.entries(raw.move));
 		this.moves = new Map(Object.entries(raw.moves).map(([id, numbers]) => [id, new MoveInfo(numbers)]));
-		this.sets = raw.sets && new KnownSets(raw.sets);
+		this.sets = raw.sets && new KnownSets(raw.sets, this.moves.values());
 		this.teraBlast = this.moveRows.get('terablast');
 	}
 

@@ -1,10 +1,10 @@
 // Where each field of a block stands, how many numbers it has (1 where nothing is said), and what they are
 // divided by. From tables/layout.py by `python -m simul.env_worker.games.pokemon.tables.layout_files`.
 
-export const FINGERPRINT = '96fe8f77b7d52182';
+export const FINGERPRINT = '60b625c4f4fc3abe';
 
 export const GLOBAL = {
-	width: 118,
+	width: 134,
 	at: {
 		turn: 0,
 		force_switch: 1,
@@ -22,9 +22,11 @@ export const GLOBAL = {
 		foe_side: 39,
 		own_active: 56,
 		foe_active: 83,
-		preview: 110,
-		preview_picks: 111,
-		preview_order: 112,
+		own_last: 110,
+		foe_last: 118,
+		preview: 126,
+		preview_picks: 127,
+		preview_order: 128,
 	},
 	size: {
 		can_gimmick: 4,
@@ -87,8 +89,22 @@ export const ACTIVE = {
 	},
 };
 
+export const LAST = {
+	width: 8,
+	at: {
+		moved_first: 0,
+		prevented: 1,
+		missed: 2,
+		failed: 3,
+		critical: 4,
+		hp_lost: 5,
+		switched: 6,
+		fainted: 7,
+	},
+};
+
 export const POKEMON = {
-	width: 61,
+	width: 64,
 	at: {
 		species: 0,
 		ability: 1,
@@ -115,6 +131,9 @@ export const POKEMON = {
 		takes: 58,
 		takes_effectiveness: 59,
 		moves_first: 60,
+		threat: 61,
+		threat_chance: 62,
+		falls: 63,
 	},
 	size: {
 		moves: 4,
@@ -135,13 +154,16 @@ export const POKEMON = {
 };
 
 export const PAIR = {
-	width: 5,
+	width: 8,
 	at: {
 		deals: 0,
 		deals_effectiveness: 1,
 		takes: 2,
 		takes_effectiveness: 3,
 		moves_first: 4,
+		threat: 5,
+		threat_chance: 6,
+		falls: 7,
 	},
 	scale: {
 		deals_effectiveness: 4,
@@ -182,7 +204,7 @@ export const MOVE = {
 		stab: 55,
 		effectiveness: 56,
 		damage: 57,
-		knocks_out: 58,
+		knock_out_chance: 58,
 		tera_damage: 59,
 	},
 	size: {
@@ -204,7 +226,7 @@ export const AGAINST = {
 	at: {
 		effectiveness: 0,
 		damage: 1,
-		knocks_out: 2,
+		knock_out_chance: 2,
 		tera_damage: 3,
 	},
 	scale: {
@@ -309,7 +331,7 @@ export const FIRST = {
 };
 
 export const DOUBLES_POKEMON = {
-	width: 48,
+	width: 54,
 	at: {
 		species: 0,
 		ability: 1,
@@ -332,7 +354,7 @@ export const DOUBLES_POKEMON = {
 		moves_pp: 32,
 		slot: 36,
 		left: 38,
-		right: 43,
+		right: 46,
 	},
 	size: {
 		moves: 4,

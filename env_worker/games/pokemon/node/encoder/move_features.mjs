@@ -2,8 +2,7 @@
 
 import { ppLeft } from '../tracker/counters.mjs';
 import { moveId } from '../tracker/dex.mjs';
-import { PHYSICAL, SPECIAL } from './expected_damage.mjs';
-import { NO_DAMAGE, moveDamage } from './expected_damage.mjs';
+import { NO_DAMAGE, PHYSICAL, SPECIAL, knockOutChance, moveDamage, rollStep } from './expected_damage.mjs';
 import { RAIN, STAGES, SUN } from './field_state.mjs';
 import { AGAINST, POKEMON } from './layout.mjs';
 
@@ -14,14 +13,16 @@ export class MoveBlocks {
 	 * @param {Float16Array} buffer one seat's observation
 	 * @param {object} fields of a block: MOVE or DOUBLES_MOVE; @param {number} start of the first
 	 * @param {number[]} against where in a block the numbers against each foe begin
+	 * @param {DamageBlock | null} exact the damage formula's numbers, where they are observed
 	 */
-	constructor(buffer, tables, { at, width }, start, against) {
+	constructor(buffer, tables, { at, width }, start, against, exact = null) {
 		this.buffer = buffer;
 		this.tables = tables;
 		this.at = at;
 		this.width = width;
 		this.start = start;
 		this.against = against;
+		this.exact = exact;
 		this.fire = tables.types.get('FIRE');
 		this.water = tables.types.get('WATER');
 		this.shown = new Array(MOVE_SLOTS).fill(null); // whose numbers stand in a block, apart from the changing ones
@@ -83,24 +84,31 @@ export class MoveBlocks {
 			const foe = foes[place];
 			const dealt = slot < 0 || foe.mon === null ? NO_DAMAGE : moveDamage(chart, user.profile, slot, foe.profile);
 			if (place === lead) buffer[start + at.stab] = dealt.stab;
-			this.writeAgainst(start + against[place], fieldState, info, dealt, user.factors, foe, canTera);
+			this.writeAgainst(start + against[place], fieldState, slot, info, dealt, user.factors, foe, canTera);
 		}
 	}
 
-	writeAgainst(to, fieldState, info, dealt, user, foe, canTera) {
+	writeAgainst(to, fieldState, slot, info, dealt, user, foe, canTera) {
 		const { buffer } = this, { at, scale } = AGAINST;
-		let damage = 0, tera = 0, knocksOut = 0;
+		let damage = 0, tera = 0;
 		if (dealt.damage) {
 			const factor = info.fixed ? 1 : this.factor(fieldState, info, user, foe);
 			damage = dealt.damage * factor;
 			if (canTera) tera = Math.min(dealt.teraDamage * factor, 1);
-			const hp = foe.mon.hp ? foe.mon.hp / foe.mon.maxHp : 0;
-			knocksOut = hp > 0 && damage >= hp ? 1 : 0;
 		}
 		buffer[to + at.effectiveness] = dealt.effectiveness / scale.effectiveness;
 		buffer[to + at.damage] = Math.min(damage, 1);
-		buffer[to + at.knocks_out] = knocksOut;
+		buffer[to + at.knock_out_chance] = slot < 0 ? 0 : this.knockOutChance(slot, info, damage, foe.mon);
 		buffer[to + at.tera_damage] = tera;
+	}
+
+	/** @param {number} damage as estimated; the formula's is better */
+	knockOutChance(slot, info, damage, foe) {
+		if (foe === null || !foe.hp) return 0;
+		const hp = foe.hp / foe.maxHp;
+		if (this.exact !== null) return info.accuracy * this.exact.knockOutChance(slot, hp);
+		if (info.fraction > 0 && info.fraction < 1) return 0; // of the present hp
+		return info.accuracy * knockOutChance(damage, info.fixed ? 0 : rollStep(damage), hp);
 	}
 
 	/** What stages, burn, screens and weather make of a move's damage. */

@@ -5,7 +5,8 @@ import { POKEMON, POSSIBLE } from './layout.mjs';
 const TEAM_SIZE = 6;
 const MOVE_SLOTS = POKEMON.size.moves;
 const KINDS = ['moves', 'abilities', 'tera_types'];
-const REMEMBERED = 16384; // numbers of a foe, over all battles of the host
+const REMEMBERED = 16384; // foes, over all battles of the host
+const LIKELY = 0.15; // chance from which a hidden move counts as a threat
 
 /** One kind of set; fields as in random_sets.py. */
 class Role {
@@ -18,26 +19,43 @@ class Role {
 	}
 }
 
+/** What a foe may still have. */
+class Possible {
+	constructor(numbers, likely) {
+		this.numbers = numbers; // of its block
+		this.likely = likely; // [MoveInfo, chance] of hidden moves, the likeliest first; null: its sets are not known
+	}
+}
+
 /** The sets of a generation. */
 export class KnownSets {
-	/** @param {object} roles species -> its roles */
-	constructor(roles) {
+	/** @param {object} roles species -> its roles; @param {Iterable<MoveInfo>} moves */
+	constructor(roles, moves) {
+		this.infos = new Map();
+		for (const info of moves) if (!this.infos.has(info.row)) this.infos.set(info.row, info);
 		this.roles = new Map(Object.entries(roles).map(([id, all]) => [id, all.map(role => new Role(role))]));
 		this.remembered = new Map();
 	}
 
-	/** The numbers of one block; `ability` (row) and `tera` are 0 while unknown. */
-	numbers(mon, ability) {
+	/** A Possible. @param {number} ability its row, 0 while unknown */
+	of(mon, ability) {
 		const shown = [...mon.moveSet.learned.keys()];
 		const key = `${mon.species} ${mon.level} ${ability} ${mon.terastallizedType} ${shown}`;
 		let found = this.remembered.get(key);
 		if (found === undefined) {
 			if (this.remembered.size >= REMEMBERED) this.remembered.clear();
 			const roles = this.roles.get(mon.species) ?? this.roles.get(mon.dex.species(mon.species).base) ?? [];
-			found = this.likeliest(possibilities(roles, mon.level, shown, ability, mon.terastallizedType));
+			const chances = possibilities(roles, mon.level, shown, ability, mon.terastallizedType);
+			found = new Possible(this.likeliest(chances), roles.length ? this.likelyMoves(chances[0]) : null);
 			this.remembered.set(key, found);
 		}
 		return found;
+	}
+
+	/** @param {Map<number, number>} moves row -> chance */
+	likelyMoves(moves) {
+		const likely = [...moves].filter(([row, chance]) => chance >= LIKELY && this.infos.has(row));
+		return likely.sort((a, b) => b[1] - a[1]).map(([row, chance]) => [this.infos.get(row), Math.min(chance, 1)]);
 	}
 
 	/** Ids, then their chances; of equals the first. */
@@ -95,7 +113,7 @@ export class SetBlocks {
 			const at = layout.set_start + i * width;
 			if (i < foes.length) {
 				if (this.shown[i].same(foes[i])) continue;
-				this.buffer.set(sets.numbers(foes[i], abilities.get(foes[i].innateAbility) ?? 0), at);
+				this.buffer.set(sets.of(foes[i], abilities.get(foes[i].innateAbility) ?? 0).numbers, at);
 			} else if (this.shown[i].mon !== null) { // all that were brought have been out
 				this.shown[i] = new Shown();
 				this.buffer.fill(0, at, at + width);

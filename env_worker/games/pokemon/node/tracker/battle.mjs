@@ -2,7 +2,7 @@
 //
 // The audit (tests/support/pokemon/audit) compares what is made of it with the simulator's own state.
 
-import { readOffered } from './counters.mjs';
+import { LastTurn, readOffered } from './counters.mjs';
 import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
 import { endEffect } from './effects.mjs';
 import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
@@ -24,6 +24,7 @@ export class SeatTracker {
 		this.role = role;
 		this.dex = dexOf(tables);
 		this.turn = 0;
+		this.lastTurn = new LastTurn();
 		this.team = new Map(); // ident -> Mon
 		this.opponentTeam = new Map();
 		this.weather = new Map(); // name -> first turn

@@ -1,6 +1,7 @@
 // A Pokemon's entry in a request.
 
 import { readCondition } from './condition.mjs';
+import { noteHp } from './counters.mjs';
 import { addMove, readDetails } from './formes.mjs';
 
 /** Everything of a request entry but the moves. */
@@ -10,6 +11,7 @@ function readEntry(mon, entry) {
 	if (entry.ability !== undefined && entry.ability !== entry.baseAbility) mon.setTemporaryAbility(entry.ability);
 	mon.lastEntry = entry;
 	readCondition(mon, entry.condition);
+	noteHp(mon);
 	mon.setItem(entry.item);
 	readDetails(mon, entry.details);
 }

@@ -4,16 +4,18 @@
 import { BATTLE_EVENTS } from './battle_events.mjs';
 import { BOOST_EVENTS } from './boost_events.mjs';
 import { CAUSED } from './causes.mjs';
-import { COUNTED } from './counters.mjs';
+import { COUNTED, LAST_TURN, UNHANDLED } from './counters.mjs';
 import { moveEvent } from './move_event.mjs';
 import { POKEMON_EVENTS } from './pokemon_events.mjs';
 import { REVEALING_EVENTS } from './revealing_events.mjs';
 
-const HANDLERS = { move: moveEvent, ...POKEMON_EVENTS, ...BATTLE_EVENTS, ...BOOST_EVENTS, ...REVEALING_EVENTS };
+const HANDLERS = {
+	move: moveEvent, ...POKEMON_EVENTS, ...BATTLE_EVENTS, ...BOOST_EVENTS, ...REVEALING_EVENTS, ...UNHANDLED,
+};
 
-/** The handler, and behind it what counts and what reads causes. */
+/** The handler, and behind it what counts, what tells of the turn and what reads causes. */
 function whole(name, handle) {
-	const more = [COUNTED, CAUSED].flatMap(kind => kind.get(name) ?? []);
+	const more = [COUNTED, LAST_TURN, CAUSED].flatMap(kind => kind.get(name) ?? []);
 	if (more.length === 0) return handle;
 	return (tracker, event) => {
 		handle(tracker, event);

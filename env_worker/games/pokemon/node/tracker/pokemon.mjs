@@ -20,6 +20,7 @@ export class Mon {
 		this.level = 100;
 		this.hp = 0; // null = unknown
 		this.maxHp = 0;
+		this.hpShare = 0; // hp fraction by the last line or request that told it
 		this.status = null;
 		this.asleep = 0; // times that it could not move, in this sleep
 		this.resting = false; // by Rest

@@ -142,7 +142,7 @@ def test_what_a_move_does_to_a_foe_counts_at_that_foe(deaf, observation):
     """Beyond what the move's own encoding says, which all its targets share."""
     with torch.no_grad():
         deaf.move_encoder.output.weight.zero_()
-    for field in ("damage", "knocks_out", "tera_damage", "effectiveness"):
+    for field in ("damage", "knock_out_chance", "tera_damage", "effectiveness"):
         for side, target in (("left", FOE_LEFT), ("right", FOE_RIGHT)):
             expected = those(lambda one, target=target: one.move == 1 and one.target in (0, target))
             assert moved(deaf, observation, f"move.1.{side}.{field}") == expected
