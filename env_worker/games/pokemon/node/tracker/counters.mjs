@@ -121,6 +121,12 @@ function moved(tracker, event) {
 	lastTurn.acting = side;
 }
 
+/** Who is named with `[of] MOVER` has an ability that stops the mover's move. */
+function cannotMove(tracker, event) {
+	if (event[event.length - 1].startsWith('[of] ')) failed(tracker, event);
+	else prevented(tracker, event);
+}
+
 function prevented(tracker, event) {
 	const { lastTurn } = tracker, side = lastTurn.of(tracker, event[2]);
 	lastTurn.act(side);
@@ -166,7 +172,7 @@ function turn({ lastTurn, turn: number }) {
 /** Event -> what it says of the turn, after the battle has taken the line. */
 export const LAST_TURN = new Map(Object.entries({
 	move: moved,
-	cant: prevented,
+	cant: cannotMove,
 	switch: cameIn,
 	drag: cameIn,
 	replace: healed,
