@@ -43,6 +43,8 @@ BATTLES = (
           ("1 1 1 1 1", "1 2 2 2 2"), ": f: :f p:f :f"),
     Turns("a confused one hits itself", "gen9randombattle", (team(SLOW), team("Crobat/innerfocus/confuseray,splash")),
           ("1 1 1", "1 2 2"), ": pl:f :f"),
+    Turns("asleep until it wakes, gen 1", "gen1randombattle", (team("Tauros//splash"), team("Parasect//spore,splash")),
+          ("1 1 1 1 1 1", "1 2 2 2 2 2"), ": f: fp: fp: fp: f:"),
     Turns("a critical hit", "gen9randombattle", (team("Urshifu/unseenfist/wickedblow,splash"), team(WALL)),
           ("1 2 2", "1 1 1"), ": fc:l f:"),
     Turns("priority", "gen9randombattle", (team("Conkeldurr/guts/machpunch,splash"), team(FAST)),

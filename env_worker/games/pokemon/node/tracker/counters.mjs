@@ -127,6 +127,11 @@ function cannotMove(tracker, event) {
 	else prevented(tracker, event);
 }
 
+/** In gen 1 waking up takes the turn. */
+function awoke(tracker, event) {
+	if (tracker.dex.gen === 1 && event[3] === 'slp' && event[4] === '[msg]') prevented(tracker, event);
+}
+
 function prevented(tracker, event) {
 	const { lastTurn } = tracker, side = lastTurn.of(tracker, event[2]);
 	lastTurn.act(side);
@@ -173,6 +178,7 @@ function turn({ lastTurn, turn: number }) {
 export const LAST_TURN = new Map(Object.entries({
 	move: moved,
 	cant: cannotMove,
+	'-curestatus': awoke,
 	switch: cameIn,
 	drag: cameIn,
 	replace: healed,
