@@ -69,6 +69,8 @@ BATTLES = (
             (team("Abra/synchronize/splash", SLOW, level=50), team("Houndoom/flashfire/pursuit,splash", level=100)),
             (says, "1 2 2"), shows) for gen, says, shows in ((3, "s2 1 1", ": lk:f :f"),
                                                              (7, "s2 s2 1 1", ": lk:f lk:f :f"))),
+    Turns("pursuit, then an eject button", "gen7randombattle",
+          (team("Snorlax/thickfat/splash/ejectbutton", FAST), PURSUIT), ("1 s2 1 1", "1 2 2"), ": l:f l:f f:"),
     *(Turns(f"an ability of the foe's stops the move: {ability}", "gen9randombattle",
             (team(f"Crobat/innerfocus/{move},splash"), team(f"{foe}/{ability}/splash")), ("1 2 2", "1 1 1"), ": fx: f:")
       for move, foe, ability in (("quickattack", "Tsareena", "queenlymajesty"), ("explosion", "Quagsire", "damp"))),

@@ -139,10 +139,10 @@ function prevented(tracker, event) {
 	side.prevented = 1;
 }
 
-/** A side that has chosen to switch does so before any move but Pursuit. */
+/** A side that has chosen to switch does so before any move but a Pursuit of who leaves. */
 function cameIn(tracker, event) {
 	const { lastTurn } = tracker, side = lastTurn.of(tracker, event[2]);
-	const early = !lastTurn.opponentOf(side).acted || tracker.moved[1] === 'Pursuit';
+	const early = !lastTurn.opponentOf(side).acted || tracker.moved[3] === 'Pursuit';
 	if (event[1] === 'switch' && early && !side.acted && !side.fainted) side.switched = 1;
 	lastTurn.acting = null;
 	healed(tracker, event);
