@@ -138,7 +138,8 @@ def shown(row: AuditedRow) -> str:
 @pytest.fixture(scope="module")
 def played() -> dict[str, list[AuditedRow]]:
     jobs = {}
-    for number, battle in enumerate((*BATTLES, *THREATS), start=1):
+    battles: list[Turns | Numbers] = [*BATTLES, *THREATS]
+    for number, battle in enumerate(battles, start=1):
         says = {f"p{seat}": words(text) for seat, text in enumerate(battle.says, start=1)}
         turns = max(map(len, says.values()))
         jobs[battle.name] = BattleJob(battle.format, number, battle.teams, turns, says)
