@@ -10,7 +10,7 @@ from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
 from tests.support.pokemon.audit.teams import custom_team
-from tests.support.pokemon.views import Views
+from tests.support.pokemon.views import SINGLES, Views
 from tests.support.worlds import FULL, Chooser, World, again, agreed, play, told_apart
 
 # Nobody of seat 0's team does damage or is fast, the foe only does what its level says: no roll decides anything.
@@ -75,6 +75,9 @@ def test_sets_bench_and_seeds(host, views, battle_format):
     check_all(views, world, again(host, battle_format, other, world), least=12)
     assert "Gengar|Night Shade" in world.lines
     assert "Garchomp" not in world.lines
+    if not is_doubles(battle_format):
+        chances = [row.observation[SINGLES["own.0.threat_chance"].start] for row in world.rows]
+        assert any(0 < chance < 1 for chance in chances)  # of a move that the sets make likely
 
 
 @pytest.mark.parametrize(

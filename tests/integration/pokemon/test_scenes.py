@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
-from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows
+from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows, words
 from tests.support.pokemon.audit.compare import Audit
 from tests.support.pokemon.audit.teams import team
 from tests.support.pokemon.audit.view import places
@@ -19,26 +19,6 @@ PARALYSED = [0, 0, 1, 0, 0, 0]  # as a status
 BOUND, FLASH_FIRE = 9, 11  # of the volatiles
 LOCKED = ("mask", "can_gimmick", "move.pp")  # of a move that gen 1 goes on with: the simulator takes any choice
 WALL = "Blissey/naturalcure/splash,softboiled"
-
-
-GIMMICKS = {"m": " mega", "z": " zmove", "d": " dynamax", "t": " terastallize"}
-
-
-def words(text: str) -> list[str]:
-    """Of "1 2 s3 1t": moves and switches, a gimmick behind a move.
-
-    Of doubles "1>2+s3 -+1": left and right, a target behind a move, "-" passes.
-    """
-    return [", ".join(map(choice, word.split("+"))) for word in text.split()]
-
-
-def choice(word: str) -> str:
-    if word == "-":
-        return "pass"
-    if word[0] == "s":
-        return f"switch {word[1:]}"
-    move, _, target = word.partition(">")
-    return f"move {move[0]}{' ' + target if target else ''}{GIMMICKS.get(move[1:], '')}"
 
 
 class Scene(NamedTuple):

@@ -14,6 +14,7 @@ from poke_env.battle.weather import Weather
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.tables.host_tables import tracker_tables
+from simul.env_worker.games.pokemon.tables.tracker_tables import SKIPPED_LINES
 from tests.support.pokemon.garbled import garbled
 from tests.support.pokemon.recorded import recorded_seats
 
@@ -26,7 +27,7 @@ def test_spoilt_lines_are_counted_and_passed_over(views):
     for seat, seen in zip(seats, found, strict=True):
         assert not seen.crashed
         assert len(seen.words) == sum(told.request is not None for told in seat.records)
-    assert sum(sum(seen.errors.values()) for seen in found) == 2039
+    assert sum(sum(seen.errors.values()) for seen in found) == 2044
 
 
 def spellings(members):
@@ -65,3 +66,15 @@ def test_names_are_read_as_poke_env_reads_them():
     for kind, enum in enums.items():
         expected = [enum.from_showdown_message(text).name for text in texts]
         assert dict(zip(texts, found[kind])) == dict(zip(texts, expected))
+
+
+def test_rooms_tell_the_tracker_every_line_that_it_takes():
+    """They leave out what is skipped."""
+    script = f"""
+        import {{ EVENTS }} from {json.dumps((HOST_FOLDER / "tracker" / "events.mjs").as_uri())};
+        console.log(JSON.stringify([...EVENTS.keys()]));
+    """
+    answer = subprocess.run(
+        [find_node().path, "--input-type=module", "--eval", script], capture_output=True, check=True
+    )
+    assert not SKIPPED_LINES & set(json.loads(answer.stdout))

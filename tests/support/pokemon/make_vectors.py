@@ -26,7 +26,17 @@ from tests.support.hosts import wait
 from tests.support.pokemon.audit.teams import custom_team
 from tests.support.pokemon.recorded import TEAMS
 from tests.support.pokemon.vector_teams import EFFECTS, GIMMICKS
-from tests.support.pokemon.vectors import PARTS, Decision, Head, Record, Seat, Vectors, write_vectors
+from tests.support.pokemon.vectors import (
+    DEPENDENT,
+    PARTS,
+    Decision,
+    Head,
+    Record,
+    Seat,
+    Vectors,
+    dependent,
+    write_vectors,
+)
 from tests.support.pokemon.views import Seen, Views, running_views
 
 
@@ -118,16 +128,25 @@ class Reader:
         if self._doubles:
             return found[0]
         three, six, none = found
-        base, sets = len(none), layout.set_start(3)
-        assert (three[:base] == none).all()
-        assert (six[:base] == none).all()
-        return np.concatenate([none, three[base:sets], six[base:], three[sets:]])
+        base, sets, slices = len(none), layout.set_start(3), base_slices()
+        by_damage, by_sets = (dependent(part, slices) for part in ("base.damage", "base.sets"))
+        same = none.copy()
+        same[by_damage] = six[by_damage]
+        assert (six[:base] == same).all()
+        same[by_sets] = three[by_sets]
+        assert (three[:base] == same).all()
+        return np.concatenate([none, six[by_damage], three[by_sets], three[base:sets], six[base:], three[sets:]])
 
 
 def layouts(battle_format: str) -> tuple[Extras, ...]:
     """Those that a row is put together from."""
     sets = "random" in battle_format
     return (Extras(),) if is_doubles(battle_format) else (Extras(3, sets), Extras(6), Extras(0))
+
+
+def base_slices() -> list[tuple[str, int, int]]:
+    """Name, start and size of what all layouts of singles hold."""
+    return [(part.name, part.start, part.size) for part in layout.slices(Extras(0))]
 
 
 def head_of(battle_format: str) -> Head:
@@ -141,7 +160,8 @@ def head_of(battle_format: str) -> Head:
     base, sets = layout.observation_size(none), layout.set_start(3)
     found = [(part.name, part.start, part.size) for part in layout.slices(three)]
     parts = {
-        "base": found[: len(layout.slices(none))],
+        "base": base_slices(),
+        **{part: [one for one in base_slices() if names.fullmatch(one[0])] for part, names in DEPENDENT.items()},
         "damage.3": [part for part in found if base <= part[1] < sets],
         "damage.6": [(part.name, part.start, part.size) for part in layout.slices(six) if part.start >= base],
         "sets": [part for part in found if part[1] >= sets],

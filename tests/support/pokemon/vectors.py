@@ -7,14 +7,16 @@ tests/golden/pokemon/vectors/ holds two files for each set of battles, made by `
                     the first file; each row is XORed with the one before
 
 A row holds every part that a layout may have: `base`, damage of three attackers (`damage.3`) and of six (`damage.6`),
-`sets`. An observation is the base and the parts that its settings ask for, in this order.
+`sets`. An observation is the base and the parts that its settings ask for, in this order. Some numbers of the base are
+others where the damage or the sets are observed, too: these stand once more in `base.damage` and `base.sets`.
 """
 
 from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +30,11 @@ from simul.env_worker.games.pokemon.formats.spec import is_doubles
 from simul.env_worker.games.pokemon.host.tally import RewardFacts, Tally
 
 FOLDER = ROOT / "tests" / "golden" / "pokemon" / "vectors"
-PARTS = ("base", "damage.3", "damage.6", "sets")
+PARTS = ("base", "base.damage", "base.sets", "damage.3", "damage.6", "sets")
+DEPENDENT = {  # slices of the base that depend on a setting
+    "base.damage": re.compile(r"move\.\d\.knock_out_chance"),
+    "base.sets": re.compile(r"own\.\d\.(threat|threat_chance|falls)"),
+}
 SHOWN = 12  # differences that are named
 NAMES = sorted(path.name.removesuffix(".jsonl.xz") for path in FOLDER.glob("*.jsonl.xz"))
 DOUBLES = [name for name in NAMES if is_doubles(name)]
@@ -87,8 +93,12 @@ class Vectors:
 
     def columns(self, attackers: int, sets: bool) -> NDArray[np.intp]:
         """The places within a row that make an observation with these settings."""
+        parts = {name: np.arange(start, start + size) for name, (start, size) in self.head.parts.items()}
+        for name, asked in (("base.damage", attackers > 0), ("base.sets", sets)):
+            if asked and name in parts:
+                parts["base"][dependent(name, self.head.slices)] = parts[name]
         wanted = ("base", *([f"damage.{attackers}"] if attackers else ()), *(["sets"] if sets else ()))
-        return np.concatenate([np.arange(start, start + size) for start, size in map(self.head.parts.get, wanted)])
+        return np.concatenate([parts[name] for name in wanted])
 
     def observations(self, attackers: int, sets: bool) -> NDArray[np.float16]:
         """All of them: float16 [N, D]."""
@@ -107,6 +117,15 @@ class Vectors:
         name, start, _ = next(part for part in self.head.slices if part[1] <= column < part[1] + part[2])
         expected, found = np.array(bits, np.uint16).view(np.float16)
         return f"{name}[{column - start}] is {found}, {expected} in the vectors"
+
+
+def dependent(part: str, slices: Iterable[Sequence[Any]]) -> list[int]:
+    """Places of the base whose numbers for a setting stand in this part. `slices`: name, start, size, base first."""
+    found: dict[str, range] = {}
+    for name, start, size in slices:
+        if DEPENDENT[part].fullmatch(name):
+            found.setdefault(name, range(start, start + size))
+    return [place for places in found.values() for place in places]
 
 
 @cache

@@ -24,6 +24,7 @@ from tests.support.pokemon.audit.told import Told
 RECORDER = Path(__file__).with_name("record.mjs")
 Truth = dict[str, Any]
 Choices = dict[str, list[str]]  # "p1", "p2" -> words, one for each request
+GIMMICKS = {"m": " mega", "z": " zmove", "d": " dynamax", "t": " terastallize"}
 
 
 class BattleJob(NamedTuple):
@@ -78,6 +79,23 @@ def custom_battles(battle_format: str, count: int, first: int = 0) -> list[Battl
         BattleJob(battle_format, n, (custom_team(gen, (n, 0)), custom_team(gen, (n, 1))))
         for n in range(first, first + count)
     ]
+
+
+def words(text: str) -> list[str]:
+    """Of "1 2 s3 1t": moves and switches, a gimmick behind a move.
+
+    Of doubles "1>2+s3 -+1": left and right, a target behind a move, "-" passes.
+    """
+    return [", ".join(map(_choice, word.split("+"))) for word in text.split()]
+
+
+def _choice(word: str) -> str:
+    if word == "-":
+        return "pass"
+    if word[0] == "s":
+        return f"switch {word[1:]}"
+    move, _, target = word.partition(">")
+    return f"move {move[0]}{' ' + target if target else ''}{GIMMICKS.get(move[1:], '')}"
 
 
 def audited_rows(jobs: Iterable[BattleJob]) -> Iterator[AuditedRow]:

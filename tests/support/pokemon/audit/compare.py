@@ -11,7 +11,7 @@ from tests.support.pokemon.audit.battles import AuditedRow
 from tests.support.pokemon.audit.derived import derived_claims
 from tests.support.pokemon.audit.foes import foe_team_claims
 from tests.support.pokemon.audit.request_claims import move_claims, partner_move_claims, preview_claims, request_claims
-from tests.support.pokemon.audit.slices import active_claims, field_claims, own_team_claims, side_claims
+from tests.support.pokemon.audit.slices import active_claims, field_claims, last_claims, own_team_claims, side_claims
 from tests.support.pokemon.audit.view import Claim, Expected, Span, places, view_of
 
 HALF_PRECISION = 2.0**-11
@@ -81,6 +81,9 @@ def claims(row: AuditedRow) -> Iterator[Claim]:
     yield from side_claims(view, "own")
     yield from side_claims(view, "foe")
     yield from active_claims(view)
+    if not view.doubles:
+        yield from last_claims(view, "own")
+        yield from last_claims(view, "foe")
     yield from own_team_claims(view)
     yield from foe_team_claims(view)
     yield from derived_claims(view)

@@ -16,9 +16,10 @@ from typing import NamedTuple
 from poke_env.battle.move import Move
 from poke_env.data import GenData
 
+from simul.env_worker.games.pokemon.tables import doubles_layout as doubles
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.movedex import PHYSICAL, STATUS, MoveInfo, move_info, type_chart
-from simul.env_worker.games.pokemon.tables.random_sets import known_sets
+from simul.env_worker.games.pokemon.tables.random_sets import Role, known_sets
 from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.audit.slices import told_species
 from tests.support.pokemon.audit.view import Claim, Expected, Mon, Numbers, Span, View, numbers_of_moves
@@ -49,7 +50,36 @@ MOST_DAMAGE, MOST_VARIANCE = 2.0, 4.0
 LAST_GEN_OF_BYTES, LARGEST_BYTE = 2, 255  # of stats in the damage formula
 FIRE, WATER = 7, 18
 STAGES = {n: max(2, 2 + n) / max(2, 2 - n) for n in range(-6, 7)}
-PAIR = ("deals", "deals_effectiveness", "takes", "takes_effectiveness", "moves_first")
+PAIR = doubles.PAIR_NAMES
+ASSUMED_CHANCE = 0.5  # that a foe has such a move
+LIKELY = 0.15  # chance from which a hidden move is reckoned with
+ROLLS = [roll / 100 for roll in range(85, 101)]
+NEARLY = 2.0**-10  # the half floats of two numbers that are compared
+
+
+class Blow(NamedTuple):
+    """A move that its user may use on a target.
+
+    Attributes:
+        damage: if it hits, by the average roll, as a fraction of full hp; without stages.
+        chance: that its user has it. assumed: of no known move.
+    """
+
+    damage: float
+    multiplier: float
+    special: bool
+    on_defence: bool
+    accuracy: float
+    chance: float = 1.0
+    fixed: bool = False
+    fraction: float = 0.0
+    assumed: bool = False
+
+    def dealt(self, user: Fighter, target: Fighter) -> float:
+        """With stages, burn and screens; Super Fang and its like take of what is left."""
+        if self.fixed:
+            return self.fraction * target.hp if 0 < self.fraction < 1 else self.damage
+        return self.damage * stages_and_burn(user, target, self.special, self.on_defence)
 
 
 class Fighter(NamedTuple):
@@ -58,6 +88,8 @@ class Fighter(NamedTuple):
     Attributes:
         stats: hp, atk, def, spa, spd, spe; 0 where the row's range ends.
         boosts: of the one on the field, else 0s. screens: factors on physical and special damage that it takes.
+        likely: hidden moves that it may have by the sets, and their chances, the likeliest first; None: not known.
+        open: what the sets leave open of it does not follow from the row.
         plain: nothing that it has or is makes an exception.
     """
 
@@ -77,6 +109,8 @@ class Fighter(NamedTuple):
     hp: float
     fainted: bool
     plain: bool
+    likely: tuple[tuple[MoveInfo, float], ...] | None = None
+    open: bool = False
 
 
 @cache
@@ -98,9 +132,8 @@ def derived_claims(view: View) -> Iterator[Claim]:
     for whose, team, others in (("own", own, foes), ("foe", foes, own)):
         facing = facing_of(view, "foe" if whose == "own" else "own", others)
         for place, one in enumerate(team):
-            if one is not None:
-                for side, other in facing:
-                    yield from pair_claims(view, f"{whose}.{place}.{side}", one, other)
+            for side, other in facing:
+                yield from pair_claims(view, f"{whose}.{place}.{side}", one, other)
     for block, slot in (("move", view.row.slot), ("partner_move", 1 - view.row.slot))[: 1 + view.doubles]:
         user = next((one for place, one in enumerate(own) if one and place_of(view, "own", place) == slot), None)
         yield from move_effect_claims(view, block, user, facing_of(view, "foe", foes))
@@ -154,12 +187,31 @@ def fighter(view: View, whose: str, place: int) -> Fighter | None:
     plain = all(stats) and ability not in HEEDED_ABILITIES.split() and item not in HEEDED_ITEMS.split()
     plain = plain and not read("terastallized")[0] and not view.has_more(whose, place)
     moves = moves_by_row(view.gen)
-    return Fighter(
+    found = Fighter(
         tuple(int(row) for row in read("types") if row), round(100 * read("level")[0]), stats,
         tuple(moves.get(row) for row in rows), whose == "foe" and len(rows) < 4, ability, item, bool(status[0]), speed,
         boosts, tuple(0.5 if screens[n] or screens[2] else 1.0 for n in (0, 1)), int(read("tera_type")[0]),
         bool(read("terastallized")[0]), read("hp")[0], bool(read("fainted")[0]), plain,
     )  # fmt: skip
+    return with_likely(view, place, found) if whose == "foe" and view.has_sets else found
+
+
+def with_likely(view: View, place: int, foe: Fighter) -> Fighter:
+    """A foe with the moves that its sets make likely."""
+    mon = view.foe_in_block(place)
+    if mon is not None and mon["transformed"]:
+        return foe
+    if mon is None or sets_are_open(view, mon, foe):
+        return foe._replace(open=True)
+    if not roles_of(view.gen, mon):
+        return foe
+    chances = possibilities(view.gen, mon, foe, view.observed(f"foe.{place}.moves"))[0]
+    infos = moves_by_row(view.gen)
+    hidden = sorted(chances.items(), key=lambda item: -item[1])
+    return foe._replace(
+        likely=tuple((infos[row], min(chance, 1.0)) for row, chance in hidden if chance >= LIKELY and row in infos),
+        open=any(abs(chance - LIKELY) < 1e-9 for chance in chances.values()),
+    )
 
 
 def layout_side(slot: int) -> str:
@@ -197,32 +249,121 @@ def stab_of(user: Fighter, kind: int) -> float:
     return 1.5 if kind in user.types else 1.0
 
 
-def best(gen: int, user: Fighter, target: Fighter) -> tuple[float, float]:
-    """Largest damage with stages and accuracy, at most 1, and largest type multiplier."""
-    hits, most = [0.0], 0.0
-    for info in user.moves:
-        factor = multiplier(gen, info.type, target) if info is not None and info.category != STATUS else 0.0
-        if info is not None and factor:
-            special = info.category != PHYSICAL
-            damage = before_stages(gen, user, target, info, stab_of(user, info.type), info.type) * info.accuracy
-            hits.append(damage * stages_and_burn(user, target, special, on_defence=not special))
-            most = max(most, factor)
+def blow(gen: int, user: Fighter, target: Fighter, info: MoveInfo, chance: float = 1.0) -> Blow:
+    damage = before_stages(gen, user, target, info, stab_of(user, info.type), info.type)
+    physical = info.category == PHYSICAL
+    rest = (info.accuracy, chance, info.fixed, info.fraction)
+    return Blow(damage, multiplier(gen, info.type, target), not physical, physical, *rest)
+
+
+def blows(gen: int, user: Fighter, target: Fighter) -> tuple[list[Blow], list[Blow]]:
+    """Of the moves that are known, and the STAB moves that are assumed; those that the target is immune to left out."""
+    known = [blow(gen, user, target, info) for info in user.moves if info is not None and info.category != STATUS]
     special = user.stats[3] > user.stats[1]
+    guessed = []
     for kind in user.types if user.guess else ():
         factor = multiplier(gen, kind, target)
         scale = (0.4 * user.level + 2) * ASSUMED_POWER * user.stats[3 if special else 1] / 50
         damage = (scale / target.stats[4 if special else 2] + 2) * 1.5 * factor * AVERAGE_ROLL / target.stats[0]
-        hits.append(damage * stages_and_burn(user, target, special, on_defence=not special) if factor else 0.0)
-        most = max(most, factor)
+        guessed.append(Blow(damage, factor, special, not special, 1.0, ASSUMED_CHANCE, assumed=True))
+    return [one for one in known if one.multiplier], [one for one in guessed if one.multiplier]
+
+
+def best(gen: int, user: Fighter, target: Fighter) -> tuple[float, float]:
+    """Largest damage with stages and accuracy, at most 1, and largest type multiplier."""
+    known, guessed = blows(gen, user, target)
+    hits, most = [0.0], 0.0
+    for one in (*known, *guessed):
+        hits.append(one.damage * one.accuracy * stages_and_burn(user, target, one.special, one.on_defence))
+        most = max(most, one.multiplier)
     return min(max(hits), 1.0), most
 
 
-def pair_claims(view: View, name: str, one: Fighter, other: Fighter | None) -> Iterator[Claim]:
-    """One Pokemon against one that stands opposite."""
-    if other is None:
+def threats(gen: int, user: Fighter, target: Fighter) -> list[Blow]:
+    """Known moves, then those that the sets make likely or, where these are not known, assumed ones."""
+    known, guessed = blows(gen, user, target)
+    if user.likely is None:
+        return known + guessed
+    likely = [blow(gen, user, target, info, chance) for info, chance in user.likely if info.category != STATUS]
+    return known + [one for one in likely if one.multiplier]
+
+
+def knock_out(damage: float, hp: float, step: float | None = None) -> tuple[float, float]:
+    """Least and largest share of the rolls that take so much; `step`: between two rolls, None: of an ordinary move."""
+    if damage <= 0 or hp <= 0:
+        return 0.0, 0.0
+    gap = damage / (100 * AVERAGE_ROLL) if step is None else step
+    rolls = [damage + (n - (len(ROLLS) - 1) / 2) * gap for n in range(len(ROLLS))]
+    low, high = (sum(roll >= bound for roll in rolls) / len(rolls) for bound in (hp * (1 + NEARLY), hp * (1 - NEARLY)))
+    return low, high
+
+
+def between(low: float, high: float) -> Expected:
+    """A number, or its bounds, where half floats of the row have gone into them."""
+    return low if low == high else Span(low * (1 - NEARLY), high * (1 + NEARLY))
+
+
+def threat_claims(view: View, name: str, target: Fighter, user: Fighter) -> Iterator[Claim]:
+    """What one that stands opposite may do to a Pokemon."""
+    if not (target.plain and user.plain) or user.open:
+        yield from threat_bounds(view, name, target, user)
+        return
+    found = threats(view.gen, user, target)
+    most, falls = threat_numbers(found, user, target)
+    chances = [one.chance for one in found if most and expected(one, user, target) >= most * (1 - 1e-9)]
+    yield Claim(f"{name}threat", [between(most, most + 1e-9)])
+    yield Claim(f"{name}threat_chance", [chances[0] if most == 1.0 else frozenset(chances or [0.0])])
+    yield Claim(f"{name}falls", [between(*falls)])
+
+
+def expected(one: Blow, user: Fighter, target: Fighter) -> float:
+    return min(one.dealt(user, target) * one.accuracy, 1.0)
+
+
+def threat_numbers(found: list[Blow], user: Fighter, target: Fighter) -> tuple[float, Span]:
+    """The largest expected damage, and the largest chance that its user has a move that takes all hp."""
+    falls = Span(0.0, 0.0)
+    for one in found:
+        span = knock_out(one.dealt(user, target), target.hp, 0.0 if one.fixed else None)
+        low, high = (one.chance * one.accuracy * share for share in span)
+        falls = Span(max(falls.low, low), max(falls.high, high))
+    return max([expected(one, user, target) for one in found], default=0.0), falls
+
+
+def threat_bounds(view: View, name: str, target: Fighter, user: Fighter) -> Iterator[Claim]:
+    """What holds whatever acts on the damage: by `takes`, which goes by the same numbers, and by each other."""
+    takes, threat, chance = (view.observed(f"{name}{part}")[0] for part in ("takes", "threat", "threat_chance"))
+    moves = [info for info in user.moves if info is not None and info.category != STATUS]
+    by_sets = user.likely is not None or user.open
+    if not by_sets and not any(info.fixed for info in moves):
+        yield Claim(f"{name}threat", [between(takes, takes + 1e-9)])  # of the same moves
+    elif not user.guess and not any(info.fixed for info in moves):
+        yield Claim(f"{name}threat", [Span(takes * (1 - NEARLY), 1.0)])
+    else:
+        yield Claim(f"{name}threat", [Span(0.0, 1.0) if moves or user.guess or by_sets else 0.0])
+    chances: Expected = frozenset([1.0] * bool(moves) + [ASSUMED_CHANCE] * (user.guess and not by_sets))
+    if by_sets:
+        chances = (
+            Span(LIKELY * (1 - NEARLY), 1.0)
+            if user.open
+            else frozenset([1.0] * bool(moves) + [likely for _, likely in user.likely or ()])
+        )
+    yield Claim(f"{name}threat_chance", [chances if threat else 0.0])
+    accuracies = [info.accuracy for info in (*moves, *[info for info, _ in user.likely or ()])]
+    least = 0.3 if user.open else min(accuracies, default=1.0)
+    may = threat >= 1 or (threat > 0 and threat / least / AVERAGE_ROLL >= target.hp * (1 - NEARLY))
+    must = threat * ROLLS[0] / AVERAGE_ROLL >= target.hp * (1 + NEARLY)
+    low, high = chance * least if must else 0.0, 1.0 if may else 0.0
+    yield Claim(f"{name}falls", [Span(low * (1 - NEARLY), high) if target.hp else 0.0])
+
+
+def pair_claims(view: View, name: str, one: Fighter | None, other: Fighter | None) -> Iterator[Claim]:
+    """One Pokemon against one that stands opposite; nothing where either is missing."""
+    if one is None or other is None:
         for part in PAIR:
             yield Claim(f"{name}{part}", [0.0])
         return
+    yield from threat_claims(view, name, one, other)
     if not (one.plain and other.plain):
         return
     trick_room = bool(view.observed("global.trick_room")[0])
@@ -246,7 +387,9 @@ def move_effect_claims(
         info = user.moves[k] if user and k < len(own_rows) and own_rows[k] == row else None
         stabs = []
         for side, foe in facing:
-            names = [f"{block}.{k}.{side}{part}" for part in ("effectiveness", "damage", "knocks_out", "tera_damage")]
+            names = [
+                f"{block}.{k}.{side}{part}" for part in ("effectiveness", "damage", "knock_out_chance", "tera_damage")
+            ]
             if user is None or foe is None or info is None or info.category == STATUS or not row:
                 numbers: list[Expected] = [0.0] * 5
             elif user.plain and foe.plain:
@@ -254,6 +397,8 @@ def move_effect_claims(
             else:
                 numbers = [None] * 5
             stabs.append(numbers[0])
+            if info is not None and foe is not None and info.category != STATUS and row:
+                numbers[3] = knock_out_claim(view, f"{block}.{k}", side, k, foe, info)
             for name, number in zip(names, numbers[1:]):
                 yield Claim(name, [number])
         if len(stabs) == 1 or facing[0][1] is not None:
@@ -263,7 +408,7 @@ def move_effect_claims(
 
 
 def effects(view: View, asked: str, user: Fighter, foe: Fighter, info: MoveInfo) -> list[Expected]:
-    """stab, effectiveness, damage, knocks_out, tera_damage. `asked`: the slice that says what gimmicks it has left."""
+    """stab, effectiveness, damage, None, tera_damage. `asked`: the slice that says what gimmicks it has left."""
     factor = multiplier(view.gen, info.type, foe)
     if not factor:
         return [0.0] * 5
@@ -280,8 +425,22 @@ def effects(view: View, asked: str, user: Fighter, foe: Fighter, info: MoveInfo)
         kind = user.tera if info.row == vocabulary().move["terablast"] else info.type
         bonus = (1.5 + 0.5 * (kind in user.types)) if kind == user.tera else stab_of(user, kind)
         tera = min(before_stages(view.gen, user, foe, info, bonus, kind) * scale, 1.0)
-    near = abs(damage - foe.hp) < 0.002
-    return [stab - 1, factor / 4, min(damage, 1.0), None if near else float(damage >= foe.hp > 0), tera]
+    return [stab - 1, factor / 4, min(damage, 1.0), None, tera]
+
+
+def knock_out_claim(view: View, block: str, side: str, k: int, foe: Fighter, info: MoveInfo) -> Expected:
+    """By the row's damage of the move: the formula's mean and variance, in doubles the estimate."""
+    if not view.doubles:
+        j = next(j for j in range(6) if place_of(view, "foe", j) == 0)
+        mean, variance = view.observed(f"damage.0.foe.{j}")[2 * k : 2 * k + 2]
+        low, high = knock_out(mean, foe.hp, math.sqrt(12 / 255 * 0.01 * variance))
+    elif 0 < info.fraction < 1:
+        low = high = 0.0
+    else:
+        damage = view.observed(f"{block}.{side}damage")[0]
+        low, high = knock_out(damage, foe.hp, 0.0 if info.fixed else None)
+        high = 1.0 if damage == 1.0 else high
+    return between(info.accuracy * low, info.accuracy * high)
 
 
 def damage_claims(view: View, own: list[Fighter | None], foes: list[Fighter | None]) -> Iterator[Claim]:
@@ -349,9 +508,7 @@ def set_claims(view: View, place: int, foe: Fighter | None) -> Iterator[Claim]:
             yield Claim(f"{name}.{part.name}", [0.0] * part.size)
         return
     mon = view.foe_in_block(place)
-    if mon is None or mon["slots"] != mon["base_slots"] or mon["ability"] != mon["base_ability"] or mon["swapped"]:
-        return
-    if not foe.ability and view.row.told.of(mon["name"]).ability is not None:  # it is suppressed
+    if mon is None or sets_are_open(view, mon, foe):
         return
     moves, abilities, teras = possibilities(view.gen, mon, foe, view.observed(f"foe.{place}.moves"))
     for kind, chances in (("moves", moves), ("abilities", abilities), ("tera_types", teras)):
@@ -367,10 +524,21 @@ def set_claims(view: View, place: int, foe: Fighter | None) -> Iterator[Claim]:
         yield Claim(f"{name}.{kind}_chance", [min(chance, 1.0) for chance in best_chances])
 
 
+def sets_are_open(view: View, mon: Mon, foe: Fighter) -> bool:
+    """Whether the row does not show by what its sets go: its moves or its ability are others than those it had."""
+    if mon["slots"] != mon["base_slots"] or mon["ability"] != mon["base_ability"] or mon["swapped"]:
+        return True
+    return not foe.ability and view.row.told.of(mon["name"]).ability is not None  # it is suppressed
+
+
+def roles_of(gen: int, mon: Mon) -> list[Role]:
+    sets = known_sets(gen)
+    return sets.get(told_species(mon)) or sets.get(mon["base_form"]) or []
+
+
 def possibilities(gen: int, mon: Mon, foe: Fighter, shown_rows: Sequence[float]) -> list[dict[int, float]]:
     """Chance of each move, ability, tera type that it may have and has not shown, by Bayes' rule over its roles."""
-    sets = known_sets(gen)
-    roles = sets.get(told_species(mon)) or sets.get(mon["base_form"]) or []
+    roles = roles_of(gen, mon)
     shown = {Move.retrieve_id(names_of("move")[row]) for row in shown_rows if row}
     ability = int(vocabulary().ability.get(foe.ability, 0))
     tera = foe.tera if foe.terastallized else 0

@@ -33,7 +33,7 @@ from tests.support.pokemon.audit.battles import (
     random_battles,
 )
 from tests.support.pokemon.audit.compare import agrees, claims, kind_of
-from tests.support.pokemon.audit.derived import best, fighter, place_of
+from tests.support.pokemon.audit.derived import best, fighter, place_of, threat_numbers, threats
 from tests.support.pokemon.audit.slices import padded, species_row, tera_row, type_rows
 from tests.support.pokemon.audit.view import Mon, View, infos_of, move_row, numbers_of_moves, places, view_of
 
@@ -42,7 +42,8 @@ PERCENT = 0.01
 # One unit of what a number counts where that is neither 1 / scale nor a flag.
 UNITS = {
     **dict.fromkeys(["hp", "moves_pp", "pp", "accuracy", "heals", "drains", "inflicts", "confuses"], PERCENT),
-    **dict.fromkeys(["deals", "takes", "damage", "tera_damage"], PERCENT),
+    **dict.fromkeys(["deals", "takes", "damage", "tera_damage", "knock_out_chance"], PERCENT),
+    **dict.fromkeys(["threat", "threat_chance", "falls", "hp_lost"], PERCENT),
     **dict.fromkeys(["moves_chance", "abilities_chance", "tera_types_chance"], PERCENT),
     "team_hp": PERCENT / 6,
     "stab": 0.5,
@@ -51,6 +52,7 @@ UNITS = {
 }
 UNITS_OF_KNOWN_MOVES = (1 / 250, PERCENT, 1 / 7, 1.0, 1.0)
 OTHER_SIDE = {"own_side": "foe_side", "own_active": "foe_active", "self_active": "partner_active", "self": "partner"}
+OTHER_SIDE |= {"own_last": "foe_last"}
 OTHER_SIDE |= {"left_foe_active": "right_foe_active"}
 OTHER_SIDE |= {other: one for one, other in OTHER_SIDE.items()}
 SELDOM = "few rows show it, and in all of them the slice is excused or open"
@@ -185,7 +187,7 @@ def hidden(view: View, name: str) -> list[float] | None:
         return [sum(mon["hp"] / mon["max_hp"] for mon in view.foe["pokemon"]) / 6]
     if name in ("mask", "global.trapped", "global.self.trapped"):
         return hidden_trap(view, name)
-    if name.endswith(("deals", "takes")):
+    if name.endswith(("deals", "takes", "threat", "threat_chance", "falls")):
         return hidden_matchup(view, name)
     found = re.match(r"(foe|set)\.(\d)\.(.*)", name)
     mon = hidden_foe(view, int(found[2])) if found else None
@@ -219,8 +221,12 @@ def hidden_matchup(view: View, name: str) -> list[float] | None:
         return None
     own, foe = (one, other) if whose == "own" else (other, one)
     foe = foe._replace(stats=(mon["max_hp"], *mon["stats"]), moves=tuple(infos_of(view.gen, mon["moves"])), guess=False)
-    own_deals = (part == "deals") == (whose == "own")
-    return [best(view.gen, own, foe)[0] if own_deals else best(view.gen, foe, own)[0]]
+    foe = foe._replace(likely=None)
+    user, target = (own, foe) if (part == "deals") == (whose == "own") else (foe, own)
+    if part in ("deals", "takes"):
+        return [best(view.gen, user, target)[0]]
+    expected, falls = threat_numbers(threats(view.gen, user, target), user, target)
+    return {"threat": [expected], "threat_chance": [float(expected > 0)], "falls": [falls.low]}[part]
 
 
 def hidden_foe(view: View, block: int) -> Mon | None:

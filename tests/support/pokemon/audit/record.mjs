@@ -60,6 +60,10 @@ sim.Battle.prototype.add = function (...parts) {
 	if (kind === '-start' && parts[2] === 'Dynamax') spent.add(pokemon.side);
 	if (kind === '-terastallize') terastallized.add(pokemon.side);
 	if (kind === '-zpower' || (kind === '-start' && parts[2] === 'Dynamax')) powering.add(pokemon.side);
+	if (turns.has(this)) {
+		readLosses(this);
+		noteLine(this, ...parts);
+	}
 	return add.apply(this, parts);
 };
 const { setStatus } = sim.Pokemon.prototype;
@@ -108,6 +112,87 @@ sim.Pokemon.prototype.clearVolatile = function (...args) {
 	flinched.delete(this);
 	return clearVolatile.apply(this, args);
 };
+
+/**
+ * What one side did and met in a turn. told: a line says that it was kept from moving; lost: hp fractions, exact and as
+ * the other side sees them.
+ */
+class TurnOfSide {
+	constructor() {
+		Object.assign(this, { first: false, moved: false, prevented: false, told: false, missed: false, failed: false, critical: false });
+		Object.assign(this, { switched: false, fainted: false, lost: { exact: 0, shown: 0 } });
+	}
+}
+
+const turns = new WeakMap(); // battle -> the turn of both sides, from their choices on; null before the first
+const shares = new WeakMap(); // Pokemon -> its hp fractions when they were read last
+
+function readShares(mon) {
+	const [, left, all] = mon.getHealth().shared.match(/^(\d+)\/(\d+)/) ?? [0, 0, 1];
+	return { exact: mon.hp / mon.maxhp, shown: left / all };
+}
+
+/** Counts what hp were lost; read behind each line, so what is lost and healed between two lines does not count. */
+function readLosses(battle) {
+	for (const side of battle.sides) {
+		for (const mon of side.pokemon) {
+			const now = readShares(mon), before = shares.get(mon) ?? now, { lost } = turns.get(battle)[side.n];
+			for (const how of ['exact', 'shown']) lost[how] += Math.max(before[how] - now[how], 0);
+			shares.set(mon, now);
+		}
+	}
+}
+
+const { commitChoices, runAction } = sim.Battle.prototype;
+sim.Battle.prototype.commitChoices = function () {
+	if (this.requestState === 'move') {
+		turns.set(this, this.sides.map(() => new TurnOfSide()));
+		readLosses(this);
+	}
+	return commitChoices.call(this);
+};
+sim.Battle.prototype.runAction = function (action) {
+	const { choice, pokemon, target } = action, leaves = choice === 'switch' && pokemon.hp > 0;
+	const done = runAction.call(this, action);
+	if (leaves && target.isActive) turns.get(this)[pokemon.side.n].switched = true;
+	return done;
+};
+
+/** A Pokemon is called upon to move; it is kept from it where it does not come to use a move. */
+function noteMoves(battle) {
+	const { actions } = battle, { runMove, useMove } = actions;
+	let used = false;
+	const begin = pokemon => {
+		const turn = turns.get(battle);
+		if (!turn.some(side => side.moved)) turn[pokemon.side.n].first = true;
+		turn[pokemon.side.n].moved = true;
+	};
+	actions.runMove = function (move, pokemon, ...rest) {
+		const outer = used, side = turns.get(battle)[pokemon.side.n];
+		begin(pokemon);
+		used = false;
+		runMove.call(this, move, pokemon, ...rest);
+		if (!used) side.prevented = true;
+		used = outer;
+	};
+	actions.useMove = function (move, pokemon, ...rest) {
+		begin(pokemon); // until gen 4 Pursuit of who leaves begins here
+		used = true;
+		return useMove.call(this, move, pokemon, ...rest);
+	};
+}
+
+/** What a line says of the move that is being used. */
+function noteLine(battle, kind, pokemon, detail, cause) {
+	const turn = turns.get(battle), user = battle.activeMove && battle.activePokemon;
+	if (kind === 'faint') turn[pokemon.side.n].fainted = true;
+	if (kind === '-miss') turn[pokemon.side.n].missed = true;
+	if (kind === '-crit') turn[user.side.n].critical = true;
+	if (user && (kind === '-immune' || (kind === '-fail' && detail !== 'unboost'))) turn[user.side.n].failed = true;
+	if (user && kind === 'cant' && pokemon !== user) turn[user.side.n].failed = true; // another one's ability stops it
+	if (user && kind === 'cant' && pokemon === user) turn[user.side.n].prevented = true;
+	if (user === pokemon && (kind === 'cant' || kind === '-curestatus' || cause === '[from] confusion')) turn[user.side.n].told = true;
+}
 
 /** Numbers and texts of an effect's state; what points at others is left out. */
 function plain(state) {
@@ -225,6 +310,7 @@ function play(job, tables) {
 	const command = { b: 0, format: job.format, seed: job.seed, team_seeds: job.team_seeds, teams: job.teams };
 	const hosted = new HostedBattle(sim, command, outbox);
 	const { battle } = hosted;
+	noteMoves(battle);
 	const random = seededRandom(job.seed.reduce((mixed, part) => Math.imul(mixed, 31) + part, 7));
 	const orders = [null, null];
 	seats.forEach((seat, index) => { seat.view = new SeatView(tables, index); });
@@ -310,7 +396,7 @@ function stateOf(battle, index, orders) {
 	return {
 		turn: battle.turn, seat: index, weather: battle.field.weather, weather_state: plain(battle.field.weatherState),
 		terrain: battle.field.terrain, terrain_state: plain(battle.field.terrainState),
-		rooms: states(battle.field.pseudoWeather), sides: battle.sides.map((side, n) => sideTruth(side, orders[n])),
+		rooms: states(battle.field.pseudoWeather), last: turns.get(battle) ?? null, sides: battle.sides.map((side, n) => sideTruth(side, orders[n])),
 	};
 }
 

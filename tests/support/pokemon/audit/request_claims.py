@@ -201,5 +201,5 @@ def known_move_claims(view: View, block: str, name: str, left: float) -> Iterato
 
 def no_move_claims(view: View, block: str) -> Iterator[Claim]:
     for field in doubles.MOVE if view.doubles else layout.MOVE:
-        if not field.name.endswith(("effectiveness", "damage", "knocks_out", "stab")):
+        if not field.name.endswith(("effectiveness", "damage", "knock_out_chance", "stab")):
             yield Claim(f"{block}.{field.name}", [0.0] * field.size)

@@ -60,6 +60,11 @@ APPROXIMATIONS = {
         "`volatiles`",
         "gen 1: from its second turn on neither side is told whether Wrap, Bind, Clamp or Fire Spin goes on",
     ),
+    "silent hold": (
+        "`prevented`, `moved_first`, `failed`",
+        "gen 1: a Pokemon that is bound (from the second turn of Wrap, Bind, Clamp or Fire Spin on) or waits with Bide "
+        "does not count as kept from moving, nor as first, nor as failing: no line says `move` or `cant`",
+    ),
     "hidden flinch": (
         "`recharging`",
         "gen 1: a foe that flinches need not recharge, and no line tells of a flinch after its move",
@@ -253,6 +258,24 @@ def one_active(view: View, name: str, mon: Mon) -> Iterator[Claim]:
     yield Claim(f"{name}.protect_count", [min(count / 3, 1.0)])
     yield Claim(f"{name}.turns_active", [min(mon["active_turns"] / 8, 1.0)])
     yield Claim(f"{name}.transformed", [float(mon["transformed"])])
+
+
+def last_claims(view: View, who: str) -> Iterator[Claim]:
+    """What a side did and met in the turn just played, or so far; nothing before the first."""
+    name, seat = f"global.{who}_last", view.row.seat if who == "own" else 1 - view.row.seat
+    turn = view.truth["last"]
+    if turn is None:
+        for part in layout.LAST:
+            yield Claim(f"{name}.{part.name}", [0.0])
+        return
+    did = turn[seat]
+    silent = [one["prevented"] and not one["told"] for one in turn]
+    for field in ("missed", "critical", "switched", "fainted"):
+        yield Claim(f"{name}.{field}", [float(did[field])])
+    for field in ("prevented", "failed"):
+        yield Claim(f"{name}.{field}", [float(did[field])], "silent hold" if silent[seat] else "")
+    yield Claim(f"{name}.moved_first", [float(did["first"])], "silent hold" if any(silent) else "")
+    yield Claim(f"{name}.hp_lost", [min(did["lost"]["exact" if who == "own" else "shown"], 1.0)])
 
 
 def bind_is_hidden(turn: int, volatiles: dict[str, Any]) -> bool:

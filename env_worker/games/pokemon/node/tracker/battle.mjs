@@ -43,7 +43,7 @@ export class SeatTracker {
 		this.foeMons = [];
 		this.previewed = []; // opponents as team preview shows them
 		this.mover = null; // who moved last
-		this.moved = []; // how the last move line names it, the move and the target
+		this.moved = []; // how the last move line names it, the move and the target; what has hastened it
 		this.usedUp = null; // [Mon, item id]: the last item that has ended since a Pokemon moved
 		// Foes that fainted in a disguise and have never been seen without one; less than 0: that look as if they had
 		// fainted, and another one has in their disguise, which was revived.

@@ -121,6 +121,17 @@ function moved(tracker, event) {
 	lastTurn.acting = side;
 }
 
+/** Who is named with `[of] MOVER` has an ability that stops the mover's move. */
+function cannotMove(tracker, event) {
+	if (event[event.length - 1].startsWith('[of] ')) failed(tracker, event);
+	else prevented(tracker, event);
+}
+
+/** In gen 1 waking up takes the turn. */
+function awoke(tracker, event) {
+	if (tracker.dex.gen === 1 && event[3] === 'slp' && event[4] === '[msg]') prevented(tracker, event);
+}
+
 function prevented(tracker, event) {
 	const { lastTurn } = tracker, side = lastTurn.of(tracker, event[2]);
 	lastTurn.act(side);
@@ -128,10 +139,10 @@ function prevented(tracker, event) {
 	side.prevented = 1;
 }
 
-/** A side that has chosen to switch does so before any move but Pursuit. */
+/** A side that has chosen to switch does so before any move but a Pursuit of who leaves. */
 function cameIn(tracker, event) {
 	const { lastTurn } = tracker, side = lastTurn.of(tracker, event[2]);
-	const early = !lastTurn.opponentOf(side).acted || tracker.moved[1] === 'Pursuit';
+	const early = !lastTurn.opponentOf(side).acted || tracker.moved[3] === 'Pursuit';
 	if (event[1] === 'switch' && early && !side.acted && !side.fainted) side.switched = 1;
 	lastTurn.acting = null;
 	healed(tracker, event);
@@ -166,7 +177,8 @@ function turn({ lastTurn, turn: number }) {
 /** Event -> what it says of the turn, after the battle has taken the line. */
 export const LAST_TURN = new Map(Object.entries({
 	move: moved,
-	cant: prevented,
+	cant: cannotMove,
+	'-curestatus': awoke,
 	switch: cameIn,
 	drag: cameIn,
 	replace: healed,

@@ -67,8 +67,10 @@ function readCauses(tracker, event) {
 		} else {
 			said.caused = gen > LAST_GEN_WITH_FREE_CALLS || cause !== 'Pursuit';
 			said.payer = gen > LAST_GEN_WITH_FREE_CALLS && event[i].startsWith(CALLED_BY_MOVE) ? moveId(cause) : '';
-			if (HASTENED.has(cause)) event.splice(i, 1);
-			else if (cause !== name && !CHOSEN.has(cause)) readCaller(tracker, event, i, cause, long);
+			if (HASTENED.has(cause)) {
+				event.splice(i, 1);
+				tracker.moved.push(cause);
+			} else if (cause !== name && !CHOSEN.has(cause)) readCaller(tracker, event, i, cause, long);
 		}
 	}
 	if (said.prepares && !said.called) tracker.getPokemon(event[2]).caller = '';
