@@ -62,7 +62,6 @@ TABLES: Mapping[str, tuple[Row, ...]] = {
         one_part("steps-1x4", *ONE_PASS, *ALONE, "learner.minibatches=4"),
         one_part("steps-2x4", *ONE_PASS, *ALONE, "learner.minibatches=4", "learner.epochs=2"),
         one_part("opponent", *ONE_PASS, "learner.minibatches=4", "learner.epochs=2"),
-        one_part("steps-4x4"),
         one_part("steps-2x8", "learner.epochs=2", "learner.minibatches=8"),
         one_part("steps-4x8", "learner.minibatches=8"),
         one_part("wide", "network.options.entity=96", "network.options.hidden=384"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.decisions import Decision
-from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
-from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
+from simul.env_worker.games.pokemon.tables.host_tables import configured_tables
 from tests.support.hosts import wait
 
 
@@ -28,7 +28,7 @@ def compare_with_training(
     theirs = [line[4:] for line in log["inputLog"][3:] if line.startswith(f">p{2 - seat} ")]
     host = NodeHost(find_node().path)
     host.start()
-    host.send_tables(encoder_tables(generation(battle_format), doubles=is_doubles(battle_format)))
+    host.send_tables(configured_tables(PokemonConfig(format=battle_format)))
     host.start_battle(0, battle_format, BattleStart(
         seed=start["seed"], team_seeds=(players[0]["seed"], players[1]["seed"]), encode=(seat == 0, seat == 1),
         names=(players[0]["name"], players[1]["name"]),

@@ -11,7 +11,6 @@ import pytest
 from simul.common.config.games.pokemon import PokemonConfig, RewardsConfig
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.messages import ABORTED, GREEDY, RECORD, START, TERMINATED, TRUNCATED
-from simul.env_worker.games.pokemon.tables.layout import OBSERVATION_SIZE
 from tests.support.battles import Table, check_accounts, make_source, played, seated
 from tests.support.waiting import PATIENCE_SEC
 
@@ -105,7 +104,7 @@ def test_turn_limit_truncates_with_the_final_observation():
     assert len(table.ends) == 16
     for key, end in table.ends.items():
         assert end.kind == TRUNCATED
-        assert end.observation.shape == (OBSERVATION_SIZE,)
+        assert end.observation.shape == (source.spec.observation_size,)
         assert end.mask.any()
         assert end.observation[0] == np.float16(4 / 100), "the turn after the last one played"
         assert table.open[key].observation[0] <= np.float16(3 / 100)

@@ -28,7 +28,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.intervals import wilson
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import client_keys
-from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.env_worker.games.pokemon.formats.team_draws import TeamSource, open_teams
 from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
@@ -39,8 +39,7 @@ from simul.env_worker.games.pokemon.play.guard import login
 from simul.env_worker.games.pokemon.showdown.address import account, is_local, server_at
 from simul.env_worker.games.pokemon.showdown.local_server import local_server
 from simul.env_worker.games.pokemon.source.own_code import OwnCode, own_code
-from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.tables.layout import extras_of
+from simul.env_worker.games.pokemon.tables.host_tables import configured_tables
 from simul.env_worker.replays import make_folder
 
 SILENT_SEC = 60.0  # longest silence of the inference server
@@ -312,8 +311,7 @@ def _teams(config: PokemonConfig, trust: Trust) -> Iterator[TeamSource | None]:
 
 def _follower(config: PokemonConfig, say: Callable[[str], None]) -> Follower:
     """What tracks and encodes the battles, started."""
-    tables = encoder_tables(generation(config.format), extras_of(config), is_doubles(config.format))
-    follower = Follower(following_keeper(find_node().path, tables), say)
+    follower = Follower(following_keeper(find_node().path, configured_tables(config)), say)
     follower.start()
     return follower
 

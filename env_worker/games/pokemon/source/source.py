@@ -31,8 +31,7 @@ from simul.env_worker.games.pokemon.source.rewards import reward_weights
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
 from simul.env_worker.games.pokemon.source.seats import PolicySeat
-from simul.env_worker.games.pokemon.tables.host_tables import encoder_tables
-from simul.env_worker.games.pokemon.tables.layout import extras_of
+from simul.env_worker.games.pokemon.tables.host_tables import configured_tables
 from simul.env_worker.source import ReplayPlayer
 
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
@@ -92,7 +91,7 @@ class PokemonSource:
         self._matchmaker = (
             ScheduledMatchmaker(pairings, str(mirror_seed), **seating) if pairings else Matchmaker(opponents, **seating)
         )
-        self._tables = encoder_tables(gen, extras_of(config), doubles)
+        self._tables = configured_tables(config)
         self._battles = BattlePool(
             self._matchmaker, self._score, config.format, envs, episodes, config.max_turns, max_failed_share
         )
