@@ -11,13 +11,13 @@ from poke_env.concurrency import POKE_LOOP
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.decisions import Decision
 from simul.common.role.lifecycle import StopFlag
+from simul.env_worker.games.pokemon.formats.tables import configured_tables
 from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.play.agent import AgentPlayer
 from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge
 from simul.env_worker.games.pokemon.play.play import PlayLoop
 from simul.env_worker.games.pokemon.showdown.address import account
-from simul.env_worker.games.pokemon.tables.host_tables import configured_tables
 from tests.support.showdown import Showdown
 from tests.support.stand import Stand
 

@@ -6,10 +6,10 @@ import json
 
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.decisions import Decision
+from simul.env_worker.games.pokemon.formats.tables import configured_tables
 from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.install.node import find_node
-from simul.env_worker.games.pokemon.tables.host_tables import configured_tables
 from tests.support.hosts import wait
 
 

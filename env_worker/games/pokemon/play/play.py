@@ -29,6 +29,7 @@ from simul.common.runtime.intervals import wilson
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 from simul.common.transport import client_keys
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from simul.env_worker.games.pokemon.formats.tables import configured_tables
 from simul.env_worker.games.pokemon.formats.team_draws import TeamSource, open_teams
 from simul.env_worker.games.pokemon.host.follower import Follower, following_keeper
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
@@ -39,7 +40,6 @@ from simul.env_worker.games.pokemon.play.guard import login
 from simul.env_worker.games.pokemon.showdown.address import account, is_local, server_at
 from simul.env_worker.games.pokemon.showdown.local_server import local_server
 from simul.env_worker.games.pokemon.source.own_code import OwnCode, own_code
-from simul.env_worker.games.pokemon.tables.host_tables import configured_tables
 from simul.env_worker.replays import make_folder
 
 SILENT_SEC = 60.0  # longest silence of the inference server

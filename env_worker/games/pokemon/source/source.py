@@ -13,6 +13,7 @@ from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.decisions import Action, Decision
 from simul.env_worker.games.base.matchmaking import own_opponents
 from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles, pokemon_spec
+from simul.env_worker.games.pokemon.formats.tables import configured_tables
 from simul.env_worker.games.pokemon.formats.team_draws import TeamDraws
 from simul.env_worker.games.pokemon.formats.teams import TeamPool
 from simul.env_worker.games.pokemon.host.backend import BackendKeeper, BattleBackend
@@ -31,7 +32,6 @@ from simul.env_worker.games.pokemon.source.rewards import reward_weights
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
 from simul.env_worker.games.pokemon.source.seats import PolicySeat
-from simul.env_worker.games.pokemon.tables.host_tables import configured_tables
 from simul.env_worker.source import ReplayPlayer
 
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side

@@ -9,8 +9,6 @@ from typing import Any
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
-from simul.common.config.games.pokemon import PokemonConfig
-from simul.env_worker.games.pokemon.formats.spec import generation, is_doubles
 from simul.env_worker.games.pokemon.tables import doubles_layout, layout, slots
 from simul.env_worker.games.pokemon.tables.damage_tables import damage_tables
 from simul.env_worker.games.pokemon.tables.hit_terms import all_hit_terms
@@ -39,11 +37,6 @@ IMMUNITIES = {
 ITEM_POWER = {"lifeorb": (1.3, 1.3), "choiceband": (1.5, 1.0), "choicespecs": (1.0, 1.5), "lightball": (2.0, 2.0)}
 ABILITY_POWER = {"hugepower": (2.0, 1.0), "purepower": (2.0, 1.0), "gorillatactics": (1.5, 1.0), "hustle": (1.5, 1.0)}
 BULK = {"furcoat": (2.0, 1.0), "icescales": (1.0, 2.0)}
-
-
-def configured_tables(config: PokemonConfig) -> dict[str, Any]:
-    """`encoder_tables` of the configured format and observation."""
-    return encoder_tables(generation(config.format), layout.extras_of(config), is_doubles(config.format))
 
 
 @cache
