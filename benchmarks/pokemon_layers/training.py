@@ -18,7 +18,9 @@ from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring.view.panel import mean_batch
 from simul.launch.processes.role_reports import counts, number
 
-ONE_PASS = ("learner.epochs=1", "learner.minibatches=2", "learner.opponent_coefficient=0")
+ONE_PASS = (
+    "learner.epochs=1", "learner.minibatches=2", "learner.opponent_coefficient=0", "pokemon.set_knowledge=false",
+)  # fmt: skip
 
 
 class Training:

@@ -65,7 +65,6 @@ TABLES: Mapping[str, tuple[Row, ...]] = {
         one_part("steps-2x8", "learner.epochs=2", "learner.minibatches=8"),
         one_part("steps-4x8", "learner.minibatches=8"),
         one_part("wide", "network.options.entity=96", "network.options.hidden=384"),
-        one_part("lambda", "learner.gae_lambda=0.95"),
         one_part("no-sets", "pokemon.set_knowledge=false"),
         one_part("shipped"),
     ),

@@ -65,9 +65,9 @@ def tracker_tables(gen: int) -> dict[str, Any]:
 
 
 def makes_a_pokemon(entry: dict[str, Any]) -> bool:
-    """poke-env raises on entries without types, of a type it does not know (MissingNo) and with an empty `prevo`."""
+    """Not the entries without types, and not MissingNo, whose type nothing else has."""
     types = entry.get("types", ())
-    return len(types) > 0 and all(name.upper() in TYPES for name in types) and entry.get("prevo", "") is not None
+    return len(types) > 0 and all(name.upper() in TYPES for name in types)
 
 
 def _tracked_species(entry: dict[str, Any]) -> list[Any]:

@@ -140,3 +140,10 @@ def test_seeds_follow_from_the_workers_seed_and_are_its_own():
     others = {team for battle in drawn(uses=4, worker="1/1") for team in battle}
     assert not teams & others
     assert all(len(team) == 4 and all(0 <= part < 1 << 16 for part in team) for team in teams)
+
+
+def test_species_are_those_that_the_generation_has():
+    fancy, later = (f"|{name}|||hurricane||||||" for name in ("vivillonfancy", "greattusk"))
+    assert legal_teams(Answering(teams=[fancy]), "gen6customgame", [TeamText("file", ONE)]) == [fancy]
+    with pytest.raises(ConfigError, match="file: greattusk does not exist in generation 6"):
+        legal_teams(Answering(teams=[later]), "gen6customgame", [TeamText("file", ONE)])
