@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.messages import ABORTED, GREEDY, START
 from simul.env_worker.games.pokemon.play.room_battle import Rejoins, RoomBattle
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower
 from simul.env_worker.games.pokemon.showdown.room import UNREADABLE
+from simul.env_worker.games.pokemon.tables.layout import extras_of
 from tests.support.playing import started_follower
 from tests.support.pokemon.recorded import RecordedSeat, recorded_seats
 from tests.support.pokemon.views import SeatToSee, Told
@@ -94,7 +96,8 @@ def order(room: RoomBattle, action: int) -> str | Decision:
 
 def test_it_sees_what_is_seen_in_training(views):
     seats = recorded_seats("gen[19]randombattle")
-    seen_seats = views.seen(SeatToSee(s.format, s.seat, [Told(*record) for record in s.records]) for s in seats)
+    shipped = extras_of(PokemonConfig())
+    seen_seats = views.seen(SeatToSee(s.format, s.seat, [Told(*record) for record in s.records], shipped) for s in seats)
     for seat, seen in zip(seats, seen_seats, strict=True):
         for room, wanted in zip(rooms(seat), seen.decisions, strict=True):
             decision = decide(room)
