@@ -97,7 +97,8 @@ def order(room: RoomBattle, action: int) -> str | Decision:
 def test_it_sees_what_is_seen_in_training(views):
     seats = recorded_seats("gen[19]randombattle")
     shipped = extras_of(PokemonConfig())
-    seen_seats = views.seen(SeatToSee(s.format, s.seat, [Told(*record) for record in s.records], shipped) for s in seats)
+    told = ((s.format, s.seat, [Told(*record) for record in s.records]) for s in seats)
+    seen_seats = views.seen(SeatToSee(*seat, shipped) for seat in told)
     for seat, seen in zip(seats, seen_seats, strict=True):
         for room, wanted in zip(rooms(seat), seen.decisions, strict=True):
             decision = decide(room)
