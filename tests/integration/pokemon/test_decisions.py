@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows, words
+from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, rows_by_name, words
 from tests.support.pokemon.audit.compare import Audit
 from tests.support.pokemon.audit.teams import team
 from tests.support.pokemon.audit.view import places
@@ -143,11 +143,7 @@ def played() -> dict[str, list[AuditedRow]]:
         says = {f"p{seat}": words(text) for seat, text in enumerate(battle.says, start=1)}
         turns = max(map(len, says.values()))
         jobs[battle.name] = BattleJob(battle.format, number, battle.teams, turns, says)
-    rows: dict[str, list[AuditedRow]] = {name: [] for name in jobs}
-    names = {job.number: name for name, job in jobs.items()}
-    for row in audited_rows(jobs.values()):
-        rows[names[row.job.number]].append(row)
-    return rows
+    return rows_by_name(jobs)
 
 
 @pytest.mark.parametrize("battle", BATTLES, ids=lambda battle: battle.name)

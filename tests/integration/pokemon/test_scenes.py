@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
-from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows, words
+from tests.support.pokemon.audit.battles import AuditedRow, BattleJob, audited_rows, rows_by_name, words
 from tests.support.pokemon.audit.compare import Audit
 from tests.support.pokemon.audit.teams import team
 from tests.support.pokemon.audit.view import places
@@ -412,11 +412,7 @@ def played() -> dict[str, list[AuditedRow]]:
         turns = max(len(said) for said in says.values())
         battle_format = f"gen{scene.gen}{'doublescustomgame' if scene.doubles else 'randombattle'}"
         jobs[scene.name] = BattleJob(battle_format, number, scene.teams, turns, says)
-    rows: dict[str, list[AuditedRow]] = {name: [] for name in jobs}
-    names = {job.number: name for name, job in jobs.items()}
-    for row in audited_rows(jobs.values()):
-        rows[names[row.job.number]].append(row)
-    return rows
+    return rows_by_name(jobs)
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)

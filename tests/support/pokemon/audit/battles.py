@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -111,6 +111,15 @@ def audited_rows(jobs: Iterable[BattleJob]) -> Iterator[AuditedRow]:
             yield from _battle(job, process.stdout)
     writer.join()
     assert process.returncode == 0, "the recorder failed, see its stderr"
+
+
+def rows_by_name(jobs: Mapping[str, BattleJob]) -> dict[str, list[AuditedRow]]:
+    """The rows of each battle; their numbers differ."""
+    rows: dict[str, list[AuditedRow]] = {name: [] for name in jobs}
+    names = {job.number: name for name, job in jobs.items()}
+    for row in audited_rows(jobs.values()):
+        rows[names[row.job.number]].append(row)
+    return rows
 
 
 def _send(pipe: Any, jobs: list[BattleJob]) -> None:

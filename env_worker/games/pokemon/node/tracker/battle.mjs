@@ -2,12 +2,13 @@
 //
 // The audit (tests/support/pokemon/audit) compares what is made of it with the simulator's own state.
 
-import { LastTurn, readOffered } from './counters.mjs';
+import { readOffered } from './counters.mjs';
 import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
 import { endEffect } from './effects.mjs';
 import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
 import { EVENTS } from './events.mjs';
 import { completeCopy, readDetails, setSpecies, shareAbility, switchIn } from './formes.mjs';
+import { LastTurn } from './last_turn.mjs';
 import { Mon } from './pokemon.mjs';
 import { Health, Standing } from './standing.mjs';
 

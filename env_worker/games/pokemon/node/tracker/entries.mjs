@@ -1,8 +1,8 @@
 // A Pokemon's entry in a request.
 
 import { readCondition } from './condition.mjs';
-import { noteHp } from './counters.mjs';
 import { addMove, readDetails } from './formes.mjs';
+import { noteHp } from './last_turn.mjs';
 
 /** Everything of a request entry but the moves. */
 function readEntry(mon, entry) {
