@@ -185,6 +185,7 @@ def test_where_the_supervisor_is_killed_the_roles_save_and_the_agents_end(run) -
 
 
 def _roles(run: AgentRun) -> list[psutil.Process]:
+    run.wait_for(lambda s: all(p["pid"] for p in s["processes"]), "the agents have said which processes they are")
     return [psutil.Process(p["pid"]) for p in run.status()["processes"]]
 
 
