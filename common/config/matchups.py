@@ -7,6 +7,8 @@ from itertools import chain, combinations, count
 
 import msgspec
 
+IDENTITY_BITS = 48  # of a game in a worker's report, below the number of its pairing
+
 
 class Contestant(msgspec.Struct, frozen=True):
     """A policy that the server offers, or a scripted bot; `label` is its name in results."""

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import inspect
 
 from simul.common.config.automatic import AUTO, AUTOMATIC
+from simul.common.config.game_description import TABLE_PLAYER
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.opponents import is_own
 from simul.common.config.schema import Config
@@ -252,6 +253,11 @@ def _measurements(config: Config) -> Iterator[Rule]:
         yield ("evaluation.opponents", "game"), f"the game {config.game} has no scripted opponents; leave it out"
         return
     seats = game_called(config.game).seats
+    if config.evaluation.openings not in (0, AUTO) and game_called(config.game).player != TABLE_PLAYER:
+        yield (
+            ("evaluation.openings", "game"),
+            f"only games of a table with several seats begin with drawn plies, and {config.game} is none; leave it out",
+        )
     if known and seats and config.evaluation.every_decisions and not opponents:
         yield (
             ("evaluation.opponents", "game"),

@@ -7,7 +7,7 @@ import math
 Z_95 = 1.959964
 
 
-def wilson(wins: int, games: int, z: float = Z_95) -> tuple[float, float]:
+def wilson(wins: float, games: float, z: float = Z_95) -> tuple[float, float]:
     """Wilson's score interval of a rate (Wilson 1927)."""
     if not games:
         return 0.0, 1.0

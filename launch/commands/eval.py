@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from simul.common.config.option_types import add_trust, checkpoint, count, path
+from simul.common.config.option_types import add_trust, checkpoint, count, path, whole_number
 
 
 def add_eval(evaluate: argparse.ArgumentParser) -> None:
@@ -46,9 +46,19 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of each pair (default: %(default)s)",
     )
-    evaluate.add_argument(
+    seeds = evaluate.add_mutually_exclusive_group()
+    seeds.add_argument(
         "--no-mirror", dest="mirror", action="store_false",
         help="new seeds for every battle; default: each is played once from every seat",
+    )  # fmt: skip
+    seeds.add_argument(
+        "--duplicate", action="store_true",
+        help="the default by its name among card players: each deal is played once from every seat, and intervals go "
+        "over deals; refused where a game cannot be dealt again",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--openings", type=whole_number, metavar="N",
+        help="random plies that begin each game, the same from every seat (default: 4 in games without chance; else 0)",
     )  # fmt: skip
     evaluate.add_argument(
         "--no-round-robin", dest="only_first", action="store_true",
@@ -112,6 +122,8 @@ def _eval(options: argparse.Namespace) -> int:
     opponents, overrides = [*options.opponents, *bots], options.overrides
     if options.cross and len(checkpoints_named) + len(opponents) < 2:
         raise ConfigError("--cross plays each against each other: name two players or more.")
+    if options.openings is not None:
+        overrides = [*overrides, f"evaluation.openings={options.openings}"]
     if options.gtp is not None:
         opponents = [*opponents, "gtp"]
         overrides = [*overrides, f"blokus.gtp={json.dumps(options.gtp)}"]
@@ -120,6 +132,6 @@ def _eval(options: argparse.Namespace) -> int:
             checkpoints, game=options.game, opponents=opponents, episodes=options.episodes, workers=options.workers,
             overrides=overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
             only_first=options.only_first, matrix=bool(options.cross), replay_player=options.replay_player,
-            calibration=options.calibration,
+            calibration=options.calibration, duplicate=options.duplicate,
             trust=command_line_trust(overrides, options.game, trust=options.trust),
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 
 from simul.common.client.control import ControlClient
+from simul.common.config.automatic import AUTO
 from simul.common.config.game_description import Game
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.loader import load_config, load_game
@@ -33,6 +35,7 @@ from simul.launch.evaluation.calibration import (
     picture_facts,
 )
 from simul.launch.evaluation.matrix import matrix_table, standings_table
+from simul.launch.evaluation.openings import opening_figures, openings_text
 from simul.launch.evaluation.result import build_result, result_text
 from simul.launch.monitoring.view.output import complain
 from simul.launch.processes.process_group import Command, RoleDied, RunningRoles
@@ -52,8 +55,7 @@ def evaluate(
     checkpoints: Sequence[Path], *, game: str = "", opponents: Sequence[str] = (), episodes: int, workers: int = 1,
     overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
     only_first: bool = False, matrix: bool = False, replay_player: str = "own", calibration: Path | None = None,
-    trust: Trust = NOTHING,
-    command: Command = role_command,
+    duplicate: bool = False, trust: Trust = NOTHING, command: Command = role_command,
 ) -> int:  # fmt: skip
     """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
 
@@ -61,7 +63,7 @@ def evaluate(
     the first one plays each of the others. `game`: of bots without a checkpoint, its name or a configuration.
     `calibration`: picture of the first checkpoint's values beside what came, whose table is printed, too.
     `matrix`: print the table of a round robin also where one checkpoint plays one opponent.
-    `trust`: what the command line trusts.
+    `duplicate`: refuse where games cannot be mirrored. `trust`: what the command line trusts.
     """
     folders = [newest_checkpoint(checkpoint) for checkpoint in checkpoints]
     config = config_of(folders[0], overrides, trust) if folders else _config_of_bots(game, opponents, overrides)
@@ -88,6 +90,7 @@ def evaluate(
         if seats == 1 and len(contestants) > 1:
             raise ConfigError(f"The game {spec.name} has one seat and no opponents; name one --checkpoint.")
         mirrored = mirror and config.game_section.draws_seeds()
+        _check_seats(config, seats, duplicate=duplicate, mirrored=mirrored)
         pairings = round_robin(contestants, episodes, mirrored=mirrored, seats=seats)
         if only_first:
             pairings = [pairing for pairing in pairings if pairing.first == contestants[0]]
@@ -145,8 +148,10 @@ class EvalRunner:
             self._run_workers(workers, episodes)
             self._roles.group.stop("inference_server", STOP_SEC, self._poll)
         figures = self._roles.reports.totals("env_worker")
-        listed = self._roles.reports.of_each("env_worker", "episode_returns")
-        return {**figures, "episode_returns": [value for returns in listed for value in returns]}
+        of_each = functools.partial(self._roles.reports.of_each, "env_worker")
+        openings = opening_figures(of_each("opening_plies"), of_each("game_identities"))
+        returns = [value for listed in of_each("episode_returns") for value in listed]
+        return {**figures, "episode_returns": returns, **openings}
 
     def _start_server(self, checkpoint: Path) -> None:
         group = self._roles.group
@@ -248,6 +253,15 @@ def _check_game(config: Config, checkpoints: int, opponents: Sequence[str], name
     return [opponent_kind(name, game.scripted) for name in opponents]
 
 
+def _check_seats(config: Config, seats: int, *, duplicate: bool, mirrored: bool) -> None:
+    """Raises ConfigError where games of one seat, or with chance of others, are to be played from every seat."""
+    if seats == 1 and config.evaluation.openings not in (0, AUTO):
+        raise ConfigError(f"The game {config.game_title} has one seat, and no drawn openings; leave --openings out.")
+    if duplicate and (seats == 1 or not mirrored):
+        why = "has one seat" if seats == 1 else "is dealt by a server"
+        raise ConfigError(f"The game {config.game_title} {why}: nothing can be dealt again; leave --duplicate out.")
+
+
 def _check_calibration(file: Path, folders: Sequence[Path], bots: Sequence[str]) -> None:
     """Raises ConfigError."""
     if not folders or len(folders) + len(bots) < 2:
@@ -264,6 +278,8 @@ def _print(result: Mapping[str, Any], *, as_json: bool, matrix: bool) -> None:
     else:
         console = SafeConsole(width=None if sys.stdout.isatty() else WIDEST)
         print_text(f"game {result['game']}")
+        if openings := openings_text(result):
+            print_text(openings)
         console.print(matrix_table(result))
         console.print(standings_table(result))
     if not as_json and "calibration" in result:

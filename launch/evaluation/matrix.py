@@ -7,8 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from simul.common.runtime.intervals import wilson
-from simul.launch.evaluation.result import missing_text
+from simul.launch.evaluation.result import missing_text, wilson_of_games
 
 
 def matrix_table(matrix: Mapping[str, Any]) -> Table:
@@ -61,7 +60,7 @@ def _figure(mean: float, interval: Sequence[float] | None) -> str:
 def _cell(wins: int, losses: int, pair: Mapping[str, Any]) -> str:
     if not pair["battles"]:
         return "not played"
-    low, high = wilson(wins, pair["battles"])
+    low, high = wilson_of_games(wins, pair["battles"], pair["effective_games"])
     truncated = f" {pair['truncated']} cut" if pair["truncated"] else ""
     rate = wins / pair["battles"]
     return f"{rate:.3f} ({low:.3f}-{high:.3f})\n{wins} won {losses} lost {pair['ties']} tied{truncated}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from simul.common.config.matchups import Contestant, Pairing, result_key
 from simul.common.runtime.intervals import Z_95, wilson
+from simul.launch.evaluation.openings import distinct_games, openings_text
 from simul.launch.evaluation.ratings import beaten_share, elo_ratings
 from simul.launch.evaluation.standings import (
     contestant_standings,
@@ -37,12 +38,13 @@ def build_result(
         game: name of its spec.
     """
     described = [_described(contestant, served, versions) for contestant in contestants]
-    pairs = [_pair(figures, index, pairing) for index, pairing in enumerate(pairings)]
+    plies = int(number(figures, "opening_plies") or 0)
+    pairs = [_pair(figures, index, pairing, plies) for index, pairing in enumerate(pairings)]
     finished = sum(pair["battles"] for pair in pairs) if pairs else int(number(figures, "episodes", "finished") or 0)
     own = [pair for pair in pairs if pair["first"] == described[0]["label"]]
     return {
         "game": game, "checkpoint": described[0]["checkpoint"], "policy_version": described[0]["policy_version"],
-        "wanted": wanted, "episodes": finished, "aborted": counts(figures, "episodes", "aborted"),
+        "openings": plies, "wanted": wanted, "episodes": finished, "aborted": counts(figures, "episodes", "aborted"),
         **_returns({} if pairs else figures), **_outcomes_of(own),
         "truncated": sum(pair["truncated"] for pair in own) if own else number(figures, "episodes", "truncated") or 0,
         "contestants": described, "pairs": pairs, "ratings": _ratings(figures, contestants, pairs),
@@ -61,8 +63,8 @@ def _described(
     }  # fmt: skip
 
 
-def _pair(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
-    outcomes = count_outcomes(figures, index, pairing)
+def _pair(figures: Metrics, index: int, pairing: Pairing, plies: int) -> dict[str, Any]:
+    outcomes = count_outcomes(figures, index, pairing, plies)
     names = {"first": pairing.first.label, "second": pairing.second.label, "wanted": pairing.battles}
     return {**names, "battles": sum(outcomes[name] for name in OUTCOMES), **outcomes}
 
@@ -75,7 +77,8 @@ def _outcomes_of(pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     both = {name: sum(pair[name] for pair in pairs) for name in names}
     battles = sum(pair["battles"] for pair in pairs)
     rate = both["wins"] / battles if battles else None
-    return {**both, "win_rate": rate, "wilson_95": wilson(both["wins"], battles)}
+    interval = wilson_of_games(both["wins"], battles, sum(pair["effective_games"] for pair in pairs))
+    return {**both, "win_rate": rate, "wilson_95": interval}
 
 
 def _ratings(
@@ -88,8 +91,11 @@ def _ratings(
     return elo_ratings([contestant.label for contestant in contestants], played)
 
 
-def count_outcomes(figures: Metrics, index: int, pairing: Pairing) -> dict[str, Any]:
-    """Outcomes of pairing number `index` for its first contestant: in all, by seat, and of mirrored battles."""
+def count_outcomes(figures: Metrics, index: int, pairing: Pairing, plies: int = 0) -> dict[str, Any]:
+    """Outcomes of pairing number `index` for its first contestant: in all, by seat, and of mirrored battles.
+
+    `plies`: random ones at the start of each game. With some, the interval goes over groups of mirrored games.
+    """
     keys = [result_key(index, seat) for seat in range(pairing.seats)]
     by_seat = {
         f"as_p{seat + 1}": {**_tally(counts(figures, "results", key)), **seat_score(figures, key)}
@@ -98,11 +104,15 @@ def count_outcomes(figures: Metrics, index: int, pairing: Pairing) -> dict[str, 
     both = {name: sum(tally[name] for tally in by_seat.values()) for name in OUTCOMES}
     battles = sum(both.values())
     mirrored, pairs = counts(figures, "mirrored", str(index)), pairing.seats == 2
+    groups = count_groups(mirrored, pairing.seats)
+    worth = effective_games(groups, pairing.seats) if plies and pairing.mirrored else battles
     return {
-        **both, "win_rate": both["wins"] / battles if battles else None, "wilson_95": wilson(both["wins"], battles),
+        **both, "win_rate": both["wins"] / battles if battles else None,
+        "wilson_95": wilson_of_games(both["wins"], battles, worth), "effective_games": worth,
+        "distinct_games": distinct_games(figures, index),
         **by_seat, "mirrored": pairing.mirrored,
         "pairs": count_pairs(mirrored) if pairing.mirrored and pairs else None,
-        "groups": count_groups(mirrored, pairing.seats) if pairing.mirrored and not pairs else None,
+        "groups": groups if pairing.mirrored and not pairs else None,
         "standings": pair_standings(figures, index),
     }  # fmt: skip
 
@@ -142,6 +152,27 @@ def count_groups(found: Mapping[str, float], seats: int) -> dict[str, Any]:
     variance = sum(count * (int(wins) / seats - rate) ** 2 for wins, count in won.items()) / (groups - 1)
     margin = Z_95 * math.sqrt(variance / groups)
     return {**result, "win_rate": rate, "normal_95": (max(0.0, rate - margin), min(1.0, rate + margin))}
+
+
+def effective_games(groups: Mapping[str, Any], seats: int) -> float:
+    """How many independent games have as wide an interval as these groups of mirrored ones.
+
+    At most the games of the groups, and at least the groups: those are alike where all games of each end alike.
+    """
+    complete, rate = groups["complete"], groups["win_rate"]
+    if complete < 2:
+        return float(complete)
+    squares = sum(count * (int(wins) / seats - rate) ** 2 for wins, count in groups["won"].items())
+    single = rate * (1 - rate)
+    if not single:
+        return float(complete)
+    worth = single * complete * complete / squares if squares else math.inf
+    return float(min(max(worth, complete), complete * seats))
+
+
+def wilson_of_games(wins: int, games: int, worth: float) -> tuple[float, float]:
+    """Wilson's interval of wins / games, where the games are worth so many independent ones."""
+    return wilson(wins * worth / games, worth) if games else wilson(0, 0)
 
 
 def _tally(found: Mapping[str, float]) -> dict[str, int]:
@@ -198,6 +229,7 @@ def _interval(result: Mapping[str, Any]) -> str:
 
 def result_text(result: Mapping[str, Any]) -> str:
     """The result of one checkpoint, alone or against one opponent, in a few lines."""
+    openings = f"{line}\n" if (line := openings_text(result)) else ""
     version = result["policy_version"]
     who = f"version {version:.0f}" if version is not None else "the checkpoint"
     missing = missing_text(result["wanted"] - result["episodes"], "episodes", result)
@@ -209,7 +241,7 @@ def result_text(result: Mapping[str, Any]) -> str:
     low, high = pair["wilson_95"]
     outcomes = ", ".join(f"{pair[name]} {name}" for name in OUTCOMES)
     return (
-        f"{who} against {pair['second']}: {outcomes} in {pair['battles']} greedy games; "
+        f"{openings}{who} against {pair['second']}: {outcomes} in {pair['battles']} greedy games; "
         f"win rate {pair['win_rate'] or 0:.3f} (95%: {low:.3f} to {high:.3f}){_pairs_text(pair)}"
         f"{_standings_text(pair)}{note}"
     )
@@ -231,7 +263,10 @@ def _standings_text(pair: Mapping[str, Any]) -> str:
 
 
 def _pairs_text(pair: Mapping[str, Any]) -> str:
-    mirrored = pair.get("pairs")
+    mirrored, groups = pair.get("pairs"), pair.get("groups")
+    if groups and groups["complete"] > 1:
+        seats = len(groups["won"]) - 1
+        return f"\n{groups['complete']} groups of the same game from each of {seats} seats, over which intervals go"
     if not mirrored or mirrored["normal_95"] is None:
         return ""
     low, high = mirrored["normal_95"]

@@ -54,7 +54,7 @@ def turn_game_source(
         )
     return build(
         make_game, {**ANY_GAME, **players, **own}, opponents=config.opponents, pairings=options.pairings,
-        mirror_seed=options.mirror_seed, reward_scale=reward_scale,
+        mirror_seed=options.mirror_seed, openings=config.evaluation.openings, reward_scale=reward_scale,
         max_failed_share=config.workers.max_failed_share, replays=replays, **options.of_envs(),
     )  # fmt: skip
 

@@ -109,6 +109,7 @@ class HostedGame:
     Attributes:
         number: of the game, from 0; episode: of its env.
         turns: the moves so far; None where they are not kept.
+        taken: the actions so far, chance's included.
         encode_sec: seconds spent on what policies are shown.
     """
 
@@ -119,6 +120,7 @@ class HostedGame:
         self.game = game
         self.seed = seed
         self.turns: list[Turn] | None = [] if recorded else None
+        self.taken: list[Mapping[int, int]] = []
         self.number, self.env, self.episode = number, env, episode
         self.matchup = matchup
         self.seats = seats
@@ -137,16 +139,22 @@ class HostedGame:
         """The latest step of any seat, for messages; -1 before the first."""
         return max((seat.step for seat in self.sessions), default=-1)
 
+    def play_opening(self, plies: int, draw: random.Random) -> None:
+        """Take so many random turns; fewer where the game would be over with the next one."""
+        for _ in range(plies):
+            acting, before = self._after_chance(), len(self.taken)
+            self._apply({seat: draw.choice(self._legal(seat)) for seat in acting})
+            if not self._after_chance():
+                self._return_to(before)
+                return
+
     def advance(self, decisions: list[Decision], until: float) -> bool:
         """Play on until policies must act (their decisions are added), or the game is over: then True.
 
         False: scripted players have used the time up to `until` (monotonic), and the game goes on later.
         """
         game = self.game
-        while acting := game.acting():
-            if acting[0] == CHANCE:
-                self._apply({CHANCE: game.draw_chance(self._chance)})
-                continue
+        while acting := self._after_chance():
             for number in acting:
                 seat = self.seats[number]
                 if isinstance(seat, BotSeat):
@@ -196,10 +204,33 @@ class HostedGame:
         actions, self._actions = self._actions, {}
         self._apply(actions)
 
+    def _after_chance(self) -> Sequence[int]:
+        """The seats that act when chance has drawn its events."""
+        while (acting := self.game.acting()) and acting[0] == CHANCE:
+            self._apply({CHANCE: self.game.draw_chance(self._chance)})
+        return acting
+
+    def _legal(self, seat: int) -> list[int]:
+        actions: list[int] = self.game.legal_actions(seat).tolist()
+        if not actions:
+            raise EnvError(no_legal_action(self.game.spec.name, seat))
+        return actions
+
+    def _return_to(self, turns: int) -> None:
+        """Take back all but the first `turns` turns."""
+        kept = self.taken[:turns]
+        self.game.reset(self.seed)
+        for actions in kept:
+            self.game.apply(actions)
+        self.taken = kept
+        if self.turns is not None:
+            del self.turns[turns:]
+
     def _apply(self, actions: Mapping[int, int]) -> None:
         if self.turns is not None:
             self.turns.append(moves_of(self.game, actions))
         self.game.apply(actions)
+        self.taken.append(actions)
 
 
 def _observed(game: TurnGame, seat: int) -> NDArray[np.generic]:

@@ -13,12 +13,13 @@ import numpy as np
 
 from simul.common.config.game_description import POLICIES
 from simul.common.config.matchups import Contestant, Pairing
-from simul.common.config.schema import OpponentsConfig
+from simul.common.config.schema import Auto, OpponentsConfig
 from simul.common.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.decisions import Action, Decision, start_flags
 from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure, is_reported
 from simul.env_worker.games.base.hosted_game import BotSeat, HostedGame, PlayerError, Results, SeatSession
 from simul.env_worker.games.base.matchmaking import Matchup, OpponentDraw, Schedule
+from simul.env_worker.games.base.openings import Openings, opening_plies
 from simul.env_worker.games.base.players import Players
 from simul.env_worker.games.base.replays import ReplayFolder
 from simul.env_worker.games.base.scoreboard import GameCounters
@@ -45,6 +46,7 @@ class TurnGameSource:
         episodes: number of games in all, then idle; None: no end.
         pairings: the schedule of an evaluation, in place of `opponents`; their games must add up to `episodes`.
         mirror_seed: seed of mirrored games; the same for all workers.
+        openings: random plies that begin the games of `pairings`; auto: as the game needs them.
         reward_scale: factor of the rewards sent to the server; reported returns are without it.
         max_failed_share: more failed games among the last are an error, see EpisodeFailures.
         replays: where every finished game is written; None: nowhere.
@@ -53,7 +55,7 @@ class TurnGameSource:
     def __init__(
         self, make_game: Callable[[], TurnGame], players: Players, *, envs: int, seed: int,
         opponents: OpponentsConfig, record: bool = True, greedy: bool = False, episodes: int | None = None,
-        pairings: Sequence[Pairing] = (), mirror_seed: int = 0, reward_scale: float = 1.0,
+        pairings: Sequence[Pairing] = (), mirror_seed: int = 0, openings: int | Auto = 0, reward_scale: float = 1.0,
         max_failed_share: float = 1.0, learner_policy: str = "learner", replays: ReplayFolder | None = None,
     ) -> None:  # fmt: skip
         first = make_game()
@@ -70,6 +72,7 @@ class TurnGameSource:
         self._schedule = Schedule(pairings, str(mirror_seed)) if pairings else None
         self._counters = GameCounters()
         self._standings = Standings()
+        self._openings = Openings(opening_plies(openings, first) if pairings else 0)
         self._returns = _Returns(listed=episodes is not None and not pairings)
         self._failures = EpisodeFailures(max_failed_share, envs)
         self._to_begin: set[int] = set()  # envs whose last game did not begin; tried again by `poll`
@@ -166,12 +169,13 @@ class TurnGameSource:
         return self._wakeup.files()
 
     def metrics(self) -> dict[str, Any]:
-        """Those of `GameCounters`, `returns`, `encode_sec`, and in an evaluation `standings`."""
+        """Those of `GameCounters`, `returns`, `encode_sec`, and in an evaluation `standings` and of `Openings`."""
         metrics = self._counters.metrics(alive=sum(hosted is not None for hosted in self._running))
         metrics |= self._returns.metrics(metrics["recent"])
         metrics["encode_sec"] = self._encode_sec
         if self._schedule is not None:
             metrics["standings"] = self._standings.figures()
+            metrics |= self._openings.figures()
         return metrics
 
     def close(self) -> None:
@@ -214,8 +218,9 @@ class TurnGameSource:
     def _make(self, env: int, episode: int) -> HostedGame:
         """A new game with its seats. Everything it draws comes from its seed, in a fixed order."""
         number = self._number(env, episode)
-        seed = self._schedule.seed_of(number) if self._schedule is not None else None
-        rng = random.Random(seed or f"{self._seed}/{number}")
+        shared = self._schedule.seed_of(number) if self._schedule is not None else None
+        seed = shared or f"{self._seed}/{number}"
+        rng = random.Random(seed)
         if self._schedule is not None:
             matchup = self._schedule.matchup(number)
         else:
@@ -223,7 +228,7 @@ class TurnGameSource:
         game_seed, chance = rng.getrandbits(31), random.Random(rng.getrandbits(64))
         draws = [rng.getrandbits(64) for _ in matchup.seats]
         # In mirrored games each contestant keeps its draws: equal players who draw would play equal games.
-        first = matchup.learner_seat if seed is not None else 0
+        first = matchup.learner_seat if shared is not None else 0
         seats = [
             self._seat(env, seat, episode, contestant, matchup, draws[seat - first])
             for seat, contestant in enumerate(matchup.seats)
@@ -233,7 +238,9 @@ class TurnGameSource:
             game = self._games[env] = self._make_game()
         game.reset(game_seed)
         recorded = self._replays is not None
-        return HostedGame(game, number, env, episode, matchup, seats, game_seed, chance, recorded)
+        hosted = HostedGame(game, number, env, episode, matchup, seats, game_seed, chance, recorded)
+        hosted.play_opening(self._openings.plies, random.Random(f"{seed}/opening"))
+        return hosted
 
     def _seat(
         self, env: int, seat: int, episode: int, contestant: Contestant, matchup: Matchup, draw: int
@@ -305,6 +312,7 @@ class TurnGameSource:
         if self._schedule is not None and len(returns) > 1:
             pairing = int(matchup.opponent.partition("/")[0])
             self._standings.add(pairing, matchup.learner_seat, returns, figures, matchup.mirror)
+            self._openings.add(pairing, hosted.game, hosted.seed, hosted.taken)
 
     def _abort(self, hosted: HostedGame, cause: str, *, silent: bool = False) -> None:
         """End a running game; its sessions end as ABORTED unless `silent`."""

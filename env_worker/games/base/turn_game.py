@@ -35,12 +35,15 @@ class TurnGame(ABC):
         spec: observation layout, number of actions and seats; the same for every episode.
         hidden_information: True where a seat does not see all of the game. Search refuses such a game: it would look
             into what is hidden.
+        deterministic: True where its actions alone determine it: no chance events, and nothing drawn from the seed.
+            Greedy players then repeat one game for ever, so its evaluations begin with drawn plies.
         symmetries: ways to turn an observation, numbered from 0, the identity.
         styles: for people at a terminal: regular expressions of parts of `render` -> their style, in rich's words.
     """
 
     spec: GameSpec
     hidden_information: bool = False
+    deterministic: bool = False
     symmetries: int = 1
     styles: ClassVar[Mapping[str, str]] = {}
 

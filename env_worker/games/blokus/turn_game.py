@@ -42,6 +42,7 @@ class Blokus(TurnGame):
         moves: (colour, action) of all actions applied.
     """
 
+    deterministic = True
     styles = STYLES
 
     def __init__(self, variant: Variant) -> None:

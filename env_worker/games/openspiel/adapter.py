@@ -33,6 +33,7 @@ class OpenSpielGame(TurnGame):
         self._state = game.new_initial_state()
         self._informed = kind.provides_information_state_tensor
         self.hidden_information = kind.information != pyspiel.GameType.Information.PERFECT_INFORMATION
+        self.deterministic = kind.chance_mode == pyspiel.GameType.ChanceMode.DETERMINISTIC
         self._sampled = kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
         shape = game.information_state_tensor_shape() if self._informed else game.observation_tensor_shape()
         image = len(shape) == 3

@@ -19,6 +19,9 @@ MOST_PLANES = 9  # of an observation that is shown as a board
 LONGEST_TEXT = 400  # numbers of an observation that is shown whole
 
 
+NO_CHANCE = ("classic.chess", "classic.connect_four", "classic.go", "classic.tictactoe")
+
+
 class PettingZooGame(TurnGame):
     """What both interfaces have in common. Seats are `possible_agents`, in their order.
 
@@ -39,6 +42,7 @@ class PettingZooGame(TurnGame):
         self._spaces = [_observed_space(self._env.observation_space(agent)) for agent in self._agents]
         self._actions = [_discrete(self._env.action_space(agent), name) for agent in self._agents]
         self.spec = _spec(self._spaces, self._actions, name)
+        self.deterministic = name.rpartition("_v")[0] in NO_CHANCE
         self._returns = [0.0] * len(self._agents)
         self._last: dict[int, NDArray[Any]] = {}  # the final observations of agents that are gone
         self._truncated = False

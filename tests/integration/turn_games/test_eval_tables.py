@@ -82,6 +82,17 @@ def test_figures_of_bots_are_those_of_their_games(tmp_path):
     assert standings["rule_based"]["mean_score"] + 2 * standings["random"]["mean_score"] == pytest.approx(0)
 
 
+def test_games_without_chance_begin_with_drawn_plies_which_the_result_says(tmp_path):
+    line = ["openspiel", "--opponent", "random", "--opponent", "random", "--games", "40", "--workers", "2"]
+    found = json.loads(evaluated(*line, "--json").stdout)
+    (pair,) = found["pairs"]
+    assert found["openings"] == 4
+    assert pair["distinct_games"] > 20
+    assert 20 <= pair["effective_games"] <= 40
+    said = evaluated(*line, "--openings", "1").stdout.splitlines()
+    assert said[1].startswith("each opening of 1 random ply is played from every seat; ")
+
+
 def test_an_engine_that_dies_is_named_with_what_it_did():
     done = evaluated("blokus", "--opponent", "random", "--gtp", f"{ENGINE} --fault dies", "--games", "2", "--json")
     assert done.returncode == 1

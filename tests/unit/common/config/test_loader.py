@@ -347,7 +347,9 @@ def test_the_default_configuration_shows_every_key_and_another_game_shows_its_ow
     of_alphazero = {key for key in missing if key.startswith(("replay.", "search."))} | {"learner.weight_decay"}
     pages = "".join((ROOT / "docs" / page).read_text() for page in ("custom_game.md", "search.md"))
     assert all(f"`{key}`" in pages for key in of_alphazero)
-    assert missing - of_alphazero == set()
+    of_tables = {"evaluation.openings"}
+    assert of_tables <= keys_shown_in("blokus")
+    assert missing - of_alphazero - of_tables == set()
 
 
 def test_a_stored_encoder_means_nothing_unless_it_is_the_one_that_is_gone(load):
@@ -422,6 +424,8 @@ def test_nothing_clears_a_text(load):
         ("metrics: [csv, csv]", "metrics.1", "'csv' is given twice"),
         ("metrics_callback: mine", "metrics_callback", "expected module:function, got 'mine'"),
         ("evaluation: {every_decision: 5}", "evaluation.every_decision", "did you mean evaluation.every_decisions?"),
+        ("evaluation: {openings: few}", "evaluation.openings", "expected a whole number >= 0 or auto, got 'few'"),
+        ("evaluation: {openings: 4}", "evaluation.openings", "only games of a table with several seats begin with"),
         ("game: pokemon\nevaluation: {opponents: [random, maxi]}", "evaluation.opponents.1", "got 'maxi'"),
         ("game: pokemon\nevaluation: {every_decisions: 5}", "evaluation.opponents", "name some of random, "),
         ("evaluation: {opponents: [random]}", "evaluation.opponents", "gymnasium has no scripted opponents"),

@@ -74,6 +74,30 @@ def test_a_bot_may_play_itself(monkeypatch):
         evaluate([], game="openspiel", opponents=["random", "random"], episodes=4)
 
 
+@pytest.mark.parametrize(
+    ("settings", "duplicate", "sentence"),
+    [
+        (["evaluation.openings=3"], False, "tic_tac_toe has one seat, and no drawn openings; leave --openings out"),
+        ([], True, "tic_tac_toe has one seat: nothing can be dealt again; leave --duplicate out"),
+    ],
+)
+def test_a_game_of_one_seat_has_no_openings_and_no_duplicate(monkeypatch, tmp_path, settings, duplicate, sentence):
+    spec = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=1)
+    folder = write_checkpoint(tmp_path / "000000001", spec, 1)
+    monkeypatch.setattr(eval_runner, "ask_for_spec", lambda config, command, *_: spec)
+    with pytest.raises(ConfigError, match=sentence):
+        evaluate([folder], episodes=4, overrides=settings, duplicate=duplicate, trust=EVERYTHING)
+
+
+def test_battles_that_a_server_deals_are_not_played_in_duplicate(monkeypatch):
+    monkeypatch.setattr(eval_runner, "ask_for_spec", lambda config, command, *_: GameSpec("pokemon", 4, 2, seats=2))
+    with pytest.raises(ConfigError, match="is dealt by a server: nothing can be dealt again; leave --duplicate out"):
+        evaluate(
+            [], opponents=["max_base_power", "random"], episodes=4, duplicate=True,
+            overrides=["pokemon.transport=websocket"],
+        )  # fmt: skip
+
+
 def test_bots_of_different_games_do_not_meet(monkeypatch):
     chess = Game(opponents=("self_play", "random", "mirror"), pairings=True)
     monkeypatch.setitem(GAMES, "chess", chess)

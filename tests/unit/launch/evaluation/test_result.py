@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.config.matchups import Contestant, Pairing, round_robin
+from simul.common.config.matchups import IDENTITY_BITS, Contestant, Pairing, round_robin
 from simul.common.runtime.intervals import wilson
+from simul.launch.evaluation.openings import opening_figures
 from simul.launch.evaluation.result import OUTCOMES, build_result, count_pairs, result_text, t_quantile
 
 A, RANDOM = Contestant("a@1", policy="learner"), Contestant("random", bot="random")
@@ -87,6 +88,39 @@ def test_the_interval_of_mirrored_battles_follows_what_the_two_have_in_common():
     assert count_pairs({})["win_rate"] is None
 
 
+def opened(mirrored, wins, identities=(), plies=4):
+    results = {"0/p1": {"wins": wins, "losses": 200 - wins}}
+    figures = {"results": results, "episodes": {"finished": 200}, "mirrored": {"0": mirrored}, "opening_plies": plies,
+               "game_identities": [*identities, 1 << IDENTITY_BITS | 5]}  # fmt: skip
+    return result_of(figures, [Pairing(A, RANDOM, 200)], 200)
+
+
+def test_with_openings_the_interval_is_that_of_as_many_games_as_the_pairs_are_worth():
+    alike = opened({"0": 40, "2": 60}, 120)
+    assert alike["pairs"][0]["effective_games"] == pytest.approx(100), "the second game of a pair tells nothing new"
+    assert alike["wilson_95"] == alike["pairs"][0]["wilson_95"] == pytest.approx(wilson(60, 100))
+    assert opened({"0": 16, "1": 48, "2": 36}, 120)["pairs"][0]["effective_games"] == pytest.approx(200)
+    assert opened({"1": 100}, 100)["wilson_95"] == wilson(100, 200), "the first to move always wins"
+    assert opened({"2": 100}, 200)["wilson_95"] == wilson(100, 100), "nothing shows what the two have in common"
+    assert opened({"0": 40, "2": 60}, 120, plies=0)["wilson_95"] == wilson(120, 200)
+
+
+def test_the_first_line_says_how_games_began_and_how_many_differ():
+    result = opened({"0": 40, "2": 60}, 120, [*range(150), *range(50)])
+    assert (result["openings"], result["pairs"][0]["distinct_games"]) == (4, 150)
+    said = "each opening of 4 random plies is played from every seat; 150 of 200 games are distinct"
+    assert result_text(result).splitlines()[0] == said
+    repeated = opened({"0": 40, "2": 60}, 120, [1, 2], plies=0)
+    assert result_text(repeated).startswith("2 of 200 games are distinct, the others repeat them: --openings N")
+    assert result_text(result_of({}, [AGAINST_RANDOM])).startswith("version 3 against random")
+
+
+def test_games_are_counted_only_where_every_worker_has_listed_its_own():
+    assert opening_figures([4, 4], [[1], [2, 3]]) == {"opening_plies": 4, "game_identities": [1, 2, 3]}
+    assert opening_figures([4, 4], [[1]]) == {"opening_plies": 4}
+    assert opening_figures([], []) == {}
+
+
 def test_without_mirrored_battles_nothing_is_said_of_pairs():
     pairing = Pairing(A, RANDOM, 2, mirrored=False)
     figures = {"results": {"0/p1": {"wins": 2}}, "episodes": {"finished": 2}}
@@ -115,6 +149,7 @@ def test_games_of_three_are_counted_by_group_and_described_by_score():
     assert groups["normal_95"] == pytest.approx((0.5 - 1.96 / 6, 0.5 + 1.96 / 6), abs=1e-4)
     assert pair["standings"]["first"]["figures"] == {"foul": 0.25}
     assert "mean score 1.50 (95%: " in result_text(result)
+    assert "2 groups of the same game from each of 3 seats, over which intervals go" in result_text(result)
     assert "foul 0.250" in result_text(result)
     assert pair["as_p2"] == {"wins": 1, "losses": 1, "ties": 0, "truncated": 0, "mean_score": 0.5,
                                "score_95": (0.5, 0.5)}  # fmt: skip
@@ -141,7 +176,7 @@ def test_the_shape_is_the_same_for_no_opponent_one_and_many():
     pairs = [build_result({}, [A, RANDOM], each, 6, served, {}, "game")["pairs"][0] for each in tables]
     assert {frozenset(key for key in pair if not key.startswith("as_p")) for pair in pairs} == {
         frozenset(("first", "second", "wanted", "battles", *OUTCOMES, "win_rate", "wilson_95", "mirrored", "pairs",
-                   "groups", "standings"))
+                   "groups", "standings", "effective_games", "distinct_games"))
     }  # fmt: skip
     alone = result_of({"episodes": {"finished": 4}})
     assert (alone["pairs"], alone["ratings"], alone["standings"], alone["win_rate"]) == ([], [], [], None)

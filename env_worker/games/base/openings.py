@@ -1,0 +1,45 @@
+"""Drawn openings of evaluated games, and how many of these games differ. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simul.common.config.automatic import AUTO
+from simul.common.config.matchups import IDENTITY_BITS
+from simul.common.config.schema import Auto
+from simul.env_worker.games.base.turn_game import TurnGame
+
+PLIES = 4  # of `evaluation.openings: auto`
+LISTED = 3000  # identities that fit a report beside the other figures: 9 bytes each, 64 KiB in all
+
+
+def opening_plies(asked: int | Auto, game: TurnGame) -> int:
+    """How many random plies begin an evaluated game. `asked`: `evaluation.openings`."""
+    if asked != AUTO:
+        return asked
+    return PLIES if game.deterministic else 0
+
+
+class Openings:
+    """What an evaluation's worker reports of its games: `plies`, and the identity of each game."""
+
+    def __init__(self, plies: int) -> None:
+        self.plies = plies
+        self._games: list[int] = []
+        self._too_many = False
+
+    def add(self, pairing: int, game: TurnGame, seed: int, taken: Sequence[Mapping[int, int]]) -> None:
+        """A game is over. Two games are the same where the same actions were taken and, with chance, in one seed."""
+        if len(self._games) == LISTED:
+            self._too_many = True
+            return
+        facts = (0 if game.deterministic else seed, [sorted(actions.items()) for actions in taken])
+        digest = hashlib.blake2b(repr(facts).encode(), digest_size=IDENTITY_BITS // 8).digest()
+        self._games.append(pairing << IDENTITY_BITS | int.from_bytes(digest))
+
+    def figures(self) -> dict[str, Any]:
+        """`opening_plies`, and `game_identities`: of the pairing and the game; not of more games than LISTED."""
+        listed = {} if self._too_many else {"game_identities": self._games}
+        return {"opening_plies": self.plies, **listed}

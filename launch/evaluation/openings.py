@@ -1,0 +1,39 @@
+"""What a result says of drawn openings, and of games that repeat. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simul.common.config.matchups import IDENTITY_BITS
+from simul.launch.processes.role_reports import Metrics
+
+
+def opening_figures(plies: Sequence[int], identities: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Of all workers together: `opening_plies`, and `game_identities` where every one of them has listed its own."""
+    if not plies:
+        return {}
+    listed = {"game_identities": [one for each in identities for one in each]} if len(identities) == len(plies) else {}
+    return {"opening_plies": max(plies), **listed}
+
+
+def distinct_games(figures: Metrics, index: int) -> int | None:
+    """How many different games pairing number `index` had; None where that was not counted."""
+    if "game_identities" not in figures:
+        return None
+    return len({each for each in figures["game_identities"] if each >> IDENTITY_BITS == index})
+
+
+def openings_text(result: Mapping[str, Any]) -> str:
+    """The first line of a result whose games begin with drawn plies, or repeat; else ""."""
+    games = sum(pair["battles"] for pair in result["pairs"])
+    counted = [pair["distinct_games"] for pair in result["pairs"]]
+    distinct = sum(counted) if counted and None not in counted else None
+    count = "" if distinct is None else f"{distinct} of {games} games are distinct"
+    if result["openings"]:
+        plies = "ply" if result["openings"] == 1 else "plies"
+        line = f"each opening of {result['openings']} random {plies} is played from every seat"
+        return f"{line}; {count}" if count else line
+    if distinct is not None and distinct < games:
+        return f"{count}, the others repeat them: --openings N begins each with N random plies"
+    return ""
