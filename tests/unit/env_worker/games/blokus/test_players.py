@@ -90,6 +90,18 @@ def test_the_least_strength_takes_the_action_after_which_the_position_is_best():
     assert values[game.legal_actions(seat).tolist().index(chosen)] == max(values)
 
 
+@pytest.mark.parametrize(
+    ("seed", "turns", "name"),
+    [(2, 4, "f6,e7,f7,g7,f8"), (3, 4, "g8,h8,i8,j8,j9"), (5, 4, "i6,j6,k6,h7,i7"), (5, 9, "d4,c5,d5,e5,d6")],
+)
+def test_strength_2_is_a_yardstick_and_plays_what_it_played(seed, turns, name):
+    """Results name it: one that plays otherwise is another player, and needs a strength or a name of its own."""
+    game = played_on(Blokus(duo()), turns, seed)
+    assert isinstance(game, Blokus)
+    (seat,) = game.acting()
+    assert game.action_name(seat, BestFirstPlayer(2).choose(game, seat, random.Random(0))) == name
+
+
 def test_equal_actions_are_drawn():
     """On the empty board of Duo a placement and its reflection in the diagonal are worth the same."""
     chosen = {BestFirstPlayer(1).choose(Blokus(duo()), 0, random.Random(seed)) for seed in range(20)}
