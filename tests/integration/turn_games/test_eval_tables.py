@@ -21,9 +21,9 @@ from tests.support.waiting import PATIENCE_SEC
 ENGINE = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'gtp_engine.py'}"
 
 
-def evaluated(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def evaluated(*arguments: str | Path, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "simul.launch.cli", "eval", *map(str, arguments)]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=2.5 * PATIENCE_SEC)
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=2.5 * PATIENCE_SEC)
 
 
 def test_a_replay_of_every_game_and_a_picture_that_watch_shows(tmp_path):
@@ -80,6 +80,22 @@ def test_figures_of_bots_are_those_of_their_games(tmp_path):
     assert rule_based["foul_rate"] < random["foul_rate"]
     assert rule_based["score_per_hand"] + 2 * random["score_per_hand"] == pytest.approx(0), "random has two seats"
     assert standings["rule_based"]["mean_score"] + 2 * standings["random"]["mean_score"] == pytest.approx(0)
+
+
+def test_a_ladder_of_levels_is_one_table_as_the_documentation_says(tmp_path):
+    page = (ROOT / "docs" / "blokus.md").read_text()
+    (snippet,) = re.findall(r"^```python\n(# ladder\.py\n.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "ladder.py").write_text(snippet.replace("/opt/pentobi-gtp", ENGINE))
+    named = re.findall(r"ladder:Level\d", page)
+    assert len(named) >= 2
+    opponents = [word for name in ["best_first", *dict.fromkeys(named)] for word in ("--opponent", name)]
+    strength = ["--set", "blokus.best_first_strength=1"]
+    done = evaluated("blokus", *opponents, *strength, "--games", "2", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert [each["label"] for each in result["standings"]] == ["best_first", *dict.fromkeys(named)]
+    assert all(pair["battles"] == 2 for pair in result["pairs"])
+    assert len(result["ratings"]) == 1 + len(set(named))
 
 
 def test_an_engine_that_dies_is_named_with_what_it_did():
