@@ -1,8 +1,9 @@
 """A small engine that speaks GTP in Pentobi's dialect and plays at random, by the reference of the rules.
 
-    python gtp_engine.py [--log FILE] [--fault FAULT] [--nobook] [--noresign]
+    python gtp_engine.py [--log FILE] [--fault FAULT] [--level N] [--nobook] [--noresign]
 
 FAULT: dies, hangs, floods, garbage, illegal, no_piece, pass, resign, refuses, wrong_start, wrong_score, silent_end.
+All levels play the same.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--log", default=os.devnull)
     parser.add_argument("--fault", default="")
+    parser.add_argument("--level", default="")
     parser.add_argument("--nobook", action="store_true")
     parser.add_argument("--noresign", action="store_true")
     options = parser.parse_args()

@@ -19,6 +19,7 @@ class BlokusConfig(GameSection, frozen=True):
             *POLICIES,
             "random",
             "largest_piece",  # a random one of the largest pieces that fit
+            "best_first",  # best-first search with an evaluation of reach, corners and room, in three strengths
             "mcts",  # plain Monte Carlo tree search with random rollouts
             "gtp",  # an engine that speaks GTP, such as Pentobi's
         ),
@@ -34,6 +35,7 @@ class BlokusConfig(GameSection, frozen=True):
     variant: Literal["duo", "classic"] = "duo"  # 14 x 14 and two colours, or 20 x 20 and four
     players: Literal[0, 2, 3, 4] = 0  # of Classic; 0: two in Duo, four in Classic
     mcts_rollouts: Positive = 400  # random games for each action of the opponent `mcts`
+    best_first_strength: Literal[1, 2, 3] = 2  # of the opponent `best_first`: one action ahead, or by search
     gtp: ProgramName = ""  # path and arguments of the engine that the opponent `gtp` is
     gtp_timeout_sec: PositiveFloat = 60.0  # an engine that answers a command later is stopped, its game aborted
 

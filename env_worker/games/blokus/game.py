@@ -13,6 +13,7 @@ from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
 from simul.env_worker.games.base.players import Players
 from simul.env_worker.games.base.source import TurnGameSource
 from simul.env_worker.games.blokus.board import Variant, classic, duo
+from simul.env_worker.games.blokus.players.best_first import BestFirstPlayer
 from simul.env_worker.games.blokus.players.gtp import GtpPlayer, engine_command
 from simul.env_worker.games.blokus.players.largest import LargestPiecePlayer
 from simul.env_worker.games.blokus.players.mcts import MctsPlayer
@@ -49,6 +50,7 @@ def players(config: Config, trust: Trust = NOTHING) -> Players:
     section = config.blokus
     return {
         "largest_piece": LargestPiecePlayer,
+        "best_first": lambda: BestFirstPlayer(section.best_first_strength),
         "mcts": lambda: MctsPlayer(section.mcts_rollouts),
         ENGINE: lambda: GtpPlayer(engine_command(section.gtp), section.gtp_timeout_sec, trust=trust),
     }

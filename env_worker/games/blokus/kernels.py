@@ -316,7 +316,7 @@ def play_and_show(
 
 
 @compiled(RANDOM, INT, nogil=True)
-def _draw(random: NDArray[np.uint64], below: int) -> int:
+def draw_below(random: NDArray[np.uint64], below: int) -> int:
     """A number of [0, below), by SplitMix64 (Steele, Lea and Flood 2014) from the state `random` [1]."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
     bits = random[0]
@@ -339,7 +339,7 @@ def roll_out(
     """Play uniformly random actions to the end. `moves` int32 [A] is overwritten."""
     while not state[OVER]:
         found = find_moves(state, state[TO_MOVE], tree, rules, moves, len(moves))
-        action = moves[_draw(random, found)] if found else rules[PASS]
+        action = moves[draw_below(random, found)] if found else rules[PASS]
         play(state, action, tree, placements, views, rules)
 
 
@@ -365,7 +365,7 @@ def _try_one(nodes: Numbers, at: int, child: int, pool: Numbers, random: NDArray
     """Make `child` the node of a random untried move of the node `at`; returns `child`."""
     left = nodes[at, UNTRIED_LEFT]
     last = nodes[at, UNTRIED] + left - 1
-    chosen = nodes[at, UNTRIED] + _draw(random, left)
+    chosen = nodes[at, UNTRIED] + draw_below(random, left)
     pool[chosen], pool[last] = pool[last], pool[chosen]
     nodes[at, UNTRIED_LEFT] = left - 1
     nodes[child, ACTION], nodes[child, PARENT] = pool[last], at

@@ -21,9 +21,9 @@ from tests.support.waiting import PATIENCE_SEC
 ENGINE = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'gtp_engine.py'}"
 
 
-def evaluated(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def evaluated(*arguments: str | Path, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "simul.launch.cli", "eval", *map(str, arguments)]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=2.5 * PATIENCE_SEC)
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=2.5 * PATIENCE_SEC)
 
 
 def test_a_replay_of_every_game_and_a_picture_that_watch_shows(tmp_path):
@@ -91,6 +91,22 @@ def test_games_without_chance_begin_with_drawn_plies_which_the_result_says(tmp_p
     assert 20 <= pair["effective_games"] <= 40
     said = evaluated(*line, "--openings", "1").stdout.splitlines()
     assert said[1].startswith("each opening of 1 random ply is played from every seat; ")
+
+
+def test_a_ladder_of_levels_is_one_table_as_the_documentation_says(tmp_path):
+    page = (ROOT / "docs" / "blokus.md").read_text()
+    (snippet,) = re.findall(r"^```python\n(# ladder\.py\n.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "ladder.py").write_text(snippet.replace("/opt/pentobi-gtp", ENGINE))
+    named = re.findall(r"ladder:Level\d", page)
+    assert len(named) >= 2
+    opponents = [word for name in ["best_first", *dict.fromkeys(named)] for word in ("--opponent", name)]
+    strength = ["--set", "blokus.best_first_strength=1"]
+    done = evaluated("blokus", *opponents, *strength, "--games", "2", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert [each["label"] for each in result["standings"]] == ["best_first", *dict.fromkeys(named)]
+    assert all(pair["battles"] == 2 for pair in result["pairs"])
+    assert len(result["ratings"]) == 1 + len(set(named))
 
 
 def test_an_engine_that_dies_is_named_with_what_it_did():

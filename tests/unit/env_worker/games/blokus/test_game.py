@@ -45,6 +45,8 @@ def test_every_scripted_opponent_of_the_description_has_a_player():
         ("blokus.players=3", "Duo is for two players, got 3"),
         ("blokus.variant=trio", "expected one of"),
         ("blokus.mcts_rollouts=0", "blokus.mcts_rollouts"),
+        ("blokus.best_first_strength=4", "best_first_strength=4: expected one of 1, 2, 3, got 4"),
+        ("blokus.best_first_strength=strong", "best_first_strength=strong: expected one of 1, 2, 3"),
     ],
 )
 def test_impossible_settings_are_one_sentence(override, sentence):
@@ -66,9 +68,11 @@ def source_of(config: Config, pairing: Pairing):
     )
 
 
-def test_bots_play_each_other():
-    pairing = Pairing(Contestant("largest_piece", bot="largest_piece"), Contestant("mcts", bot="mcts"), 4)
-    source = source_of(configured("blokus.mcts_rollouts=5", "workers.envs=2"), pairing)
+@pytest.mark.parametrize("bots", [("largest_piece", "mcts"), ("best_first", "mcts")])
+def test_bots_play_each_other(bots):
+    first, second = (Contestant(bot, bot=bot) for bot in bots)
+    settings = ["blokus.mcts_rollouts=5", "blokus.best_first_strength=1", "workers.envs=2"]
+    source = source_of(configured(*settings), Pairing(first, second, 4))
     source.start()
     while not source.idle():
         assert source.poll() == []

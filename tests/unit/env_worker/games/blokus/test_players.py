@@ -9,6 +9,8 @@ import pytest
 from simul.env_worker.games.base.players import RandomPlayer
 from simul.env_worker.games.base.turn_game import Player
 from simul.env_worker.games.blokus.board import Variant, classic, duo
+from simul.env_worker.games.blokus.evaluation import evaluate
+from simul.env_worker.games.blokus.players.best_first import POSITIONS, BestFirstPlayer
 from simul.env_worker.games.blokus.players.largest import LargestPiecePlayer
 from simul.env_worker.games.blokus.players.mcts import MctsPlayer
 from simul.env_worker.games.blokus.turn_game import Blokus
@@ -16,7 +18,11 @@ from tests.support.turn_games import played_on
 
 
 def play(variant: Variant, players: list[Player], seed: int) -> Blokus:
-    draw, game = random.Random(seed), Blokus(variant)
+    return play_on(Blokus(variant), players, seed)
+
+
+def play_on(game: Blokus, players: list[Player], seed: int) -> Blokus:
+    draw = random.Random(seed)
     while seats := game.acting():
         before = game.state.copy()
         action = players[seats[0]].choose(game, seats[0], draw)
@@ -34,9 +40,21 @@ def wins(first: Player, second: Player, games: int) -> float:
     return won / games
 
 
+def pair_points(first: Player, second: Player, pairs: int) -> float:
+    """Mean share of the games that `first` wins from drawn openings, each played from both seats."""
+    won = 0.0
+    for seed in range(pairs):
+        opening = played_on(Blokus(duo()), 4, seed)
+        for seat in range(2):
+            players = [first, second] if seat == 0 else [second, first]
+            won += (1 + play_on(opening.clone(), players, seed).returns()[seat]) / 2
+    return won / (2 * pairs)
+
+
 @pytest.mark.parametrize("variant", [duo(), classic(2), classic(3), classic(4)], ids=["2", "2 of 4", "3", "4"])
 def test_players_choose_legal_actions_to_the_end(variant):
     play(variant, [LargestPiecePlayer(), MctsPlayer(rollouts=4), MctsPlayer(1), RandomPlayer()], seed=1)
+    play(variant, [BestFirstPlayer(2), RandomPlayer(), BestFirstPlayer(1), LargestPiecePlayer()], seed=1)
 
 
 def test_the_largest_piece_that_fits_is_placed_and_equals_are_drawn():
@@ -56,13 +74,68 @@ def test_search_beats_random():
     assert wins(MctsPlayer(rollouts=200), RandomPlayer(), games=10) >= 0.9
 
 
-def test_search_is_determined_by_what_it_draws():
+@pytest.mark.parametrize("player", [MctsPlayer(50), BestFirstPlayer(1), BestFirstPlayer(2)])
+def test_search_is_determined_by_what_it_draws(player):
     game = played_on(Blokus(classic(4)), 40)
-    chosen = [MctsPlayer(50).choose(game, game.acting()[0], random.Random(3)) for _ in range(2)]
+    chosen = [player.choose(game, game.acting()[0], random.Random(3)) for _ in range(2)]
     assert chosen[0] == chosen[1]
 
 
-def test_search_finds_a_win_at_the_end():
+def test_the_least_strength_takes_the_action_after_which_the_position_is_best():
+    game = played_on(Blokus(classic(3)), 18)
+    (seat,) = game.acting()
+    after = [game.after(action).game.state for action in game.legal_actions(seat).tolist()]
+    values = [evaluate(state, seat, game.tables.tree, game.tables.rules) for state in after]
+    chosen = BestFirstPlayer(1).choose(game, seat, random.Random(0))
+    assert values[game.legal_actions(seat).tolist().index(chosen)] == max(values)
+
+
+@pytest.mark.parametrize(
+    ("seed", "turns", "name"),
+    [(2, 4, "f6,e7,f7,g7,f8"), (3, 4, "g8,h8,i8,j8,j9"), (5, 4, "i6,j6,k6,h7,i7"), (5, 9, "d4,c5,d5,e5,d6")],
+)
+def test_strength_2_is_a_yardstick_and_plays_what_it_played(seed, turns, name):
+    """Results name it: one that plays otherwise is another player, and needs a strength or a name of its own."""
+    game = played_on(Blokus(duo()), turns, seed)
+    assert isinstance(game, Blokus)
+    (seat,) = game.acting()
+    assert game.action_name(seat, BestFirstPlayer(2).choose(game, seat, random.Random(0))) == name
+
+
+def test_equal_actions_are_drawn():
+    """On the empty board of Duo a placement and its reflection in the diagonal are worth the same."""
+    chosen = {BestFirstPlayer(1).choose(Blokus(duo()), 0, random.Random(seed)) for seed in range(20)}
+    assert len(chosen) > 1
+
+
+def test_each_strength_beats_the_one_below():
+    assert pair_points(BestFirstPlayer(1), LargestPiecePlayer(), pairs=4) >= 0.9
+    assert pair_points(BestFirstPlayer(2), BestFirstPlayer(1), pairs=4) > 0.5
+    assert POSITIONS[3] > POSITIONS[2]
+
+
+def best_margin(game: Blokus, seat: int) -> float:
+    """By how many points `seat` can end ahead, against the best answers: plain minimax."""
+    if not game.acting():
+        return game.figures()["margin"][seat]
+    (acting,) = game.acting()
+    ends = [best_margin(game.after(action).game, seat) for action in game.legal_actions(acting).tolist()]
+    return max(ends) if acting == seat else min(ends)
+
+
+def test_best_first_search_plays_an_end_as_minimax_does():
+    for seed in range(5):
+        whole = played_on(Blokus(duo()), 1000, seed)
+        assert isinstance(whole, Blokus)
+        game = played_on(Blokus(duo()), len(whole.moves) - 4, seed)
+        assert isinstance(game, Blokus)
+        (seat,) = game.acting()
+        action = BestFirstPlayer(3).choose(game, seat, random.Random(seed))
+        assert best_margin(game.after(action).game, seat) == best_margin(game, seat)
+
+
+@pytest.mark.parametrize("player", [MctsPlayer(200), BestFirstPlayer(1), BestFirstPlayer(2)])
+def test_search_finds_a_win_at_the_end(player):
     """Two placements are left to choose from: one loses the game by the points, the other wins it."""
     draw = random.Random(11)
     decided = 0
@@ -77,7 +150,7 @@ def test_search_finds_a_win_at_the_end():
         if None in ends.values() or len({end[seat] for end in ends.values()}) < 2:
             continue
         decided += 1
-        action = MctsPlayer(rollouts=20 * len(ends)).choose(before, seat, draw)
+        action = player.choose(before, seat, draw)
         assert ends[action][seat] == max(end[seat] for end in ends.values())
 
 
