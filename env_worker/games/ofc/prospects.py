@@ -152,78 +152,73 @@ def five_prospects(
     if free == 0:
         values[0], chances[0] = value, 1.0
         return 1
-    kind, main = value >> CATEGORY, ((value >> 16) & 15) - 2
-    wild = live[17]
-    ranks, distinct, highest = 0, True, 0
+    kind, main = value >> CATEGORY, max(((value >> 16) & 15) - 2, 0)
+    ranks, distinct = 0, True
     for cell in range(start, start + count):
         card = int(board[cell])
         if card < JOKER:
             bit = 1 << (card >> 2)
             distinct = distinct and ranks & bit == 0
             ranks |= bit
-            highest = max(highest, card >> 2)
-    kickers = ranks & ~(1 << main) if kind >= PAIR else ranks
-    outs = held = 0
-    best_pair = twice = 0.0
-    for rank in range(_RANKS):
-        if kickers >> rank & 1:
-            outs += live[rank]
-            held += 1
-            best_pair = max(best_pair, _hit(draws, live[rank] + wild, 1))
-            twice = _either(twice, _hit(draws, live[rank] + wild, 2))
-    kicker = _hit(draws, outs + wild, 1) if held else 0.0
-    again = _hit(draws, live[main] + wild, 1) if kind >= PAIR else 0.0
-
-    quads = full = trips = two_pairs = 0.0
-    if kind == TRIPS:
-        quads = again
-        full = kicker if count == 4 else new_pair
-    elif kind == TWO_PAIRS:
-        second = ((value >> 12) & 15) - 2
-        full = _hit(draws, live[main] + live[second] + wild, 1)
-    elif kind == PAIR:
-        quads = _hit(draws, live[main] + wild, 2) if free >= 2 else 0.0
-        trips = again
-        if count == 4:
-            two_pairs = kicker
-        elif count == 3:
-            full = _either(again * kicker, twice)
-            two_pairs = _either(kicker, new_pair)
-        else:
-            full = again * new_pair
-            two_pairs = new_pair
-    elif kind == HIGH_CARD and free >= 2:
-        trips = twice
-        two_pairs = kicker * new_pair if free >= 3 else _hit(draws, outs + wild, 2)
-        if count == 0:
-            two_pairs = new_pair * new_pair
+    quads, full, trips, two_pairs = _equal_ranks_chances(value, count, ranks, live, draws, new_pair)
     flush = straight = 0.0
     if distinct and kind < TRIPS:
         flush = _flush_chance(board, start, count, live, draws)
         if count >= 2:
             straight = _straight_chance(ranks, free, live, draws)
-
     found, rest = 0, 1.0
     for made, chance in (
-        (_value(QUADS, main), quads), (_value(FULL_HOUSE, max(main, 0)), full), (_value(FLUSH, max(highest, 9)), flush),
-        (_value(STRAIGHT, _OPEN_RANK + 2), straight), (_value(TRIPS, max(main, 0)), trips),
-        (_value(TWO_PAIRS, max(main, highest if kind == HIGH_CARD else _OPEN_RANK)), two_pairs),
+        (_value(QUADS, main), quads), (_value(FULL_HOUSE, main), full), (_value(FLUSH, max(main, 9)), flush),
+        (_value(STRAIGHT, _OPEN_RANK + 2), straight), (_value(TRIPS, main), trips),
+        (_value(TWO_PAIRS, main if kind == HIGH_CARD else max(main, _OPEN_RANK)), two_pairs),
     ):  # fmt: skip
         if chance > 0.0:
             values[found], chances[found] = made, rest * chance
             rest *= 1.0 - chance
             found += 1
-    if kind == HIGH_CARD:
-        for rank in range(_RANKS - 1, -1, -1):
-            chance = _hit(draws, live[rank] + wild, 1) if ranks >> rank & 1 else 0.0
-            if rank == _OPEN_RANK and free >= 2:
-                chance = _either(chance, new_pair)
-            if chance > 0.0:
-                values[found], chances[found] = _value(PAIR, rank), rest * chance
-                rest *= 1.0 - chance
-                found += 1
+    for rank in range(_RANKS - 1 if kind == HIGH_CARD else -1, -1, -1):
+        chance = _hit(draws, live[rank] + live[17], 1) if ranks >> rank & 1 else 0.0
+        if rank == _OPEN_RANK and free >= 2:
+            chance = _either(chance, new_pair)
+        if chance > 0.0:
+            values[found], chances[found] = _value(PAIR, rank), rest * chance
+            rest *= 1.0 - chance
+            found += 1
     values[found], chances[found] = value, rest
     return found + 1
+
+
+@compiled()
+def _equal_ranks_chances(
+    value: int, count: int, ranks: int, live: Live, draws: Chances, new_pair: float
+) -> tuple[float, float, float, float]:
+    """Chances of quads, a full house, three of a kind and two pairs of a row of this value that holds these ranks."""
+    kind, free, wild = value >> CATEGORY, 5 - count, live[17]
+    main, second = ((value >> 16) & 15) - 2, ((value >> 12) & 15) - 2
+    outs = 0
+    twice = 0.0  # that two cards of a kicker's rank come
+    for rank in range(_RANKS):
+        if ranks >> rank & 1 and (kind == HIGH_CARD or rank != main):
+            outs += live[rank]
+            twice = _either(twice, _hit(draws, live[rank] + wild, 2))
+    kicker = _hit(draws, outs + wild, 1) if outs else 0.0
+    if kind == TRIPS:
+        return _hit(draws, live[main] + wild, 1), kicker if count == 4 else new_pair, 0.0, 0.0
+    if kind == TWO_PAIRS:
+        return 0.0, _hit(draws, live[main] + live[second] + wild, 1), 0.0, 0.0
+    if kind == PAIR:
+        again = _hit(draws, live[main] + wild, 1)
+        if count == 4:
+            return 0.0, 0.0, again, kicker
+        quads = _hit(draws, live[main] + wild, 2)
+        if count == 3:
+            return quads, _either(again * kicker, twice), again, _either(kicker, new_pair)
+        return quads, again * new_pair, again, new_pair
+    if kind > PAIR or free < 2:
+        return 0.0, 0.0, 0.0, 0.0
+    if count == 0:
+        return 0.0, 0.0, 0.0, new_pair * new_pair
+    return 0.0, 0.0, twice, _hit(draws, outs + wild, 2) if free == 2 else kicker * new_pair
 
 
 @compiled()
