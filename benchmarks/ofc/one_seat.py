@@ -14,9 +14,13 @@ from simul.common.config.loader import load_config
 from simul.env_worker.games.base.players import RandomPlayer
 from simul.env_worker.games.base.turn_game import CHANCE, Player, TurnGame
 from simul.env_worker.games.loading import turn_game
-from simul.env_worker.games.ofc.players import RulePlayer
+from simul.env_worker.games.ofc.players import FantasyRulesPlayer, RulePlayer
 
-OPPONENTS: dict[str, type[Player]] = {"random": RandomPlayer, "rule_based": RulePlayer}
+OPPONENTS: dict[str, type[Player]] = {
+    "random": RandomPlayer,
+    "rule_based": RulePlayer,
+    "fantasy_rules": FantasyRulesPlayer,
+}
 
 
 class OneSeat(gymnasium.Env):

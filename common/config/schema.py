@@ -162,7 +162,7 @@ class LearnerConfig(Section, frozen=True):
 LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "gymnasium": ("frame_stack",),
     "network": ("normalize_observations",),
-    "ofc": ("foul_cost",),
+    "ofc": ("foul_cost", "rollouts_by"),
     "pokemon": ("builtin_observation", "observation", "opponent_teams", "reward"),
     "workers": ("max_failed_share",),
     "learner": ("normalize_rewards", "opponent_coefficient", "target_kl", "weight_decay"),

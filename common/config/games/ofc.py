@@ -15,8 +15,8 @@ class OfcConfig(GameSection, frozen=True):
     """A table of Open Face Chinese, Pineapple."""
 
     description: ClassVar[Game] = Game(
-        configuration="ofc", seats=0, opponents=(*POLICIES, "random", "rule_based", "monte_carlo"),
-        short_names={"rule": "rule_based", "mc": "monte_carlo"},
+        configuration="ofc", seats=0, opponents=(*POLICIES, "random", "rule_based", "fantasy_rules", "monte_carlo"),
+        short_names={"rule": "rule_based", "fantasy": "fantasy_rules", "mc": "monte_carlo"},
         networks={"ofc": "reads the observation of Open Face Chinese"}, episodes="games", pairings=True, replays=True,
         player=TABLE_PLAYER,
     )  # fmt: skip
@@ -31,6 +31,7 @@ class OfcConfig(GameSection, frozen=True):
     stay_value: NonNegativeFloat = 10.0  # points that staying counts where a hand in Fantasyland is set
     foul_cost: NonNegativeFloat = 0.0  # points that a foul costs beside the score, in what is learned from only
     rollouts: Positive = 50  # of each candidate action of the opponent monte_carlo
+    rollouts_by: Literal["rule_based", "fantasy_rules"] = "rule_based"  # whose estimate plays them out
     reward_scale: PositiveFloat = 0.1  # of the points that are learned from
 
     def seats(self) -> int:

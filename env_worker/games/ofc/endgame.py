@@ -41,17 +41,23 @@ def before_last_worths(
 
 
 @compiled()
-def _pair_worths(
-    board: Cards, filled: Cards, unseen: Cards, fantasy: float, fouled: float, pairs: NDArray[np.float64]
-) -> None:
-    """Write the upper triangle [K, K]: worth of the better placement of two cards in the two free cells."""
-    cells = np.empty(2, np.int64)
+def free_cells(filled: Cards, cells: NDArray[np.int64]) -> bool:
+    """Write the two cells, int64 [2], that a board with these row counts has left; True if they are in one row."""
     found = 0
     for row in range(3):
         for index in range(filled[row], SIZES[row]):
             cells[found] = STARTS[row] + index
             found += 1
-    same_row = (cells[0] >= 3) + (cells[0] >= 8) == (cells[1] >= 3) + (cells[1] >= 8)
+    return (cells[0] >= 3) + (cells[0] >= 8) == (cells[1] >= 3) + (cells[1] >= 8)
+
+
+@compiled()
+def _pair_worths(
+    board: Cards, filled: Cards, unseen: Cards, fantasy: float, fouled: float, pairs: NDArray[np.float64]
+) -> None:
+    """Write the upper triangle [K, K]: worth of the better placement of two cards in the two free cells."""
+    cells = np.empty(2, np.int64)
+    same_row = free_cells(filled, cells)
     for one in range(len(unseen)):
         for two in range(one + 1, len(unseen)):
             board[cells[0]], board[cells[1]] = unseen[one], unseen[two]

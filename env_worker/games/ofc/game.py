@@ -17,7 +17,7 @@ from simul.env_worker.games.base.players import Players
 from simul.env_worker.games.base.source import TurnGameSource
 from simul.env_worker.games.base.turn_game import Player
 from simul.env_worker.games.ofc.fantasyland import best_board
-from simul.env_worker.games.ofc.players import MonteCarloPlayer, RulePlayer
+from simul.env_worker.games.ofc.players import FantasyRulesPlayer, MonteCarloPlayer, RulePlayer
 from simul.env_worker.games.ofc.rules import FANTASY_CARDS, Rules
 from simul.env_worker.games.ofc.table import OfcGame
 from simul.env_worker.source import SourceOptions
@@ -46,7 +46,8 @@ def game_builder(config: Config, trust: Trust = NOTHING) -> Callable[[], OfcGame
 
 def players(config: Config, trust: Trust = NOTHING) -> Players:
     """The scripted opponents."""
-    return {"rule_based": RulePlayer, "monte_carlo": partial(MonteCarloPlayer, config.ofc.rollouts)}
+    monte_carlo = partial(MonteCarloPlayer, config.ofc.rollouts, rollouts_by=config.ofc.rollouts_by)
+    return {"rule_based": RulePlayer, "fantasy_rules": FantasyRulesPlayer, "monte_carlo": monte_carlo}
 
 
 def rules(section: OfcConfig) -> Rules:

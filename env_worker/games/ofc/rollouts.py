@@ -69,12 +69,35 @@ def rollout_scores(
             after(boards[seat], filled[seat], held, holding, candidates[number], board, rows)
             finish(board, rows, cards[dealt:], live, count, weights)
             legal[seat] = board_values(board, values[seat])
-            if legal[seat] and entry_cards(values[seat, TOP], progressive):
-                scores[number] += weights[FANTASY] * (players - 1)
-            for other in range(players):
-                if other == seat:
-                    continue
-                if not hidden[other]:
-                    scores[number] += pair_points(values[seat], legal[seat], values[other], legal[other])
-                else:
-                    scores[number] += royalties(values[seat]) if legal[seat] else -FOUL
+            scores[number] += seat_points(values, legal, hidden, seat, progressive, weights[FANTASY])
+
+
+@compiled()
+def seat_points(
+    values: NDArray[np.int64], legal: NDArray[np.bool_], hidden: NDArray[np.bool_], seat: int, progressive: bool,
+    fantasy: float,
+) -> float:  # fmt: skip
+    """Points of a seat against the others and its value of Fantasyland; values int64 [seats, 3] of complete boards."""
+    points = own_points(values[seat], legal[seat], len(values), progressive, fantasy)
+    for other in range(len(values)):
+        if other == seat:
+            continue
+        if not hidden[other]:
+            points += pair_points(values[seat], legal[seat], values[other], legal[other])
+        else:
+            points += hidden_points(values[seat], legal[seat])
+    return points
+
+
+@compiled()
+def own_points(mine: NDArray[np.int64], my_board_legal: bool, players: int, progressive: bool, fantasy: float) -> float:
+    """What entering Fantasyland is worth, `fantasy` points against each opponent; values int64 [3]."""
+    if my_board_legal and entry_cards(mine[TOP], progressive):
+        return fantasy * (players - 1)
+    return 0.0
+
+
+@compiled()
+def hidden_points(mine: NDArray[np.int64], my_board_legal: bool) -> float:
+    """Points against a board in Fantasyland, as if it were legal, without royalties, and won half of the rows."""
+    return float(royalties(mine)) if my_board_legal else -float(FOUL)

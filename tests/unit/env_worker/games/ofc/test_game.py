@@ -5,8 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from simul.common.config.games.ofc import OfcConfig
 from simul.common.config.loader import load_config
+from simul.common.errors import ConfigError
 from simul.common.protocol.messages import DECISION, TERMINATED
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.loading import build_source, game_spec
@@ -27,8 +30,16 @@ def test_every_setting_reaches_the_rules():
     assert rules(OfcConfig()) == Rules()
 
 
+def test_who_plays_rollouts_is_a_setting_that_changes_no_fingerprint_of_before():
+    default, strong = (load_config("ofc", [f"ofc.rollouts_by={name}"]) for name in ("rule_based", "fantasy_rules"))
+    assert default.fingerprint() == load_config("ofc").fingerprint() != strong.fingerprint()
+    with pytest.raises(ConfigError, match="rollouts_by"):
+        load_config("ofc", ["ofc.rollouts_by=random"])
+
+
 def test_the_shipped_configuration_plays_every_opponent_and_reports_the_figures():
-    config = load_config("ofc", ["opponents=random:0.4,rule:0.3,mc:0.3", "ofc.rollouts=1", "workers.envs=6"])
+    settings = ["opponents=random:0.3,rule:0.2,fantasy:0.2,mc:0.3", "ofc.rollouts=1", "workers.envs=6"]
+    config = load_config("ofc", settings)
     assert game_spec(config).num_actions == 259
     assert config.game_section.seats() == game_spec(config).seats == 3
     source = build_source(config, index=0, episodes=60, greedy=False, record=True)
@@ -38,7 +49,7 @@ def test_the_shipped_configuration_plays_every_opponent_and_reports_the_figures(
     source.close()
     assert {row.kind for row in rows} == {DECISION, TERMINATED}
     assert metrics["episodes"]["finished"] == 60
-    assert set(metrics["results"]) == {"random", "rule_based", "monte_carlo"}
+    assert set(metrics["results"]) == {"random", "rule_based", "fantasy_rules", "monte_carlo"}
     found = metrics["recent"]["all"]
     assert 0 < found["figure.foul_rate"] <= 1
     assert found["figure.score_per_hand"] < 0
@@ -51,7 +62,8 @@ from simul.common.config.loader import load_config
 from simul.env_worker.games.loading import build_source
 from tests.support.turn_games import any_legal, play
 
-config = load_config("ofc", ["opponents=rule:0.5,mc:0.5", "ofc.rollouts=1", "workers.envs=4"])
+mix = "opponents=rule:0.3,fantasy:0.2,mc:0.5"
+config = load_config("ofc", [mix, "ofc.rollouts=1", "ofc.rollouts_by=@BY@", "workers.envs=4"])
 source = build_source(config, index=0, episodes=20, greedy=False, record=True)
 loops = [each for each in gc.get_objects() if isinstance(each, CPUDispatcher)]
 before = [list(loop.signatures) for loop in loops]
@@ -63,7 +75,9 @@ assert not later, later
 """
 
 
-def test_a_source_that_is_built_has_nothing_left_to_compile():
+@pytest.mark.parametrize("player", ["rule_based", "fantasy_rules"])
+def test_a_source_that_is_built_has_nothing_left_to_compile(player):
     """The server drops a client that is silent for ten seconds, as a worker that compiles is."""
-    done = subprocess.run([sys.executable, "-c", NOTHING_LEFT_TO_COMPILE], cwd=ROOT, capture_output=True, text=True)
+    script = NOTHING_LEFT_TO_COMPILE.replace("@BY@", player)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

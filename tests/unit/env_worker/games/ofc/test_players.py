@@ -13,7 +13,7 @@ from simul.env_worker.games.ofc.cards import parse_cards
 from simul.env_worker.games.ofc.endgame import before_last_worths
 from simul.env_worker.games.ofc.evaluator import board_values
 from simul.env_worker.games.ofc.heuristic import chance, final_worth
-from simul.env_worker.games.ofc.players import MonteCarloPlayer, RulePlayer, unseen_cards
+from simul.env_worker.games.ofc.players import FantasyRulesPlayer, MonteCarloPlayer, RulePlayer, unseen_cards
 from simul.env_worker.games.ofc.rules import Rules
 from simul.env_worker.games.ofc.table import OfcGame
 
@@ -41,6 +41,46 @@ def test_the_rule_based_player_seldom_fouls_and_beats_the_random_one(rules):
     assert figures["foul_rate"] < 0.25
     assert figures["score_per_hand"] > 3
     assert figures["royalties_per_hand"] > 1
+
+
+TABLES = [
+    Rules(hands=2), Rules(players=2, jokers=1, hands=2), Rules(jokers=2, progressive=True), Rules(fantasyland=False),
+    Rules(players=2, jokers=2, progressive=True, stay="full_house_too"), Rules(players=2, fantasyland=False),
+]  # fmt: skip
+
+
+def strong(**changes):
+    return MonteCarloPlayer(**{"rollouts": 2, "openings": 3, "rollouts_by": "fantasy_rules", **changes})
+
+
+@pytest.mark.parametrize("rules", TABLES)
+def test_players_for_fantasyland_play_legally_at_every_table(rules):
+    play([FantasyRulesPlayer(), strong(), FantasyRulesPlayer()][: rules.players], rules, 6)  # asserts legality
+
+
+@pytest.mark.parametrize("player", [FantasyRulesPlayer(), strong()])
+def test_players_choose_the_same_under_one_seed(player):
+    game = OfcGame(Rules(jokers=1))
+    game.reset(3)
+    while game.acting():
+        (seat,) = game.acting()
+        first, again = (player.choose(game, seat, random.Random(9)) for _ in range(2))
+        assert first == again
+        game.apply({seat: first})
+
+
+def test_rollouts_draw_from_the_seed():
+    game = OfcGame(Rules())
+    game.reset(4)
+    chosen = {strong(rollouts=1, openings=12).choose(game, game.acting()[0], random.Random(seed)) for seed in range(12)}
+    assert len(chosen) > 1
+
+
+def test_the_player_for_fantasyland_enters_it_fouls_within_bounds_and_beats_the_rule_based_one():
+    figures = play([FantasyRulesPlayer(), RulePlayer(), RulePlayer()], Rules(), 450)
+    assert 0.05 < figures["foul_rate"] < 0.2
+    assert figures["fantasyland_entry"] > 0.06
+    assert figures["score_per_hand"] > 1.5
 
 
 def test_the_monte_carlo_player_beats_the_random_one_with_jokers_and_hidden_boards():
@@ -125,9 +165,11 @@ def test_the_rule_based_player_is_safe_before_the_last_street_where_it_can_be():
     assert "top: Qc" not in game.action_name(0, chosen)  # three queens; the middle would need three kings or threes
 
 
-@pytest.mark.parametrize("player", [RulePlayer(), MonteCarloPlayer(rollouts=2, openings=4)])
+@pytest.mark.parametrize(
+    "player", [RulePlayer(), MonteCarloPlayer(rollouts=2, openings=4), FantasyRulesPlayer(), strong(openings=4)]
+)
 def test_players_do_not_see_what_is_hidden(player):
-    for moves in (0, 4, 8, 12):
+    for moves in (0, 4, 8, 10, 12, 14):
         game, draw = OfcGame(Rules(button="last")), random.Random(moves)
         game.reset(moves)
         for _ in range(moves):
@@ -153,3 +195,21 @@ def test_chances_are_poisson_tails():
 def test_a_player_without_rollouts_is_refused():
     with pytest.raises(ConfigError, match="at least 1 rollout"):
         MonteCarloPlayer(rollouts=0)
+
+
+def test_rollouts_by_a_player_that_finishes_no_boards_are_refused():
+    with pytest.raises(ConfigError, match="played by rule_based or fantasy_rules, not by 'random'"):
+        MonteCarloPlayer(rollouts_by="random")
+
+
+def test_the_player_for_fantasyland_lays_queens_on_top_where_the_rows_below_hold():
+    game = OfcGame(Rules(button="last"))
+    game.reset(1)
+    hand = game.hand
+    game._turn = 6  # seat 0 on street 3
+    hand.board[0] = [*parse_cards("Qs"), -1, -1, *parse_cards("Kc Kd"), -1, -1, -1, *parse_cards("As Ad Ac 9d"), -1]
+    hand.filled[0] = (1, 2, 4)
+    hand.held[:3] = parse_cards("Qc Kh 2d")
+    hand.holding = 3
+    chosen = FantasyRulesPlayer().choose(game, 0, random.Random(0))
+    assert game.action_name(0, chosen) == "top: Qc; middle: Kh; discard: 2d"

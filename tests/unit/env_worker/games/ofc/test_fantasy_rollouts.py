@@ -1,0 +1,111 @@
+"""Rollouts by `fantasy_rules`: the last two streets against slow enumerations."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+
+from simul.env_worker.games.ofc.cards import parse_cards
+from simul.env_worker.games.ofc.evaluator import CELLS, STARTS, board_values, pair_points
+from simul.env_worker.games.ofc.expectation import BALANCE, BONUS, PENALTY
+from simul.env_worker.games.ofc.fantasy_rollouts import fantasy_rollout_scores, mean_of_best_pairs
+from simul.env_worker.games.ofc.heuristic import after, final_worth
+from simul.env_worker.games.ofc.random_draws import draws_of
+from simul.env_worker.games.ofc.rollouts import hidden_points, own_points
+
+UNSEEN = "Qh 7d 4c 6s Jh 2h 9c"
+
+
+def laid(*rows):
+    board, filled = np.full(CELLS, -1, np.int8), np.zeros(3, np.int8)
+    for row, text in enumerate(rows):
+        cards = parse_cards(text)
+        board[STARTS[row] : STARTS[row] + len(cards)] = cards
+        filled[row] = len(cards)
+    return board, filled
+
+
+def placements(board, cards):
+    """Every board that these cards fill up."""
+    free = np.flatnonzero(board < 0)
+    for chosen in permutations(cards.tolist(), len(free)):
+        done = board.copy()
+        done[free] = chosen
+        yield done
+
+
+def valued(board):
+    values = np.empty(3, np.int64)
+    return board_values(board, values), values
+
+
+def scores_of(seats, held, actions, *, hidden=(), rollouts=5, unseen=UNSEEN):
+    boards, filled = (np.stack(each) for each in zip(*seats, strict=True))
+    scores, hides = np.zeros(len(actions)), np.zeros(len(seats), np.bool_)
+    hides[list(hidden)] = True
+    fantasy_rollout_scores(
+        boards, filled, 0, hides, parse_cards(held), parse_cards(unseen), np.array(actions), rollouts, False, BALANCE,
+        draws_of(1, 0), scores,
+    )  # fmt: skip
+    return scores
+
+
+def placed(seat, held, action):
+    board, filled = seat[0].copy(), seat[1].copy()
+    assert after(*seat, parse_cards(held), 3, action, board, filled)
+    return board
+
+
+def test_the_last_street_is_the_mean_over_every_draw_of_the_others():
+    me = laid("Qs Qd", "Kc Kd 3h 3c 2c", "As Ad 5s 5d")
+    other = laid("4s 4d", "8h 8d 2d Jc Tc", "Ts Td Th 9h")
+    ended = laid("6h 6c 2s", "9s 9d Jd Kh Ks", "Ac Ah Ks Kd 3s")
+    actions, held = [232 + 0 * 9 + 0 * 3 + 2, 232 + 1 * 9 + 0 * 3 + 2, 232 + 2 * 9 + 2 * 3 + 0], "5c 8c 3d"
+    expected = []
+    for action in actions:
+        legal, mine = valued(placed(me, held, action))
+        points = own_points(mine, legal, 3, False, BALANCE[BONUS])
+        legal_end, end = valued(ended[0])
+        points += pair_points(mine, legal, end, legal_end)
+        replies = []
+        for three in combinations(parse_cards(UNSEEN), 3):
+            boards = placements(other[0], np.array(three))
+            reply = max(boards, key=lambda board: final_worth(board, BALANCE[BONUS], BALANCE[PENALTY]))
+            legal_reply, values = valued(reply)
+            replies.append(pair_points(mine, legal, values, legal_reply))
+        expected.append(points + np.mean(replies))
+    assert scores_of([me, other, ended], held, actions) == pytest.approx(expected)
+
+
+def test_before_the_last_street_every_draw_of_the_seat_counts():
+    me, held = laid("Qs Qd", "Kc Kd 3h", "As Ad 5s 5d"), "Qc 3c 2d"
+    hidden = laid("", "", "")
+    actions = [232 + 2 * 9 + 0 * 3 + 1, 232 + 0 * 9 + 1 * 3 + 1]
+    expected = []
+    for action in actions:
+        board, best = placed(me, held, action), []
+        for three in combinations(parse_cards(UNSEEN), 3):
+            points = []
+            for done in placements(board, np.array(three)):
+                legal, values = valued(done)
+                points.append(own_points(values, legal, 2, False, BALANCE[BONUS]) + hidden_points(values, legal))
+            best.append(max(points))
+        expected.append(np.mean(best))
+    assert scores_of([me, hidden], held, actions, hidden=(1,)) == pytest.approx(expected)
+
+
+def test_best_pairs_of_three_cards():
+    points = np.random.default_rng(1).random((6, 6))
+    slow = [max(points[pair] for pair in combinations(three, 2)) for three in combinations(range(6), 3)]
+    assert mean_of_best_pairs(points) == pytest.approx(np.mean(slow))
+
+
+def test_rollouts_of_early_streets_prefer_what_cannot_foul():
+    me = laid("Qs 2c", "Kc Kd 3h", "As Ad")
+    other = laid("4s", "8h 8d", "Ts Td Th 9h")
+    cards = "Qh 7d 4c 6s Jh 2h 9c 4h 5c 6d 7s 8c 9s Tc Jd Jc Js 3c 3d 5h"
+    pair_below, pair_on_top = 232 + 2 * 9 + 2 * 3 + 1, 232 + 0 * 9 + 1 * 3 + 0
+    scores = scores_of([me, other], "Ah Kh 2d", [pair_below, pair_on_top], rollouts=40, unseen=cards)
+    assert scores[0] > scores[1] + 3, "three aces and three kings, or a king and twos on top"
