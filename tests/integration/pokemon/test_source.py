@@ -6,7 +6,6 @@ import time
 from collections import Counter
 
 import numpy as np
-import pytest
 
 from simul.common.config.games.pokemon import PokemonConfig, RewardsConfig
 from simul.common.config.schema import OpponentsConfig
