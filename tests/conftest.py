@@ -23,11 +23,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Hypothesis looks at no clock. `make test` has the same examples every time, `make test-long` looks for others.
 
     No run of the tests sends notices to the person who runs them, or reads the secret that signs that person's runs.
+    Tests start hundreds of simulators: what Node has compiled for the first is there for the others.
     """
     os.environ["SIMUL_NOTIFY"] = ""
     state = tempfile.TemporaryDirectory(prefix="tests-state-")
     config.add_cleanup(state.cleanup)
     os.environ["XDG_STATE_HOME"] = state.name
+    os.environ.setdefault("NODE_COMPILE_CACHE", os.path.join(state.name, "node"))
     same = "not slow" in config.option.markexpr
     settings.register_profile(
         "simul", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same, print_blob=True
