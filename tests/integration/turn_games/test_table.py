@@ -147,6 +147,7 @@ def test_two_policies_and_a_bot_are_watched(checkpoint, tmp_path):
     assert len(set(replay.players)) == 2, "each has a label of its own"
 
 
+@pytest.mark.slow  # .ci/long runs it; what the search says, tests/unit/env_worker/terminal/test_advice.py
 def test_a_policy_that_was_trained_with_search_searches(tmp_path):
     pytest.importorskip("pyspiel", reason="the extra [openspiel] is not installed")
     network = NetworkConfig("mlp_lstm", {"hidden": 16, "memory": False})
