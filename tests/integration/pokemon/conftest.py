@@ -1,4 +1,4 @@
-"""Views for all files; for all of one a simulator host, a Showdown server, an inference server; a host of a test's own."""
+"""For all files: views, hands. For one: a simulator host, a Showdown server, an inference server; a host for a test."""
 
 from __future__ import annotations
 
