@@ -26,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Tests start hundreds of simulators: what Node has compiled for the first is there for the others.
     """
     os.environ["SIMUL_NOTIFY"] = ""
-    state = tempfile.TemporaryDirectory(prefix="tests-state-")
+    state = tempfile.TemporaryDirectory(prefix="tests-state-", ignore_cleanup_errors=True)
     config.add_cleanup(state.cleanup)
     os.environ["XDG_STATE_HOME"] = state.name
     os.environ.setdefault("NODE_COMPILE_CACHE", os.path.join(state.name, "node"))
