@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 import tempfile
@@ -10,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
 
 
@@ -23,19 +23,37 @@ def pytest_configure(config: pytest.Config) -> None:
     """Hypothesis looks at no clock. `make test` has the same examples every time, `make test-long` looks for others.
 
     No run of the tests sends notices to the person who runs them, or reads the secret that signs that person's runs.
-    Torch takes one thread in the process of the tests: several run at once, and threads that wait for a preempted one
-    burn its core.
+    Tests start hundreds of simulators: what Node has compiled for the first is there for the others.
     """
-    torch.set_num_threads(1)
     os.environ["SIMUL_NOTIFY"] = ""
-    state = tempfile.TemporaryDirectory(prefix="tests-state-")
+    state = tempfile.TemporaryDirectory(prefix="tests-state-", ignore_cleanup_errors=True)
     config.add_cleanup(state.cleanup)
     os.environ["XDG_STATE_HOME"] = state.name
+    os.environ.setdefault("NODE_COMPILE_CACHE", os.path.join(state.name, "node"))
     same = "not slow" in config.option.markexpr
     settings.register_profile(
         "simul", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same, print_blob=True
     )
     settings.load_profile("simul")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Modules and tests stay until the end: Python's collector looks at none of them, which takes it half a second."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Torch takes one thread in a process that runs tests, and the one that only starts others does without torch.
+
+    Several run at once, and threads that wait for a preempted one burn its core.
+    """
+    import torch
+
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session", autouse=True)

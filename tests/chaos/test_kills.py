@@ -20,6 +20,7 @@ RECOVERY_SEC = 10.0
 ROLES = ("worker", "inference", "learner")
 SMALL = (
     "--set", "workers.count=1", "--set", "workers.envs=8", "--set", "learner.batch_steps=256",
+    "--set", "network.options={entity: 8, hidden: 16}",
     "--set", "learner.minibatches=1",
     "--set", "learner.checkpoint_every_sec=2", "--set", "opponents.self_play=1", "--set", "opponents.past=0",
     "--set", "opponents.random=0", "--set", "opponents.max_base_power=0", "--set", "opponents.simple_heuristics=0",

@@ -201,9 +201,12 @@ def everything_written(root) -> str:
 
 
 def test_a_run_says_when_it_starts_reaches_a_milestone_with_its_curve_and_stops_with_its_summary(notified, tmp_path):
-    with Webhook() as hook:
+    """The first notice is refused: one line of the log, and the run and its notices go on."""
+    with Webhook(Answer(500)) as hook:
+        once = "notifier.NoticeSender.__init__.__defaults__ = ((),)\n"
         drawn = "from simul.launch.supervisor import run_notices; run_notices.DRAW_LIMIT_SEC = 1e6\n"
-        run = notified(json_address(hook), "--set", "notice_every_decisions=2000", program=PATIENT + drawn + PROGRAM)
+        program = PATIENT + once + drawn + PROGRAM
+        run = notified(json_address(hook), "--set", "notice_every_decisions=2000", program=program)
         start = hook.next().json()
         assert re.fullmatch(r"Simul run on \S+: started", start["title"])
         assert "gymnasium, a new run, env workers: 1" in start["message"]
@@ -222,6 +225,9 @@ def test_a_run_says_when_it_starts_reaches_a_milestone_with_its_curve_and_stops_
                 stopped = last
         assert titles.count("stopped") == 1
         assert f"{run.summary()['decisions']:,.0f} decisions in" in stopped["message"]
+    log = (run.run_dir.logs / "simul-supervisor.log").read_text()
+    sentence = "the notice 'started' did not reach json (address 1 of notices): it was refused with HTTP 500 Internal"
+    assert log.count(sentence) == 1
     written = everything_written(tmp_path)
     assert SECRET not in written, "the address is in no file of the run and in no output"
     assert SECRET not in output
@@ -255,15 +261,3 @@ def test_a_start_that_fails_says_the_end_of_the_log(notified, tmp_path):
         assert hook.quiet
     assert crash["message"].startswith("the learner died (exit code 1). The end of its log:\n")
     assert crash["message"].endswith("RuntimeError: a fault of the stand-in")
-
-
-def test_a_refused_notice_is_one_line_of_the_log_and_the_run_goes_on(notified):
-    soon = "from simul.launch.monitoring.notices import notifier; notifier.NoticeSender.__init__.__defaults__ = ((),)\n"
-    with Webhook(Answer(500)) as hook:
-        run = notified(json_address(hook), program=PATIENT + soon + PROGRAM)
-        run.wait_for(lambda status: any("did not reach" in event for event in status.get("events", ())))
-        assert run.finish()[0] == 0
-    log = (run.run_dir.logs / "simul-supervisor.log").read_text()
-    sentence = "the notice 'started' did not reach json (address 1 of notices): it was refused with HTTP 500 Internal"
-    assert log.count(sentence) == 1
-    assert SECRET not in log

@@ -8,6 +8,7 @@ import signal
 from collections import Counter
 
 import psutil
+import pytest
 
 from simul.launch.monitoring.accounting import imbalances
 from tests.support.command import Command
@@ -48,6 +49,7 @@ def test_two_servers_start_each_worker_has_one_and_a_dead_one_is_restarted_in_it
     assert (run.run_dir.logs / "simul-inference-1.log").exists()
 
 
+@pytest.mark.slow  # .ci/long runs it; when workers move, tests/unit/launch/supervisor/test_worker_binding.py says
 def test_workers_of_a_server_that_hangs_for_long_start_again_on_the_other(up) -> None:
     soon = "from simul.launch.supervisor import worker_binding; worker_binding.LOST_AFTER_SEC = 10.0\n"
     run = up(*TWO, program=soon + PROGRAM)

@@ -97,6 +97,7 @@ def disturb(server, run, tmp_path, rounds, seed):
     return mirror.drain_notes()
 
 
+@pytest.mark.slow  # .ci/long runs it; a kill at any operation: tests/unit/learner/checkpoints/test_store_mirror.py
 def test_a_server_that_is_killed_and_frozen_in_the_middle_of_uploads(server, run, tmp_path):
     disturb(server, run, tmp_path, 3, seed=1)
 

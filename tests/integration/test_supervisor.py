@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +13,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import psutil
@@ -28,6 +31,7 @@ from simul.launch.monitoring.accounting import imbalances
 from simul.launch.processes.process_group import MOST_FAILED_STARTS
 from simul.launch.processes.signals import ECHO_SEC
 from simul.launch.supervisor.checkpoint_files import newest_checkpoint
+from tests.integration.test_compatibility import DECISIONS, FORMER
 from tests.support.checkpoints import write_small_checkpoint
 from tests.support.command import phase_of
 from tests.support.stand_ins import PROGRAM, STAND_IN
@@ -157,34 +161,42 @@ def run_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.timeout(900)
-def test_the_real_roles_learn_balance_their_books_resume_and_are_evaluated(tmp_path):
-    root = tmp_path / "run"
-    arguments = ("up", "configs/cartpole.yaml", "--run-dir", str(root), "--plain", "--stop-after-decisions")
-    horizon = ("--set", "learner.total_decisions=auto")
-    first = run_cli(*arguments, "6000", *horizon)
-    assert first.returncode == 0, first.stdout + first.stderr
+def resumed(root: Path, decisions: int, *arguments: str) -> dict[str, Any]:
+    """summary.json of `simul up` that goes on from the newest checkpoint of `root` for so many decisions."""
+    before = decode_meta(newest_checkpoint(root)).version
+    done = run_cli(
+        "up", "cartpole", "--run-dir", str(root), "--plain", "--stop-after-decisions", str(decisions),
+        "--set", "network.options={hidden: 8}", "--set", "learner.total_decisions=auto", *arguments,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"Resumed from checkpoint {before} (" in done.stdout
     summary = read_json(RunDir(root), "summary.json")
-    assert summary["decisions"] >= 6000
-    assert summary["policy_version"] >= 1
+    assert summary["decisions"] >= decisions
+    assert summary["policy_version"] > before
+    assert summary["decisions_per_sec"] == pytest.approx(summary["decisions"] / summary["seconds"], rel=0.01)
     assert imbalances(summary) == []
     assert summary["accounting"]["steps"]["total"] > 0
     assert summary["accounting"]["steps"]["open"] == 0
-    second = run_cli(*arguments, "5000", *horizon)
-    assert second.returncode == 0, second.stdout + second.stderr
-    assert decode_meta(newest_checkpoint(root)).horizon == 6000, "of the first start"
-    assert f"Resumed from checkpoint {summary['policy_version']:.0f}" in second.stdout
-    resumed = read_json(RunDir(root), "summary.json")
-    assert resumed["policy_version"] > summary["policy_version"]
-    assert resumed["decisions_per_sec"] == pytest.approx(resumed["decisions"] / resumed["seconds"], rel=0.01)
-    assert resumed["run_decisions"] == summary["run_decisions"] + resumed["decisions"]
-    learned = (resumed["lifetime_decisions_learned"], summary["decisions_learned"] + resumed["decisions_learned"])
-    assert learned[0] == learned[1], "those of this start, and of all"
+    return summary
+
+
+@pytest.mark.timeout(900)
+def test_the_real_roles_evaluate_and_resume_a_former_run_resume_their_own_and_balance_their_books(tmp_path):
+    """The former run is that of test_compatibility.py: run directory, settings and checkpoint of an earlier version."""
+    root = Path(shutil.copytree(FORMER, tmp_path / "run"))
     played = run_cli("eval", "--checkpoint", str(root), "--episodes", "7", "--json")
     assert played.returncode == 0, played.stdout + played.stderr
     result = msgspec.json.decode(played.stdout)
     assert result["episodes"] == 7
     assert result["mean_return"] > 5
+    first = resumed(root, 6000, "--new-horizon")
+    assert first["lifetime_decisions_learned"] == DECISIONS + first["decisions_learned"] > DECISIONS
+    assert len((root / "curves.csv").read_text().splitlines()) > len((FORMER / "curves.csv").read_text().splitlines())
+    second = resumed(root, 5000)
+    assert decode_meta(newest_checkpoint(root)).horizon == DECISIONS + 6000, "of the start before"
+    assert second["run_decisions"] == first["run_decisions"] + second["decisions"]
+    learned = first["lifetime_decisions_learned"] + second["decisions_learned"]
+    assert second["lifetime_decisions_learned"] == learned, "those of this start, and of all"
 
 
 def test_a_stopped_server_process_is_seen_within_a_second_and_so_is_its_return(up):

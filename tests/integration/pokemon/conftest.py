@@ -1,4 +1,4 @@
-"""A simulator host of a test's own; one, the host's views, a Showdown server, an inference server for all of a file."""
+"""For all files: views, hands. For one: a simulator host, a Showdown server, an inference server; a host for a test."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def host():
     host.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def views():
     with running_views() as running:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def hands():
     with answering_hands() as running:
         yield running

@@ -17,6 +17,7 @@ RANDOM = [f"gen{gen}randombattle" for gen in range(1, 10)]
 CHAMPIONS = "gen9championsvgc2026regmb"
 TEAM_FILES = {"gen9ou": "gen9ou", "gen9bssregi": "gen9bssregi", "gen9vgc2025regi": "gen9bssregi", CHAMPIONS: CHAMPIONS}
 FORMATS = [*RANDOM, "gen9randomdoublesbattle", *TEAM_FILES]
+BETWEEN = {f"gen{gen}randombattle" for gen in (2, 3, 4, 6, 8)}  # .ci/long runs them
 TRAPPING = {"gen9bssregi", "gen9vgc2025regi"}  # Shadow Tag and Magnet Pull are in these teams
 
 
@@ -48,9 +49,17 @@ def check(battle_format: str, battles: int, **settings: object) -> None:
     assert refused > 0 or battle_format not in TRAPPING
 
 
-@pytest.mark.parametrize("battle_format", FORMATS)
+@pytest.mark.parametrize(
+    "battle_format",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in BETWEEN else ())
+        for name in FORMATS
+        if name != "gen9randombattle"
+    ],
+)
 def test_some_battles(battle_format: str) -> None:
-    check(battle_format, 4 if battle_format in RANDOM else 6, set_knowledge=battle_format in RANDOM)
+    """gen9randombattle: below, and twelve battles in test_source.py. Masks of every generation: test_audit.py."""
+    check(battle_format, 6 if battle_format in TRAPPING else 3, set_knowledge=battle_format in RANDOM)
 
 
 @pytest.mark.parametrize("settings", [{"damage_attackers": 6}, {"damage_attackers": 0, "set_knowledge": True}])

@@ -24,6 +24,7 @@ def play(battle_format: str, foe: str, battles: int, teams: str = "") -> dict:
     return metrics
 
 
+@pytest.mark.slow  # .ci/long runs it; what the bot chooses stands in test_bot_choices.py
 def test_it_clearly_beats_the_greatest_base_power_and_eval_shows_it_without_a_checkpoint():
     arguments = ("eval", "--opponent=damage", "--opponent=max", "--battles=20", "--json")
     line = [sys.executable, "-m", "simul.launch.cli", *arguments]

@@ -1,16 +1,21 @@
-"""The following process is killed, or told nonsense, in the middle of several battles of a real Showdown server."""
+"""Battles of a real Showdown server: the following process is killed or told nonsense, the connection is cut."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
+from collections.abc import Iterator
+from itertools import count
 
 import pytest
+from poke_env.concurrency import POKE_LOOP
 from poke_env.player import RandomPlayer
 
 from simul.common.config.games.pokemon import PokemonConfig, ShowdownAddress
-from simul.common.protocol.messages import DECISION
+from simul.common.protocol.decisions import Decision
+from simul.common.protocol.messages import DECISION, TERMINATED
 from simul.env_worker.games.pokemon.host.follower import Follower
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, HostTick
 from simul.env_worker.games.pokemon.play.play import report
@@ -18,6 +23,7 @@ from tests.support.battles import Table, check_accounts, make_source
 from tests.support.playing import Mishap, playing, started_follower
 from tests.support.pokemon.recorded import recorded_seats
 from tests.support.replayed import compare_with_training
+from tests.support.replays import log_of
 from tests.support.showdown import on_loop
 from tests.support.waiting import PATIENCE_SEC
 
@@ -99,44 +105,112 @@ def news(follower: Follower, wanted) -> HostTick:
         {"side": None},
     ],
 )
-def test_nonsense_costs_its_own_battle_only(nonsense):
-    told_nonsense("|switch|||\n|move\n|-boost|p1a: X|atk|lots\n||||||", nonsense)
+def test_nonsense_costs_its_own_battle_only(follower, nonsense):
+    told_nonsense(follower, "|switch|||\n|move\n|-boost|p1a: X|atk|lots\n||||||", nonsense)
 
 
 @pytest.mark.parametrize("line", ["|nonsense|x", "|switch|||"])
-def test_a_battle_of_which_too_many_lines_are_nonsense_is_given_up(line):
+def test_a_battle_of_which_too_many_lines_are_nonsense_is_given_up(follower, line):
     _, request = recorded_seats("gen9randombattle")[0].records[0]
-    told_nonsense("\n".join([line] * 20000), request)
+    told_nonsense(follower, "\n".join([line] * 20000), request)
 
 
-def told_nonsense(nonsense_lines: str, nonsense: dict) -> None:
+@pytest.fixture(scope="module")
+def follower() -> Iterator[Follower]:
+    """One for all nonsense, because none of it may end the process."""
+    follower = started_follower()
+    yield follower
+    follower.close()
+
+
+NUMBERS = count(1)  # of its battles
+
+
+def told_nonsense(follower: Follower, nonsense_lines: str, nonsense: dict) -> None:
     """One battle is told it and is given up; one beside it is told what is right and goes on."""
     lines, request = recorded_seats("gen9randombattle")[0].records[0]
-    follower = started_follower()
-    try:
-        for battle in (1, 2):
-            follower.follow(battle, (True, False))
-        follower.see(1, 0, 1, nonsense_lines, nonsense)
-        follower.see(2, 0, 1, lines, request)
-        follower.flush()
-        said = news(follower, lambda said: said.rows)
-        assert [(end.battle, end.reason) for end in said.ended] == [(1, "crashed")]
-        assert (said.rows[0].battle, follower.restarts) == (2, 0)
-    finally:
-        follower.close()
+    wrong, right = next(NUMBERS), next(NUMBERS)
+    for battle in (wrong, right):
+        follower.follow(battle, (True, False))
+    follower.see(wrong, 0, 1, nonsense_lines, nonsense)
+    follower.see(right, 0, 1, lines, request)
+    follower.flush()
+    said = news(follower, lambda said: said.rows)
+    assert [(end.battle, end.reason) for end in said.ended] == [(wrong, "crashed")]
+    assert (said.rows[0].battle, follower.restarts) == (right, 0)
 
 
-def test_events_that_no_one_knows_are_counted_under_so_many_names():
+def test_events_that_no_one_knows_are_counted_under_so_many_names(follower):
     lines, request = recorded_seats("gen9randombattle")[0].records[0]
-    follower = started_follower()
-    try:
-        follower.follow(1, (True, False))
-        strange = "\n".join(f"|event{number}|x" for number in range(100))
-        follower.see(1, 0, 1, f"|constructor|x\n|__proto__|x\n{strange}\n{lines}", request)
-        follower.end(BattleEnd(1, 0, 1, "win"))
-        follower.flush()
-        counts = news(follower, lambda said: said.ended).parse_errors
-    finally:
-        follower.close()
+    battle = next(NUMBERS)
+    follower.follow(battle, (True, False))
+    strange = "\n".join(f"|event{number}|x" for number in range(100))
+    follower.see(battle, 0, 1, f"|constructor|x\n|__proto__|x\n{strange}\n{lines}", request)
+    follower.end(BattleEnd(battle, 0, 1, "win"))
+    follower.flush()
+    counts = news(follower, lambda said: said.ended).parse_errors
     assert sum(counts.values()) == 102
     assert (counts["constructor"], counts["__proto__"], counts["others"], len(counts)) == (1, 1, 70, 33)
+
+
+def cut(agent) -> None:
+    """As if a cable were cut: no goodbye."""
+    POKE_LOOP.call_soon_threadsafe(agent.ps_client.websocket.transport.abort)
+
+
+def deaf_after_challenging(agent, foe) -> list[bool]:
+    """The next challenge is accepted, and its battle begins, while nothing reaches us; returns what happened."""
+    challenge, happened = agent.ps_client.challenge, []
+
+    async def challenge_and_go(*what) -> None:
+        agent.ps_client.challenge = challenge
+        await challenge(*what)
+        transport = agent.ps_client.websocket.transport
+        transport.pause_reading()
+        while not foe.battles:
+            await asyncio.sleep(0.01)
+        happened.append(not agent.battles)
+        transport.abort()
+
+    agent.ps_client.challenge = challenge_and_go
+    return happened
+
+
+async def accept_the_second(foe, agent) -> None:
+    """We are cut off before a challenge is answered; the server calls it off, and we challenge again."""
+    await foe._challenge_queue.get()
+    agent.ps_client.websocket.transport.abort()
+    await foe._accept_challenges(None, 1, None)
+
+
+def sessions(asked: list[Decision]) -> dict[tuple[int, int], list[Decision]]:
+    found: dict[tuple[int, int], list[Decision]] = {}
+    for decision in asked:
+        found.setdefault((decision.env, decision.episode), []).append(decision)
+    return found
+
+
+def test_battles_go_on_with_the_same_sessions_and_see_what_they_would_have_seen(server, stand, tmp_path):
+    foe = server.player(RandomPlayer, "Random Cut")
+    with playing(server, stand, "Agent Cut", replays=str(tmp_path)) as (agent, bridge, table):
+        began_without_us = deaf_after_challenging(agent, foe)
+        accepted = on_loop(foe._accept_challenges(None, 2, None))
+        table.serve(agent.challenge("Random Cut", 2), Mishap(bridge, lambda: cut(agent), 10, 30, 31))
+        accepted.result(PATIENCE_SEC)
+    assert began_without_us == [True]
+    assert sum(agent.tally.values()) == 2
+    assert agent.tally["wins"] == foe.n_lost_battles
+    assert agent.rejoins.rejoined >= 3
+    assert agent.rejoins.started_over == agent.rejoins.vanished == agent.given_up == agent.defaulted == 0
+    found = sessions(bridge.asked)
+    assert sorted(found) == [(0, 0), (1, 0)]
+    for decisions in found.values():
+        *middle, end = decisions
+        assert end.kind == TERMINATED
+        assert [d.step for d in decisions if not d.attempt] == list(range(end.step + 1))
+        assert all(d.kind == DECISION for d in middle)
+    for env, tag in enumerate(agent.battles):
+        asked = [d for d in bridge.asked if d.env == env and d.kind == DECISION]
+        assert compare_with_training(server.battle_log(tag), "Agent Cut", asked, bridge.chosen) == len(asked)
+    for replay in tmp_path.glob("*.html"):
+        assert log_of(replay.read_text()).count("|turn|2\n") == 1, "the log is there once"

@@ -19,6 +19,7 @@ from simul.env_worker.games.pokemon.install.node import find_node
 from tests.support.hosts import GEN9, wait
 from tests.support.waiting import PATIENCE_SEC
 
+TRAPPING = (23, 37, 38)  # battles of gen6randombattle in which one meets a trapping ability
 REFERENCE_STREAMS = Path("tests/support/pokemon/reference_streams.mjs")
 
 
@@ -84,8 +85,8 @@ class Table:
 
 
 def test_many_battles_at_once_all_end_and_memory_stays_small(host):
-    table = Table(host).play(range(72), live=64)
-    assert len(table.ended) == 72
+    table = Table(host).play(range(40), live=32)
+    assert len(table.ended) == 40
     assert {end.reason for end in table.ended.values()} <= {"win", "tie"}
     for number, end in table.ended.items():
         for seat in (0, 1):
@@ -133,9 +134,9 @@ def test_each_seat_hears_what_its_player_stream_would_deliver(host, battle_forma
 
 
 def test_unavailable_choice_asks_only_that_seat_again(host):
-    table = Table(host, "gen6randombattle").play(range(40), live=16, base=5000)
+    table = Table(host, "gen6randombattle").play(TRAPPING, live=3, base=5000)
     errors = [error for errors in table.errors.values() for error in errors]
-    assert errors, "no trapping ability met: change the seeds"
+    assert table.errors.keys() == set(TRAPPING), "no trapping ability met: look for other numbers"
     assert {error.kind for error in errors} == {"unavailable"}
     for error in errors:
         records = table.records[error.battle - 5000, error.seat]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -22,42 +20,36 @@ from simul.common.errors import EnvError
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.showdown.client import SILENT
-from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, copy_package, local_server
+from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, copy_package
 from tests.support.showdown import on_loop
-from tests.support.waiting import PATIENCE_SEC
+from tests.support.waiting import PATIENCE_SEC, wait_for
 
 OWNER = """
 import time
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.showdown.local_server import local_server
 with local_server(find_node().path) as server:
-    print(server.pid, flush=True)
-    time.sleep(100)
+    print(server.pid, server.port, flush=True)
+    time.sleep(1000)
 """
 
 
-def test_a_browser_is_answered_and_missing_files_do_no_harm():
-    with local_server(find_node().path) as server:
-        page = f"http://127.0.0.1:{server.port}/"
-        assert b"psim.us" in urllib.request.urlopen(page, timeout=100).read(), "it leads to Showdown's web client"
-        for missing in ("avatars/none.png", "nothing"):
-            with contextlib.suppress(urllib.error.HTTPError):
-                urllib.request.urlopen(page + missing, timeout=100)
-        assert server.alive()
-        pid = server.pid
-        listening = {c.laddr.ip for c in psutil.Process(pid).net_connections() if c.status == psutil.CONN_LISTEN}
-        assert listening == {"127.0.0.1"}, "it listens on this machine only"
-    assert not psutil.pid_exists(pid)
-
-
-def test_it_ends_with_its_owner():
+def test_a_browser_is_answered_missing_files_do_no_harm_and_it_ends_with_its_owner():
     with subprocess.Popen([sys.executable, "-c", OWNER], cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
-        pid = int(owner.stdout.readline())
-        os.kill(owner.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 100
-    while psutil.pid_exists(pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+        try:
+            pid, port = map(int, owner.stdout.readline().split())
+            page = f"http://127.0.0.1:{port}/"
+            assert b"psim.us" in urllib.request.urlopen(page, timeout=100).read(), "it leads to Showdown's web client"
+            for missing in ("avatars/none.png", "nothing"):
+                with contextlib.suppress(urllib.error.HTTPError):
+                    urllib.request.urlopen(page + missing, timeout=100)
+            server = psutil.Process(pid)
+            listening = {c.laddr.ip for c in server.net_connections() if c.status == psutil.CONN_LISTEN}
+            assert listening == {"127.0.0.1"}, "it listens on this machine only"
+            assert server.is_running()
+        finally:
+            owner.kill()
+    wait_for(lambda: not psutil.pid_exists(pid))
 
 
 def test_the_command_prints_how_players_join_and_ends_with_its_processes():

@@ -1,4 +1,4 @@
-"""Observation and reward of one's own on the real simulator: singles, doubles, a server's rooms, and failures."""
+"""Observation and reward of one's own on the real simulator: singles, doubles, and failures."""
 
 from __future__ import annotations
 
@@ -87,12 +87,13 @@ def played(config: PokemonConfig, battles: int = 6):
     return found, table, metrics
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {"format": "gen9randomdoublesbattle"}, {"transport": "websocket", "host_timeout_sec": 100.0}],
-    ids=["singles", "doubles", "rooms"],
-)
+@pytest.mark.parametrize("settings", [{}, {"format": "gen9randomdoublesbattle"}], ids=["singles", "doubles"])
 def test_each_decision_shows_its_own_turn_and_seat(settings):
+    check_each_decision(settings)
+
+
+def check_each_decision(settings):
+    """Six battles. Those in rooms: test_websocket.py, which has a server."""
     config = PokemonConfig(
         observation=f"{HERE}:Seen", builtin_observation=False, reward=f"{HERE}:fainted", **settings
     )  # fmt: skip

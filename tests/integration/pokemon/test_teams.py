@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -55,37 +56,38 @@ def test_every_seat_picks_its_team_first():
                         for step in range(PICKS)}  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["random", "max_base_power", "simple_heuristics"])
-def test_scripted_opponents_answer_the_preview(kind):
-    rows, metrics = played(
-        make_source(BSS(), OpponentsConfig(self_play=0.0, **{kind: 1.0}), envs=3, episodes=3, record=False)
-    )
+def test_scripted_opponents_answer_the_preview():
+    kinds = ("random", "max_base_power", "simple_heuristics")
+    opponents = OpponentsConfig(self_play=0.0, **dict.fromkeys(kinds, 1 / 3))
+    rows, metrics = played(make_source(BSS(), opponents, envs=3, episodes=6, record=False))
     assert rows
-    assert sum(metrics["results"][kind].values()) == 3
-    assert metrics["team_previews"] == 6
+    battles = {kind: sum(tally.values()) for kind, tally in metrics["results"].items()}
+    assert (battles.keys(), sum(battles.values())) == (set(kinds), 6)
+    assert metrics["team_previews"] == 12
     assert metrics["scripted"]["invalid"] == 0
 
 
-def raising(player, battle, request, seed):
-    raise IndexError("of poke-env")
-
-
-def illegal(player, battle, request, seed):
-    return ScriptedChoice("move 9")
-
-
-@pytest.mark.parametrize(("why", "choose"), [("raised", raising), ("invalid", illegal)])
 @pytest.mark.parametrize(
     "config",
     [BSS(), PokemonConfig(format="gen9randomdoublesbattle"),
      PokemonConfig(format="gen9vgc2025regi", teams=str(FOLDER / "gen9bssregi.txt"))],
     ids=lambda config: config.format,
 )  # fmt: skip
-def test_choices_that_a_scripted_player_cannot_make_are_replaced_by_random_legal_ones(config, why, choose, monkeypatch):
+def test_choices_that_a_scripted_player_cannot_make_are_replaced_by_random_legal_ones(config, monkeypatch):
+    asked = Counter()
+
+    def choose(player, battle, request, seed):
+        """By turns raises and chooses what is illegal."""
+        why = ("raised", "invalid")[asked.total() % 2]
+        asked[why] += 1
+        if why == "raised":
+            raise IndexError("of poke-env")
+        return ScriptedChoice("move 9")
+
     monkeypatch.setattr(ScriptedPlayer, "_chosen", choose)
     opponents = OpponentsConfig(self_play=0.0, simple_heuristics=1.0)
     _, metrics = played(make_source(config, opponents, envs=3, episodes=3, record=False))
-    decisions = metrics["scripted"]["decisions"]
-    assert decisions > 15
-    assert metrics["scripted"] == {"decisions": decisions, "defaults": 0, "raised": 0, "invalid": 0, why: decisions}
-    assert sum(f"({why}: " in event for event in metrics["events"]) == 1
+    assert asked.total() > 15
+    assert metrics["scripted"] == {"decisions": asked.total(), "defaults": 0, **asked}
+    for why in asked:
+        assert sum(f"({why}: " in event for event in metrics["events"]) == 1

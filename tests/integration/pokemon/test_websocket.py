@@ -22,6 +22,7 @@ from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.showdown import showdown_backend as showdown_host
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, local_server
 from simul.env_worker.games.pokemon.source.source import PokemonSource
+from tests.integration.pokemon.test_own_code import check_each_decision
 from tests.support.battles import Table, check_accounts, make_source
 from tests.support.showdown import showdown
 from tests.support.waiting import PATIENCE_SEC
@@ -84,6 +85,11 @@ def test_scripted_opponents(server):  # test_teams.py has every kind
     assert {kind: sum(tally.values()) for kind, tally in metrics["results"].items()} == {"random": 4, "damage": 2}
     assert metrics["scripted"]["decisions"] > 60
     assert metrics["scripted"]["invalid"] == 0
+
+
+def test_own_observations_and_rewards_are_those_of_each_seat_in_rooms_too(server):
+    servers = (ShowdownAddress("127.0.0.1", server.port),)
+    check_each_decision({"transport": "websocket", "servers": servers, "host_timeout_sec": 100.0})
 
 
 def test_our_server_keeps_no_room_of_a_battle_that_is_over(server):

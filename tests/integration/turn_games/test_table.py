@@ -18,7 +18,6 @@ import msgspec
 import psutil
 import pytest
 
-from examples.custom_game import TicTacToe
 from simul.common.config.loader import load_game
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.config.trust import EVERYTHING
@@ -32,6 +31,7 @@ from simul.env_worker.terminal.players import BotPlayer
 from simul.env_worker.terminal.screen import Screen
 from simul.launch import cli
 from tests.support.checkpoints import write_checkpoint
+from tests.support.tired import Tired
 from tests.support.waiting import PATIENCE_SEC
 
 COMMAND = [sys.executable, "-m", "simul.launch.cli"]
@@ -73,13 +73,12 @@ def rehearsed(config: Config, opponents: list[str], seat: int, seed: int) -> tup
 @pytest.mark.parametrize(
     ("game", "opponents", "seat", "settings"),
     [
-        (TIC_TAC_TOE, ["random"], 1, []),
         ("openspiel:leduc_poker", ["random"], 0, []),
         ("blokus", ["largest_piece"], 0, []),
         ("ofc", ["rule_based", "random"], 1, ["ofc.fantasyland=false"]),
     ],
 )
-def test_a_whole_game_against_scripted_players(game, opponents, seat, settings, tmp_path):
+def test_a_whole_game_against_scripted_players(game, opponents, seat, settings, tmp_path, capsys):
     if game.startswith("openspiel"):
         pytest.importorskip("pyspiel", reason="the extra [openspiel] is not installed")
     config = load_game(game, settings)
@@ -98,10 +97,10 @@ def test_a_whole_game_against_scripted_players(game, opponents, seat, settings, 
     replay = read_replay(file)
     assert replay.turns == played.turns
     assert replay.returns == [float(each) for each in played.game.returns()]
-    shown = simul("watch", "--replay", file)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout.count("\nseat ") > len(written)
-    assert "The game is over: seat 0 " in shown.stdout
+    terminal._run(terminal._parser().parse_args([f"--replay={file}", "--delay=0"]))  # the command: test_eval_tables.py
+    shown = capsys.readouterr().out
+    assert shown.count("\nseat ") > len(written)
+    assert "The game is over: seat 0 " in shown
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +147,7 @@ def test_two_policies_and_a_bot_are_watched(checkpoint, tmp_path):
     assert len(set(replay.players)) == 2, "each has a label of its own"
 
 
+@pytest.mark.slow  # .ci/long runs it; what the search says, tests/unit/env_worker/terminal/test_advice.py
 def test_a_policy_that_was_trained_with_search_searches(tmp_path):
     pytest.importorskip("pyspiel", reason="the extra [openspiel] is not installed")
     network = NetworkConfig("mlp_lstm", {"hidden": 16, "memory": False})
@@ -237,9 +237,9 @@ def test_in_a_terminal_there_are_colours_and_keys(command, typed, last):
         (["play", "--game", "pokemon"], "--game is for games at a table; the configuration pokemon plays pokemon"),
         (["play", "--game", "ofc", "--accept", "3"], "--accept is for Pokémon; the configuration ofc plays ofc"),
         (["play", "--game", "ofc", "--opponent", "randon"], "there is no opponent 'randon'. Did you mean random?"),
-        (["play", "--game", "blokus"], "blokus/duo has 1 seat without a player. Name a --checkpoint, or an --opponent"),
-        (["play", "--game", "blokus", "--opponent", "random", "--seat", "2"], "has the seats 0 to 1; got --seat 2"),
-        (["play", "--game", "blokus", "--opponent", "random", "--opponent", "mcts"], "has 1 seat for 2 players"),
+        (["play", "--game", TWO], "tic-tac-toe has 1 seat without a player. Name a --checkpoint, or an --opponent"),
+        (["play", "--game", TWO, "--opponent", "random", "--seat", "2"], "has the seats 0 to 1; got --seat 2"),
+        (["play", "--game", TWO, "--opponent", "random", "--opponent", "random"], "has 1 seat for 2 players"),
         (["play", "--game", "blokus", "--opponent", "gtp"], "Set blokus.gtp to its path and arguments"),
         (["watch"], "Name who plays: --checkpoint, or a GAME with --opponent; or a --replay"),
         (["watch", "--game", "blokus"], "Name who plays"),
@@ -312,24 +312,17 @@ def test_a_replay_that_was_changed_is_refused(game, change, says, tmp_path):
     assert "\n" not in str(refused.value)
 
 
-class Tired(TicTacToe):
-    """Fails in its third turn."""
-
-    def apply(self, actions):
-        if self.owner.count(-1) == 7:
-            raise RuntimeError("no more squares")
-        super().apply(actions)
-
-
 @pytest.mark.parametrize(
     "arguments",
     [["watch", "--opponent", "random", "--delay", "0"], ["play", "--seat", "1"]],
 )
 def test_a_game_of_ones_own_that_raises_is_a_sentence_with_its_place(arguments):
     command, *others = arguments
-    done = simul(command, "--game", f"{__name__}:Tired", "--opponent", "random", *others, lines="list\n8\n7\n6\n5\n")
+    done = simul(
+        command, "--game", f"{Tired.__module__}:Tired", "--opponent", "random", *others, lines="list\n8\n7\n6\n5\n"
+    )
     line = inspect.getsourcelines(Tired.apply)[1] + 2
-    place = f"{Path(__file__).relative_to(ROOT)}:{line}"
+    place = f"{Path(inspect.getfile(Tired)).relative_to(ROOT)}:{line}"
     assert (done.returncode, done.stderr) == (
-        2, f"simul: The game {__name__}:Tired failed: {place}: RuntimeError: no more squares.\n"
+        2, f"simul: The game {Tired.__module__}:Tired failed: {place}: RuntimeError: no more squares.\n"
     )  # fmt: skip

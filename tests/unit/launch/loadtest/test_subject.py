@@ -13,6 +13,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role import run_lock
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import new_keys
+from simul.launch.loadtest import subject as module
 from simul.launch.loadtest.options import parse
 from simul.launch.loadtest.subject import POLICY_P, make_subject
 
@@ -28,6 +29,13 @@ def test_the_default_is_policy_p_with_fresh_weights_that_the_server_can_load(tmp
     assert subject.with_precision("float32").run_dir.read_config().server.precision == "float32"
 
 
+@pytest.fixture
+def not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process builds the network: the test above has one that does."""
+    monkeypatch.setattr(module, "_network_facts", lambda *_: module._Facts(parameters=1, torch="2"))
+
+
+@pytest.mark.usefixtures("not_built")
 def test_a_run_directory_names_its_endpoint_game_and_network(tmp_path: Path) -> None:
     run_dir = RunDir(tmp_path / "run")
     run_dir.create()
@@ -41,6 +49,7 @@ def test_a_run_directory_names_its_endpoint_game_and_network(tmp_path: Path) -> 
     assert (subject.keys, subject.max_batch) == (None, ServerConfig().max_batch)
 
 
+@pytest.mark.usefixtures("not_built")
 def test_keys_are_those_named_or_those_of_the_run_directory(tmp_path: Path) -> None:
     run_dir = RunDir(tmp_path / "run")
     run_dir.create()
