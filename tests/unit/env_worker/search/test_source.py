@@ -17,7 +17,9 @@ from simul.common.config.schema import OpponentsConfig
 from simul.common.config.search import SearchConfig
 from simul.common.protocol.masks import unpack_masks
 from simul.common.protocol.samples import Sample
+from simul.env_worker.games.base import source as source_module
 from simul.env_worker.games.base.players import ANY_GAME
+from simul.env_worker.search import source as search_source_module
 from simul.env_worker.search.source import SearchSource
 from simul.env_worker.source import EvaluationRequest, SearchingSource
 from tests.support.searching import RowEvaluator, hashed
@@ -29,8 +31,10 @@ _started: list[SearchSource] = []
 
 
 @pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    """Close every source of the test."""
+def _closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close every source of the test. A poll plays all games on, however slow the machine is."""
+    for module in (source_module, search_source_module):
+        monkeypatch.setattr(module, "POLL_SEC", 100.0)
     yield
     while _started:
         _started.pop().close()
