@@ -7,15 +7,21 @@ from itertools import chain, combinations, count
 
 import msgspec
 
+from simul.common.config.search import SearchConfig
+
 IDENTITY_BITS = 48  # of a game in a worker's report, below the number of its pairing
 
 
 class Contestant(msgspec.Struct, frozen=True):
-    """A policy that the server offers, or a scripted bot; `label` is its name in results."""
+    """A policy that the server offers, or a scripted bot; `label` is its name in results.
+
+    `search`: with which the policy plays, where that is not the configuration's.
+    """
 
     label: str
     policy: str = ""
     bot: str = ""
+    search: SearchConfig | None = None
 
 
 class Pairing(msgspec.Struct, frozen=True):
@@ -79,6 +85,12 @@ def share_out(pairings: Sequence[Pairing], workers: int) -> list[list[Pairing]]:
 def only_bots(pairings: Sequence[Pairing]) -> bool:
     """True if there are pairings and all contestants are scripted, so that no server is needed."""
     return bool(pairings) and not any(pairing.first.policy or pairing.second.policy for pairing in pairings)
+
+
+def searches_of(pairings: Sequence[Pairing]) -> dict[str, SearchConfig]:
+    """Settings of the policies that have their own, by policy."""
+    contestants = [each for pairing in pairings for each in (pairing.first, pairing.second)]
+    return {each.policy: each.search for each in contestants if each.search is not None}
 
 
 def result_key(pairing: int, first_seat: int) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
 from pathlib import Path
+from typing import NamedTuple
 
 from simul.common.config.zoo import zoo_folder
 from simul.common.errors import ConfigError
@@ -19,6 +22,27 @@ def path(text: str) -> Path:
 def checkpoint(text: str) -> Path | str:
     """As `local_checkpoint`, or the URL of a store or of a checkpoint in it, as text."""
     return text if "://" in text else local_checkpoint(text)
+
+
+class SearchedCheckpoint(NamedTuple):
+    """A checkpoint as `checkpoint` gives it, and settings of the section `search`, K=V, that it plays with."""
+
+    place: Path | str
+    search: tuple[str, ...] = ()
+
+
+def searched_checkpoint(text: str) -> SearchedCheckpoint:
+    """`checkpoint`, or `CHECKPOINT#K=V,K=V`. A path that exists is taken as it is written."""
+    place, mark, settings = text.partition("#")
+    if not mark or os.path.lexists(text):
+        return SearchedCheckpoint(checkpoint(text))
+    words = tuple(settings.split(","))
+    if not all(re.fullmatch(r"[a-z_]+=[A-Za-z0-9_.-]+", word) for word in words):
+        raise argparse.ArgumentTypeError(
+            f"expected CHECKPOINT#K=V,... with settings of the section search, such as {place}#simulations=16; "
+            f"got {text!r}"
+        )
+    return SearchedCheckpoint(checkpoint(place), words)
 
 
 def local_checkpoint(text: str) -> Path:

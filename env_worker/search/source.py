@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from simul.env_worker.search.game_record import GameRecord
 from simul.env_worker.search.outcomes import outcome_of
 from simul.env_worker.search.search import Search
 from simul.env_worker.source import EvaluationRequest
+
+NONE: Mapping[str, SearchConfig] = MappingProxyType({})
 
 
 class SearchedGame:
@@ -67,13 +70,17 @@ class SearchSource(TurnGameSource):
     other groups go on. Matchmaking, evaluations and scripted players are those of TurnGameSource.
 
     Args:
-        search: settings.
+        search: settings. searches: of policies that have their own, by name; what concerns the whole source, such as
+            groups and symmetries, is that of `search`.
         others: arguments of TurnGameSource.
     """
 
-    def __init__(self, *arguments: Any, search: SearchConfig, **others: Any) -> None:
+    def __init__(
+        self, *arguments: Any, search: SearchConfig, searches: Mapping[str, SearchConfig] = NONE, **others: Any
+    ) -> None:
         super().__init__(*arguments, **others)
         self._search = search
+        self._searches = searches
         self._caches: dict[str, EvaluationCache] = {}
         self._searched: dict[int, SearchedGame] = {}  # by env
         self._groups = min(search.requests_in_flight, self.envs)
@@ -161,9 +168,10 @@ class SearchSource(TurnGameSource):
             draw = np.random.default_rng([self._seed, hosted.number])
             record = GameRecord(draw, self._search.symmetries)
             game = self._searched[decision.env] = SearchedGame(hosted, draw, record)
-        cache = self._caches.setdefault(decision.policy, EvaluationCache(self._search.cache_positions))
+        config = self._searches.get(decision.policy, self._search)
+        cache = self._caches.setdefault(decision.policy, EvaluationCache(config.cache_positions))
         try:
-            game.begin(decision, self._search, cache)
+            game.begin(decision, config, cache)
         except Exception as error:  # noqa: BLE001 - a user's game may raise anything
             self._fail(hosted, error)
 

@@ -6,9 +6,15 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
-from simul.common.config.option_types import add_trust, checkpoint, count, path, whole_number
+from simul.common.config.option_types import (
+    SearchedCheckpoint,
+    add_trust,
+    count,
+    path,
+    searched_checkpoint,
+    whole_number,
+)
 
 
 def add_eval(evaluate: argparse.ArgumentParser) -> None:
@@ -18,9 +24,9 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         help="without a checkpoint, what the opponents play: a game or a configuration (default: the first that fits)",
     )  # fmt: skip
     evaluate.add_argument(
-        "--checkpoint", dest="checkpoints", action="append", type=checkpoint, default=[], metavar="D",
+        "--checkpoint", dest="checkpoints", action="append", type=searched_checkpoint, default=[], metavar="D",
         help="a checkpoint, a run directory, either in a store (s3://...), or zoo:NAME; several: a round robin; none: "
-        "only the opponents play",
+        "only the opponents play. D#simulations=16,...: with these settings of the section search",
     )  # fmt: skip
     evaluate.add_argument(
         "--opponent", dest="opponents", action="append", default=[], metavar="NAME",
@@ -92,20 +98,20 @@ def add_replay_player(parser: argparse._ActionsContainer) -> None:
     )  # fmt: skip
 
 
-def cross_players(names: Sequence[str]) -> tuple[list[Path | str], list[str]]:
+def cross_players(names: Sequence[str]) -> tuple[list[SearchedCheckpoint], list[str]]:
     """(checkpoints, opponents) among the players of `--cross`. A folder called as an opponent is ./NAME."""
     from simul.common.config.opponents import SCRIPTED, SHORT
     from simul.common.config.zoo import zoo_folder
 
-    checkpoints: list[Path | str] = []
+    checkpoints: list[SearchedCheckpoint] = []
     opponents: list[str] = []
     for name in names:
-        if shipped := zoo_folder(name):
-            checkpoints.append(shipped)
+        if zoo_folder(name.partition("#")[0]):
+            checkpoints.append(searched_checkpoint(name))
             continue
         is_path = "://" in name or os.sep in name or os.path.exists(name)
         if is_path and SHORT.get(name, name) not in SCRIPTED:
-            checkpoints.append(checkpoint(name))
+            checkpoints.append(searched_checkpoint(name))
         else:
             opponents.append(name)
     return checkpoints, opponents
@@ -118,20 +124,20 @@ def _eval(options: argparse.Namespace) -> int:
     from simul.launch.supervisor.store_process import local_checkpoints
 
     crossed, bots = cross_players(options.cross)
-    checkpoints_named = [*options.checkpoints, *crossed]
+    named = [*options.checkpoints, *crossed]
     opponents, overrides = [*options.opponents, *bots], options.overrides
-    if options.cross and len(checkpoints_named) + len(opponents) < 2:
+    if options.cross and len(named) + len(opponents) < 2:
         raise ConfigError("--cross plays each against each other: name two players or more.")
     if options.openings is not None:
         overrides = [*overrides, f"evaluation.openings={options.openings}"]
     if options.gtp is not None:
         opponents = [*opponents, "gtp"]
         overrides = [*overrides, f"blokus.gtp={json.dumps(options.gtp)}"]
-    with local_checkpoints(checkpoints_named) as checkpoints:
+    with local_checkpoints([each.place for each in named]) as checkpoints:
         return evaluate(
             checkpoints, game=options.game, opponents=opponents, episodes=options.episodes, workers=options.workers,
             overrides=overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
             only_first=options.only_first, matrix=bool(options.cross), replay_player=options.replay_player,
-            calibration=options.calibration, duplicate=options.duplicate,
+            calibration=options.calibration, duplicate=options.duplicate, searches=[each.search for each in named],
             trust=command_line_trust(overrides, options.game, trust=options.trust),
         )  # fmt: skip

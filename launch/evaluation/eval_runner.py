@@ -19,6 +19,7 @@ from simul.common.config.loader import load_config, load_game
 from simul.common.config.matchups import Contestant, Pairing, distinct_labels, encode_pairings, round_robin, share_out
 from simul.common.config.opponents import SCRIPTED, is_own, opponent_kind
 from simul.common.config.schema import Config, OpponentsConfig
+from simul.common.config.search import SearchConfig
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, values_to_trust
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -55,7 +56,8 @@ def evaluate(
     checkpoints: Sequence[Path], *, game: str = "", opponents: Sequence[str] = (), episodes: int, workers: int = 1,
     overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
     only_first: bool = False, matrix: bool = False, replay_player: str = "own", calibration: Path | None = None,
-    duplicate: bool = False, trust: Trust = NOTHING, command: Command = role_command,
+    duplicate: bool = False, searches: Sequence[Sequence[str]] = (), trust: Trust = NOTHING,
+    command: Command = role_command,
 ) -> int:  # fmt: skip
     """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
 
@@ -63,7 +65,8 @@ def evaluate(
     the first one plays each of the others. `game`: of bots without a checkpoint, its name or a configuration.
     `calibration`: picture of the first checkpoint's values beside what came, whose table is printed, too.
     `matrix`: print the table of a round robin also where one checkpoint plays one opponent.
-    `duplicate`: refuse where games cannot be mirrored. `trust`: what the command line trusts.
+    `duplicate`: refuse where games cannot be mirrored. `searches`: settings K=V of the section `search` that each
+    checkpoint plays with, beside the configuration's. `trust`: what the command line trusts.
     """
     folders = [newest_checkpoint(checkpoint) for checkpoint in checkpoints]
     config = config_of(folders[0], overrides, trust) if folders else _config_of_bots(game, opponents, overrides)
@@ -77,9 +80,10 @@ def evaluate(
     if replays is not None:
         each += ["--replays", str(replays.absolute()), "--replay-player", replay_player]
     served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
-    labels = distinct_labels([*checkpoint_labels(folders), *bots])
+    labels = distinct_labels([*checkpoint_labels(folders, searches), *bots])
+    own = [_own_search(folders[0], overrides, settings, trust) for settings in searches] or [None] * len(folders)
     contestants = [
-        *(Contestant(label, policy=policy) for label, policy in zip(labels, served)),
+        *(Contestant(label, policy=policy, search=search) for label, policy, search in zip(labels, served, own)),
         *(Contestant(label, bot=bot) for label, bot in zip(labels[len(folders) :], bots)),
     ]
     signals = Signals()
@@ -251,6 +255,21 @@ def _check_game(config: Config, checkpoints: int, opponents: Sequence[str], name
     if game.pairings and game.seats and checkpoints == 1 and not opponents:
         raise ConfigError(f"Name an opponent, or a second --checkpoint: --opponent {', '.join(game.scripted)}.")
     return [opponent_kind(name, game.scripted) for name in opponents]
+
+
+def _own_search(
+    checkpoint: Path, overrides: Sequence[str], settings: Sequence[str], trust: Trust
+) -> SearchConfig | None:  # fmt: skip
+    """The section `search` with `settings`; None where there are none. Raises ConfigError."""
+    if not settings:
+        return None
+    config = config_of(checkpoint, [*overrides, *(f"search.{setting}" for setting in settings)], trust)
+    if config.learner.algorithm != "alphazero":
+        raise ConfigError(
+            f"#{','.join(settings)} sets a search, and the checkpoint plays without one: it was trained with the "
+            f"algorithm {config.learner.algorithm}. Leave it out."
+        )
+    return config.search
 
 
 def _check_seats(config: Config, seats: int, *, duplicate: bool, mirrored: bool) -> None:

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +48,18 @@ def _to_stderr(note: str) -> None:
     sys.stderr.write(printable(f"simul: {note}") + "\n")
 
 
-def checkpoint_labels(folders: Sequence[Path]) -> list[str]:
-    """Short, distinct names of checkpoints: `RUN@VERSION`, or the folder's name."""
+def checkpoint_labels(folders: Sequence[Path], searches: Sequence[Sequence[str]] = ()) -> list[str]:
+    """Short, distinct names of checkpoints: `RUN@VERSION`, or the folder's name.
+
+    `searches`: settings that each plays with, which are added: `RUN@VERSION#simulations=16`.
+    """
     labels: list[str] = []
-    for folder in folders:
+    for folder, settings in zip_longest(folders, searches, fillvalue=()):
+        assert isinstance(folder, Path)
         root = run_root(folder)
         of_run = root / "checkpoints" in folder.absolute().parents
         label = f"{root.name}@{folder.name.lstrip('0') or '0'}" if of_run else folder.name
+        label += f"#{','.join(settings)}" if settings else ""
         labels.append(label.replace("|", "-").replace("/", "-"))  # they are fields of Showdown's protocol lines
     return distinct_labels(labels)
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from simul.common.config.matchups import searches_of
 from simul.common.config.schema import Config
 from simul.common.config.seats import check_opponents
 from simul.common.errors import ConfigError, SimulError
@@ -45,7 +46,9 @@ def turn_game_source(
     build: Callable[..., TurnGameSource] = TurnGameSource
     if config.learner.algorithm == "alphazero":
         search = importlib.import_module("simul.env_worker.search.source")  # compiles; other games do without
-        build = functools.partial(search.SearchSource, search=config.search)
+        build = functools.partial(
+            search.SearchSource, search=config.search, searches=searches_of(options.pairings)
+        )  # fmt: skip
     own = own_players(own_opponents(config.opponents, options.pairings), options.trust)
     replays = None
     if options.replays is not None:

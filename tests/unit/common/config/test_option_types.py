@@ -1,12 +1,13 @@
-"""A run directory on the command line: as an argument or as `--run-dir`, the same for every command."""
+"""Run directories and checkpoints on the command line."""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
 
-from simul.common.config.option_types import named_run
+from simul.common.config.option_types import named_run, searched_checkpoint
 from simul.common.errors import ConfigError
 from simul.launch import cli
 from simul.launch.command_line import make_parser
@@ -29,3 +30,22 @@ def test_plot_takes_several(arguments: list[str], capsys: pytest.CaptureFixture[
     assert "runs/x" in capsys.readouterr().err
     assert cli.main(["plot"]) == 2
     assert "Expected a run directory, got none" in capsys.readouterr().err
+
+
+def test_a_checkpoint_may_name_the_settings_of_its_search(tmp_path: Path) -> None:
+    assert searched_checkpoint("runs/x") == (Path("runs/x"), ())
+    assert searched_checkpoint("runs/x#simulations=16,method=puct") == (
+        Path("runs/x"),
+        ("simulations=16", "method=puct"),
+    )
+    assert searched_checkpoint("s3://bucket/run#simulations=16") == ("s3://bucket/run", ("simulations=16",))
+    (tmp_path / "run#1").mkdir()
+    assert searched_checkpoint(f"{tmp_path}/run#1").search == (), "a folder of this name"
+
+
+@pytest.mark.parametrize(
+    "settings", ["", "simulations", "simulations=", "a.b=1", "simulations=16;rm", "simulations=1,"]
+)
+def test_what_is_no_setting_behind_a_checkpoint_is_refused_with_an_example(settings: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="such as runs/x#simulations=16; got"):
+        searched_checkpoint(f"runs/x#{settings}")

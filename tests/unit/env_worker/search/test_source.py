@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from simul.common.client.evaluation import Evaluation
+from simul.common.config.matchups import Contestant, Pairing, decode_pairings, encode_pairings, searches_of
 from simul.common.config.schema import OpponentsConfig
 from simul.common.config.search import SearchConfig
 from simul.common.protocol.masks import unpack_masks
@@ -137,6 +138,22 @@ def test_only_seats_that_learn_give_samples() -> None:
 def test_past_selves_are_asked_by_their_name() -> None:
     source = _source(envs=8, opponents=OpponentsConfig(self_play=0.0, past=1.0), policies=["learner", "past/1"])
     assert {request.policy for request in _request(source)} == {"learner", "past/1"}
+
+
+def test_a_contestant_with_settings_of_its_own_searches_with_them() -> None:
+    deep = Contestant("deep", policy="learner", search=msgspec.structs.replace(QUICK, simulations=12))
+    first, second = Contestant("as configured", policy="eval/1"), Contestant("random", bot="random")
+    played: dict[str, float] = {}
+    for one in (deep, first):
+        pairings = decode_pairings(encode_pairings([Pairing(one, second, 4)]))
+        source = _source(
+            episodes=4, pairings=pairings, greedy=True, record=False, searches=searches_of(pairings),
+        )  # fmt: skip
+        _played(source)
+        figures = source.metrics()["search"]
+        played[one.label] = figures["simulations"] / figures["moves"]
+    assert 8 < played["deep"] <= 12
+    assert 4 < played["as configured"] <= 8
 
 
 def test_a_group_waits_for_its_answer_and_a_request_has_at_most_so_many_rows() -> None:

@@ -22,6 +22,8 @@ def test_labels_of_checkpoints_are_short_and_distinct():
     folders = [Path(f"/{where}/run/checkpoints/{version:09d}") for where, version in (("x", 0), ("x", 12), ("y", 12))]
     assert checkpoint_labels([*folders, Path("/z/best")]) == ["run@0", "run@12", "run@12#2", "best"]
     assert checkpoint_labels([folders[0]] * 3) == ["run@0", "run@0#2", "run@0#3"]
+    searches = [(), ("simulations=16", "value_scale=1")]
+    assert checkpoint_labels([folders[0]] * 2, searches) == ["run@0", "run@0#simulations=16,value_scale=1"]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,17 @@ def test_a_game_of_one_seat_has_no_openings_and_no_duplicate(monkeypatch, tmp_pa
     monkeypatch.setattr(eval_runner, "ask_for_spec", lambda config, command, *_: spec)
     with pytest.raises(ConfigError, match=sentence):
         evaluate([folder], episodes=4, overrides=settings, duplicate=duplicate, trust=EVERYTHING)
+
+
+def test_a_checkpoint_that_was_trained_without_search_has_no_settings_of_one(tmp_path):
+    spec = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=2)
+    folder = write_checkpoint(tmp_path / "000000001", spec, 1)
+    with pytest.raises(
+        ConfigError, match=r"#simulations=16 sets a search, and the checkpoint plays without one: .* ppo"
+    ):
+        evaluate([folder], opponents=["random"], episodes=4, searches=[("simulations=16",)], trust=EVERYTHING)
+    with pytest.raises(ConfigError, match=r"no such key; did you mean search\.simulations\?"):
+        evaluate([folder], opponents=["random"], episodes=4, searches=[("simulation=16",)], trust=EVERYTHING)
 
 
 def test_battles_that_a_server_deals_are_not_played_in_duplicate(monkeypatch):
