@@ -159,6 +159,7 @@ def evaluate(
         replay_player: `own`: pages that contain their player, or videos; `showdown`: pages that load its web site's
             player; `none`: neither.
         mirror: every battle is played twice, with the seats exchanged.
+        overrides: settings, such as evaluation={"openings": 8}. "RUN#simulations=16" has a search of its own.
         trust: run what the checkpoints name (module:Class), also where you did not make them here.
 
     Raises:

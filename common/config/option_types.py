@@ -32,9 +32,10 @@ class SearchedCheckpoint(NamedTuple):
 
 
 def searched_checkpoint(text: str) -> SearchedCheckpoint:
-    """`checkpoint`, or `CHECKPOINT#K=V,K=V`. A path that exists is taken as it is written."""
+    """`checkpoint`, or `CHECKPOINT#K=V,K=V`. A path that exists, and a URL without a `=` there, is taken as it is."""
     place, mark, settings = text.partition("#")
-    if not mark or os.path.lexists(text):
+    of_url = "://" in text and "=" not in settings
+    if not mark or of_url or os.path.lexists(text):
         return SearchedCheckpoint(checkpoint(text))
     words = tuple(settings.split(","))
     if not all(re.fullmatch(r"[a-z_]+=[A-Za-z0-9_.-]+", word) for word in words):

@@ -20,6 +20,7 @@ from simul.common.config.section import (
     Many,
     NonNegative,
     NonNegativeFloat,
+    Plies,
     Port,
     Positive,
     PositiveFloat,
@@ -223,7 +224,7 @@ class EvaluationConfig(Section, frozen=True):
     every_decisions: NonNegative = 0  # answered decisions from one evaluation to the next; 0: off
     games: Many = 100  # of each evaluation; with opponents, against each of them
     opponents: CodeNames = ()  # scripted ones of the game, or module:Class; a game without opponents has none
-    openings: NonNegative | Auto = AUTO  # random plies that begin each game of a table; auto: 4 in games without chance
+    openings: Plies | Auto = AUTO  # random plies that begin each game of a table; auto: 4 in games without chance
 
 
 class Config(GamesConfig, frozen=True):

@@ -11,6 +11,7 @@ from msgspec import Meta
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[int, Meta(ge=1)]
 NonNegative = Annotated[int, Meta(ge=0)]
+Plies = Annotated[int, Meta(ge=0, le=1000)]
 Few = Annotated[int, Meta(ge=1, le=1024)]  # processes, threads
 Many = Annotated[int, Meta(ge=1, le=10**6)]  # of things that take memory each
 Port = Annotated[int, Meta(ge=0, le=65535)]

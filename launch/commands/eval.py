@@ -59,8 +59,8 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     seeds.add_argument(
         "--duplicate", action="store_true",
-        help="the default by its name among card players: each deal is played once from every seat, and intervals go "
-        "over deals; refused where a game cannot be dealt again",
+        help="the default by its name among card players: each deal is played once from every seat, and intervals of "
+        "mean scores go over deals; refused for games of one seat and battles that a Showdown server deals",
     )  # fmt: skip
     evaluate.add_argument(
         "--openings", type=whole_number, metavar="N",
@@ -109,7 +109,7 @@ def cross_players(names: Sequence[str]) -> tuple[list[SearchedCheckpoint], list[
         if zoo_folder(name.partition("#")[0]):
             checkpoints.append(searched_checkpoint(name))
             continue
-        is_path = "://" in name or os.sep in name or os.path.exists(name)
+        is_path = "://" in name or os.sep in name or os.path.exists(name) or os.path.exists(name.partition("#")[0])
         if is_path and SHORT.get(name, name) not in SCRIPTED:
             checkpoints.append(searched_checkpoint(name))
         else:
@@ -128,8 +128,6 @@ def _eval(options: argparse.Namespace) -> int:
     opponents, overrides = [*options.opponents, *bots], options.overrides
     if options.cross and len(named) + len(opponents) < 2:
         raise ConfigError("--cross plays each against each other: name two players or more.")
-    if options.openings is not None:
-        overrides = [*overrides, f"evaluation.openings={options.openings}"]
     if options.gtp is not None:
         opponents = [*opponents, "gtp"]
         overrides = [*overrides, f"blokus.gtp={json.dumps(options.gtp)}"]
@@ -138,6 +136,7 @@ def _eval(options: argparse.Namespace) -> int:
             checkpoints, game=options.game, opponents=opponents, episodes=options.episodes, workers=options.workers,
             overrides=overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
             only_first=options.only_first, matrix=bool(options.cross), replay_player=options.replay_player,
-            calibration=options.calibration, duplicate=options.duplicate, searches=[each.search for each in named],
+            calibration=options.calibration, duplicate=options.duplicate, openings=options.openings,
+            searches=[each.search for each in named],
             trust=command_line_trust(overrides, options.game, trust=options.trust),
         )  # fmt: skip

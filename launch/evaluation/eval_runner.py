@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from simul.common.client.control import ControlClient
-from simul.common.config.automatic import AUTO
-from simul.common.config.game_description import Game
+from simul.common.config.game_description import TABLE_PLAYER, Game
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.loader import load_config, load_game
 from simul.common.config.matchups import Contestant, Pairing, distinct_labels, encode_pairings, round_robin, share_out
@@ -46,6 +45,8 @@ from simul.launch.processes.signals import Signals
 from simul.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, networks_of, newest_checkpoint
 from simul.launch.supervisor.game_spec import ask_for_spec
 
+OF_ALL = ("outcome", "requests_in_flight", "return_scale", "symmetries")  # settings of the search of a whole worker
+MOST_PLIES = 1000
 WIDEST = 1000  # columns of a table where the output is no terminal
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0
@@ -56,8 +57,8 @@ def evaluate(
     checkpoints: Sequence[Path], *, game: str = "", opponents: Sequence[str] = (), episodes: int, workers: int = 1,
     overrides: Sequence[str] = (), as_json: bool = False, replays: Path | None = None, mirror: bool = True,
     only_first: bool = False, matrix: bool = False, replay_player: str = "own", calibration: Path | None = None,
-    duplicate: bool = False, searches: Sequence[Sequence[str]] = (), trust: Trust = NOTHING,
-    command: Command = role_command,
+    duplicate: bool = False, openings: int | None = None, searches: Sequence[Sequence[str]] = (),
+    trust: Trust = NOTHING, command: Command = role_command,
 ) -> int:  # fmt: skip
     """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
 
@@ -65,8 +66,9 @@ def evaluate(
     the first one plays each of the others. `game`: of bots without a checkpoint, its name or a configuration.
     `calibration`: picture of the first checkpoint's values beside what came, whose table is printed, too.
     `matrix`: print the table of a round robin also where one checkpoint plays one opponent.
-    `duplicate`: refuse where games cannot be mirrored. `searches`: settings K=V of the section `search` that each
-    checkpoint plays with, beside the configuration's. `trust`: what the command line trusts.
+    `duplicate`: refuse where games cannot be mirrored. `openings`: in place of `evaluation.openings`.
+    `searches`: settings K=V of the section `search` that each checkpoint plays with, beside the configuration's.
+    `trust`: what the command line trusts.
     """
     folders = [newest_checkpoint(checkpoint) for checkpoint in checkpoints]
     config = config_of(folders[0], overrides, trust) if folders else _config_of_bots(game, opponents, overrides)
@@ -81,7 +83,8 @@ def evaluate(
         each += ["--replays", str(replays.absolute()), "--replay-player", replay_player]
     served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
     labels = distinct_labels([*checkpoint_labels(folders, searches), *bots])
-    own = [_own_search(folders[0], overrides, settings, trust) for settings in searches] or [None] * len(folders)
+    words = [*searches, *[()] * (len(folders) - len(searches))]
+    own = [_own_search(config, folder, overrides, each, trust) for folder, each in zip(folders, words, strict=True)]
     contestants = [
         *(Contestant(label, policy=policy, search=search) for label, policy, search in zip(labels, served, own)),
         *(Contestant(label, bot=bot) for label, bot in zip(labels[len(folders) :], bots)),
@@ -95,6 +98,7 @@ def evaluate(
             raise ConfigError(f"The game {spec.name} has one seat and no opponents; name one --checkpoint.")
         mirrored = mirror and config.game_section.draws_seeds()
         _check_seats(config, seats, duplicate=duplicate, mirrored=mirrored)
+        config = _with_openings(config, openings, seats, len(contestants))
         pairings = round_robin(contestants, episodes, mirrored=mirrored, seats=seats)
         if only_first:
             pairings = [pairing for pairing in pairings if pairing.first == contestants[0]]
@@ -258,24 +262,41 @@ def _check_game(config: Config, checkpoints: int, opponents: Sequence[str], name
 
 
 def _own_search(
-    checkpoint: Path, overrides: Sequence[str], settings: Sequence[str], trust: Trust
+    config: Config, checkpoint: Path, overrides: Sequence[str], settings: Sequence[str], trust: Trust
 ) -> SearchConfig | None:  # fmt: skip
-    """The section `search` with `settings`; None where there are none. Raises ConfigError."""
-    if not settings:
-        return None
-    config = config_of(checkpoint, [*overrides, *(f"search.{setting}" for setting in settings)], trust)
+    """With which the checkpoint plays beside others, with `settings`; None: as `config` says. Raises ConfigError."""
     if config.learner.algorithm != "alphazero":
+        if settings:
+            raise ConfigError(
+                f"#{','.join(settings)} sets a search, and there is none: the first checkpoint was trained with the "
+                f"algorithm {config.learner.algorithm}. Leave it out."
+            )
+        return None
+    for setting in settings:
+        if (key := setting.partition("=")[0]) in OF_ALL:
+            raise ConfigError(f"#{setting}: all contestants have one {key}; use --set search.{setting}.")
+    own = config_of(checkpoint, [*overrides, *(f"search.{setting}" for setting in settings)], trust).search
+    own = msgspec.structs.replace(own, **{key: getattr(config.search, key) for key in OF_ALL})
+    return None if own == config.search else own
+
+
+def _with_openings(config: Config, plies: int | None, seats: int, contestants: int) -> Config:
+    """With `plies` of `--openings`. Raises ConfigError where the game begins with none."""
+    if plies is None:
+        return config
+    if plies > MOST_PLIES:
+        raise ConfigError(f"--openings: expected at most {MOST_PLIES} plies, got {plies}.")
+    if plies and (game_called(config.game).player != TABLE_PLAYER or seats == 1 or contestants < 2):
         raise ConfigError(
-            f"#{','.join(settings)} sets a search, and the checkpoint plays without one: it was trained with the "
-            f"algorithm {config.learner.algorithm}. Leave it out."
+            f"--openings: only games of a table begin with drawn plies, and only with two contestants or more; this is "
+            f"{config.game_title} with {contestants}. Leave --openings out."
         )
-    return config.search
+    evaluation = msgspec.structs.replace(config.evaluation, openings=plies)
+    return msgspec.structs.replace(config, evaluation=evaluation)
 
 
 def _check_seats(config: Config, seats: int, *, duplicate: bool, mirrored: bool) -> None:
     """Raises ConfigError where games of one seat, or with chance of others, are to be played from every seat."""
-    if seats == 1 and config.evaluation.openings not in (0, AUTO):
-        raise ConfigError(f"The game {config.game_title} has one seat, and no drawn openings; leave --openings out.")
     if duplicate and (seats == 1 or not mirrored):
         why = "has one seat" if seats == 1 else "is dealt by a server"
         raise ConfigError(f"The game {config.game_title} {why}: nothing can be dealt again; leave --duplicate out.")

@@ -32,7 +32,8 @@ def openings_text(result: Mapping[str, Any]) -> str:
     count = "" if distinct is None else f"{distinct} of {games} games are distinct"
     if result["openings"]:
         plies = "ply" if result["openings"] == 1 else "plies"
-        line = f"each opening of {result['openings']} random {plies} is played from every seat"
+        seats = "is played from every seat" if result["pairs"][0]["mirrored"] else "is of one game"
+        line = f"each opening of up to {result['openings']} random {plies} {seats}"
         return f"{line}; {count}" if count else line
     if distinct is not None and distinct < games:
         return f"{count}, the others repeat them: --openings N begins each with N random plies"

@@ -86,7 +86,8 @@ def _ratings(
 ) -> list[dict[str, Any]]:
     duels = [number(figures, "standings", f"{index}/first", "duel") for index in range(len(pairs))]
     played = [
-        (pair["first"], pair["second"], pair["battles"], beaten_share(pair, duel)) for pair, duel in zip(pairs, duels)
+        (pair["first"], pair["second"], pair["effective_games"], beaten_share(pair, duel))
+        for pair, duel in zip(pairs, duels)
     ]
     return elo_ratings([contestant.label for contestant in contestants], played)
 
@@ -266,7 +267,9 @@ def _pairs_text(pair: Mapping[str, Any]) -> str:
     mirrored, groups = pair.get("pairs"), pair.get("groups")
     if groups and groups["complete"] > 1:
         seats = len(groups["won"]) - 1
-        return f"\n{groups['complete']} groups of the same game from each of {seats} seats, over which intervals go"
+        return (
+            f"\n{groups['complete']} groups of the same game from each of {seats} seats; means have intervals over them"
+        )
     if not mirrored or mirrored["normal_95"] is None:
         return ""
     low, high = mirrored["normal_95"]

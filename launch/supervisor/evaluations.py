@@ -22,6 +22,8 @@ import msgspec
 import psutil
 
 from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
+from simul.common.config.game_description import TABLE_PLAYER
+from simul.common.config.games import game_called
 from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.intervals import format_interval, interval_digits
@@ -168,7 +170,10 @@ class Evaluations:
 
 def _measure(config: Config) -> str:
     opponents = config.evaluation.opponents
-    games = f"of {config.evaluation.games} greedy games"
+    evaluation = config.evaluation
+    drawn = game_called(config.game).player == TABLE_PLAYER and evaluation.opponents and evaluation.openings
+    openings = f" from drawn openings ({evaluation.openings})" if drawn else ""
+    games = f"of {evaluation.games} greedy games{openings}"
     return f"mean win rate against {', '.join(opponents)} {games}" if opponents else f"mean return {games}"
 
 

@@ -184,11 +184,6 @@ def resumed(root: Path, decisions: int, *arguments: str) -> dict[str, Any]:
 def test_the_real_roles_evaluate_and_resume_a_former_run_resume_their_own_and_balance_their_books(tmp_path):
     """The former run is that of test_compatibility.py: run directory, settings and checkpoint of an earlier version."""
     root = Path(shutil.copytree(FORMER, tmp_path / "run"))
-    played = run_cli("eval", "--checkpoint", str(root), "--episodes", "7", "--json")
-    assert played.returncode == 0, played.stdout + played.stderr
-    result = msgspec.json.decode(played.stdout)
-    assert result["episodes"] == 7
-    assert result["mean_return"] > 5
     first = resumed(root, 6000, "--new-horizon")
     assert first["lifetime_decisions_learned"] == DECISIONS + first["decisions_learned"] > DECISIONS
     assert len((root / "curves.csv").read_text().splitlines()) > len((FORMER / "curves.csv").read_text().splitlines())
@@ -197,6 +192,11 @@ def test_the_real_roles_evaluate_and_resume_a_former_run_resume_their_own_and_ba
     assert second["run_decisions"] == first["run_decisions"] + second["decisions"]
     learned = first["lifetime_decisions_learned"] + second["decisions_learned"]
     assert second["lifetime_decisions_learned"] == learned, "those of this start, and of all"
+    played = run_cli("eval", "--checkpoint", str(root), "--episodes", "7", "--json")
+    assert played.returncode == 0, played.stdout + played.stderr
+    result = msgspec.json.decode(played.stdout)
+    assert result["episodes"] == 7
+    assert result["mean_return"] > 5
 
 
 def test_a_stopped_server_process_is_seen_within_a_second_and_so_is_its_return(up):

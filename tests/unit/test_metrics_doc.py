@@ -6,6 +6,7 @@ import re
 
 from simul.common.runtime.installation import ROOT
 from simul.common.runtime.metrics import Timings
+from simul.env_worker.games.base.openings import Openings
 from simul.env_worker.games.gymnasium.source import EpisodeTally
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.inference_server.base.statistics import Statistics
@@ -66,6 +67,7 @@ def test_every_figure_is_explained_and_every_explanation_has_its_figure() -> Non
         *_named_in("env_worker/worker.py", "metrics"),
         *_named_in("learner/learner.py", "_metrics"),
         "standings",
+        *Openings(4, deterministic=True).figures(),
         "search",
         "device",
         "precision",

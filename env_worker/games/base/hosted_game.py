@@ -104,23 +104,25 @@ class HostedGame:
     Args:
         seed: that the game was reset with.
         chance: draws the game's chance events.
-        recorded: keep the moves.
+        recorded: keep the moves. remembered: keep `taken`, which `play_opening` needs.
 
     Attributes:
         number: of the game, from 0; episode: of its env.
         turns: the moves so far; None where they are not kept.
-        taken: the actions so far, chance's included.
+        taken: the actions so far, chance's included, where `remembered`.
         encode_sec: seconds spent on what policies are shown.
     """
 
     def __init__(
         self, game: TurnGame, number: int, env: int, episode: int, matchup: Matchup,
         seats: Sequence[SeatSession | BotSeat], seed: int, chance: random.Random, recorded: bool = False,
+        remembered: bool = False,
     ) -> None:  # fmt: skip
         self.game = game
         self.seed = seed
         self.turns: list[Turn] | None = [] if recorded else None
         self.taken: list[Mapping[int, int]] = []
+        self._remembered = remembered
         self.number, self.env, self.episode = number, env, episode
         self.matchup = matchup
         self.seats = seats
@@ -140,13 +142,22 @@ class HostedGame:
         return max((seat.step for seat in self.sessions), default=-1)
 
     def play_opening(self, plies: int, draw: random.Random) -> None:
-        """Take so many random turns; fewer where the game would be over with the next one."""
-        for _ in range(plies):
-            acting, before = self._after_chance(), len(self.taken)
+        """Take at most so many random turns: only such as leave something to decide to every seat.
+
+        Random turns go on behind them, to see whether the game ends soon, and are taken back.
+        """
+        if not plies:
+            return
+        before: list[int] = []  # turns taken before each ply
+        while len(before) < plies + max(plies, 2 * len(self.seats)) and (acting := self._after_chance()):
+            before.append(len(self.taken))
             self._apply({seat: draw.choice(self._legal(seat)) for seat in acting})
-            if not self._after_chance():
-                self._return_to(before)
-                return
+        acted = [set(self.taken[turn]) for turn in before]
+        kept = min(plies, len(before) - 1)
+        while kept > 0 and not set().union(*acted) <= set().union(*acted[kept:]):
+            kept -= 1
+        if before:
+            self._return_to(before[kept])
 
     def advance(self, decisions: list[Decision], until: float) -> bool:
         """Play on until policies must act (their decisions are added), or the game is over: then True.
@@ -230,7 +241,8 @@ class HostedGame:
         if self.turns is not None:
             self.turns.append(moves_of(self.game, actions))
         self.game.apply(actions)
-        self.taken.append(actions)
+        if self._remembered:
+            self.taken.append(actions)
 
 
 def _observed(game: TurnGame, seat: int) -> NDArray[np.generic]:

@@ -12,7 +12,7 @@ from simul.common.config.schema import Auto
 from simul.env_worker.games.base.turn_game import TurnGame
 
 PLIES = 4  # of `evaluation.openings: auto`
-LISTED = 3000  # identities that fit a report beside the other figures: 9 bytes each, 64 KiB in all
+LISTED = 2000  # identities that fit a report beside the other figures: 9 bytes each, 64 KiB in all
 
 
 def opening_plies(asked: int | Auto, game: TurnGame) -> int:
@@ -23,10 +23,15 @@ def opening_plies(asked: int | Auto, game: TurnGame) -> int:
 
 
 class Openings:
-    """What an evaluation's worker reports of its games: `plies`, and the identity of each game."""
+    """What an evaluation's worker reports of its games: `plies`, and the identity of each game.
 
-    def __init__(self, plies: int) -> None:
+    Attributes:
+        listed: True where games may repeat: they have openings, or are `deterministic`.
+    """
+
+    def __init__(self, plies: int, *, deterministic: bool) -> None:
         self.plies = plies
+        self.listed = deterministic or plies > 0
         self._games: list[int] = []
         self._too_many = False
 
@@ -41,5 +46,5 @@ class Openings:
 
     def figures(self) -> dict[str, Any]:
         """`opening_plies`, and `game_identities`: of the pairing and the game; not of more games than LISTED."""
-        listed = {} if self._too_many else {"game_identities": self._games}
+        listed = {"game_identities": self._games} if self.listed and not self._too_many else {}
         return {"opening_plies": self.plies, **listed}

@@ -72,7 +72,8 @@ class TurnGameSource:
         self._schedule = Schedule(pairings, str(mirror_seed)) if pairings else None
         self._counters = GameCounters()
         self._standings = Standings()
-        self._openings = Openings(opening_plies(openings, first) if pairings else 0)
+        plies = opening_plies(openings, first) if pairings else 0
+        self._openings = Openings(plies, deterministic=bool(pairings) and first.deterministic)
         self._returns = _Returns(listed=episodes is not None and not pairings)
         self._failures = EpisodeFailures(max_failed_share, envs)
         self._to_begin: set[int] = set()  # envs whose last game did not begin; tried again by `poll`
@@ -238,7 +239,8 @@ class TurnGameSource:
             game = self._games[env] = self._make_game()
         game.reset(game_seed)
         recorded = self._replays is not None
-        hosted = HostedGame(game, number, env, episode, matchup, seats, game_seed, chance, recorded)
+        remembered = self._openings.listed
+        hosted = HostedGame(game, number, env, episode, matchup, seats, game_seed, chance, recorded, remembered)
         hosted.play_opening(self._openings.plies, random.Random(f"{seed}/opening"))
         return hosted
 
@@ -312,7 +314,8 @@ class TurnGameSource:
         if self._schedule is not None and len(returns) > 1:
             pairing = int(matchup.opponent.partition("/")[0])
             self._standings.add(pairing, matchup.learner_seat, returns, figures, matchup.mirror)
-            self._openings.add(pairing, hosted.game, hosted.seed, hosted.taken)
+            if self._openings.listed:
+                self._openings.add(pairing, hosted.game, hosted.seed, hosted.taken)
 
     def _abort(self, hosted: HostedGame, cause: str, *, silent: bool = False) -> None:
         """End a running game; its sessions end as ABORTED unless `silent`."""

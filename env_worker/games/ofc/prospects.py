@@ -234,10 +234,21 @@ def top_prospects(
         chance = _hit(draws, live[main] + live[17], 1)
         values[0], chances[0] = _value(TRIPS, main), chance
         found, rest = 1, 1.0 - chance
+    ranks = wild = 0
+    for cell in range(count):
+        card = int(board[cell])
+        wild += card >= JOKER
+        ranks |= 0 if card >= JOKER else 1 << (card >> 2)
+    if free and wild == 1 and kind <= PAIR:  # the joker pairs with the highest card that comes
+        for rank in range(_RANKS - 1, main if kind == PAIR else 0, -1):
+            chance = _hit(draws, live[rank], 1)
+            values[found], chances[found] = _value(PAIR, rank), rest * chance
+            rest *= 1.0 - chance
+            found += 1
+        if kind == HIGH_CARD:
+            values[found], chances[found] = _value(PAIR, 0), rest
+            found, rest = found + 1, 0.0
     elif free and kind == HIGH_CARD:
-        ranks = 0
-        for cell in range(count):
-            ranks |= 1 << (int(board[cell]) >> 2)
         for rank in range(_RANKS - 1, -1, -1):
             if ranks >> rank & 1:
                 chance = _hit(draws, live[rank] + live[17], 1)

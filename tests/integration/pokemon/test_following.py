@@ -176,13 +176,6 @@ def deaf_after_challenging(agent, foe) -> list[bool]:
     return happened
 
 
-async def accept_the_second(foe, agent) -> None:
-    """We are cut off before a challenge is answered; the server calls it off, and we challenge again."""
-    await foe._challenge_queue.get()
-    agent.ps_client.websocket.transport.abort()
-    await foe._accept_challenges(None, 1, None)
-
-
 def sessions(asked: list[Decision]) -> dict[tuple[int, int], list[Decision]]:
     found: dict[tuple[int, int], list[Decision]] = {}
     for decision in asked:

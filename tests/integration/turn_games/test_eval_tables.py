@@ -90,7 +90,7 @@ def test_games_without_chance_begin_with_drawn_plies_which_the_result_says(tmp_p
     assert pair["distinct_games"] > 20
     assert 20 <= pair["effective_games"] <= 40
     said = evaluated(*line, "--openings", "1").stdout.splitlines()
-    assert said[1].startswith("each opening of 1 random ply is played from every seat; ")
+    assert said[1].startswith("each opening of up to 1 random ply is played from every seat; ")
 
 
 def test_a_ladder_of_levels_is_one_table_as_the_documentation_says(tmp_path):

@@ -424,7 +424,11 @@ def test_nothing_clears_a_text(load):
         ("metrics: [csv, csv]", "metrics.1", "'csv' is given twice"),
         ("metrics_callback: mine", "metrics_callback", "expected module:function, got 'mine'"),
         ("evaluation: {every_decision: 5}", "evaluation.every_decision", "did you mean evaluation.every_decisions?"),
-        ("evaluation: {openings: few}", "evaluation.openings", "expected a whole number >= 0 or auto, got 'few'"),
+        (
+            "evaluation: {openings: few}",
+            "evaluation.openings",
+            "<= 1000 or auto, got 'few'",
+        ),
         ("evaluation: {openings: 4}", "evaluation.openings", "only games of a table with several seats begin with"),
         ("game: pokemon\nevaluation: {opponents: [random, maxi]}", "evaluation.opponents.1", "got 'maxi'"),
         ("game: pokemon\nevaluation: {every_decisions: 5}", "evaluation.opponents", "name some of random, "),

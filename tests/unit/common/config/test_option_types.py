@@ -39,6 +39,7 @@ def test_a_checkpoint_may_name_the_settings_of_its_search(tmp_path: Path) -> Non
         ("simulations=16", "method=puct"),
     )
     assert searched_checkpoint("s3://bucket/run#simulations=16") == ("s3://bucket/run", ("simulations=16",))
+    assert searched_checkpoint("s3://bucket/run#1") == ("s3://bucket/run#1", ())
     (tmp_path / "run#1").mkdir()
     assert searched_checkpoint(f"{tmp_path}/run#1").search == (), "a folder of this name"
 

@@ -33,7 +33,7 @@ def entry(tmp_path, monkeypatch):
 
 def test_options_take_it_and_list_what_there_is(entry):
     assert checkpoint("zoo:pole") == local_checkpoint("zoo:pole") == entry
-    assert cross_players(["zoo:pole", "random"]) == ([entry], ["random"])
+    assert cross_players(["zoo:pole", "random"]) == ([(entry, ())], ["random"])
     for wrong in ("zoo:pol", "zoo:", "zoo:empty", "zoo:../pole"):
         with pytest.raises(argparse.ArgumentTypeError, match="expected zoo:NAME with one of pole"):
             checkpoint(wrong)

@@ -77,29 +77,45 @@ def test_a_bot_may_play_itself(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("settings", "duplicate", "sentence"),
+    ("options", "sentence"),
     [
-        (["evaluation.openings=3"], False, "tic_tac_toe has one seat, and no drawn openings; leave --openings out"),
-        ([], True, "tic_tac_toe has one seat: nothing can be dealt again; leave --duplicate out"),
+        ({"openings": 3}, "only with two contestants or more; this is .*tic_tac_toe with 1"),
+        ({"openings": 1001}, "expected at most 1000 plies, got 1001"),
+        ({"duplicate": True}, "tic_tac_toe has one seat: nothing can be dealt again; leave --duplicate out"),
     ],
 )
-def test_a_game_of_one_seat_has_no_openings_and_no_duplicate(monkeypatch, tmp_path, settings, duplicate, sentence):
+def test_a_game_of_one_seat_has_no_openings_and_no_duplicate(monkeypatch, tmp_path, options, sentence):
     spec = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=1)
     folder = write_checkpoint(tmp_path / "000000001", spec, 1)
     monkeypatch.setattr(eval_runner, "ask_for_spec", lambda config, command, *_: spec)
     with pytest.raises(ConfigError, match=sentence):
-        evaluate([folder], episodes=4, overrides=settings, duplicate=duplicate, trust=EVERYTHING)
+        evaluate([folder], episodes=4, trust=EVERYTHING, **options)
 
 
 def test_a_checkpoint_that_was_trained_without_search_has_no_settings_of_one(tmp_path):
     spec = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=2)
     folder = write_checkpoint(tmp_path / "000000001", spec, 1)
     with pytest.raises(
-        ConfigError, match=r"#simulations=16 sets a search, and the checkpoint plays without one: .* ppo"
+        ConfigError, match=r"#simulations=16 sets a search, and there is none: the first checkpoint .* ppo"
     ):
         evaluate([folder], opponents=["random"], episodes=4, searches=[("simulations=16",)], trust=EVERYTHING)
-    with pytest.raises(ConfigError, match=r"no such key; did you mean search\.simulations\?"):
-        evaluate([folder], opponents=["random"], episodes=4, searches=[("simulation=16",)], trust=EVERYTHING)
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("simulation=16", r"no such key; did you mean search\.simulations\?"),
+        ("symmetries=false", r"all contestants have one symmetries; use --set search\.symmetries=false"),
+    ],
+)
+def test_settings_of_a_search_that_a_contestant_cannot_have(tmp_path, setting, sentence):
+    spec = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=2)
+    folder = write_checkpoint(tmp_path / "000000001", spec, 1)
+    with pytest.raises(ConfigError, match=sentence):
+        evaluate(
+            [folder], opponents=["random"], episodes=4, searches=[(setting,)], trust=EVERYTHING,
+            overrides=["learner.algorithm=alphazero"],
+        )  # fmt: skip
 
 
 def test_battles_that_a_server_deals_are_not_played_in_duplicate(monkeypatch):

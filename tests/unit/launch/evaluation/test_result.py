@@ -108,7 +108,7 @@ def test_with_openings_the_interval_is_that_of_as_many_games_as_the_pairs_are_wo
 def test_the_first_line_says_how_games_began_and_how_many_differ():
     result = opened({"0": 40, "2": 60}, 120, [*range(150), *range(50)])
     assert (result["openings"], result["pairs"][0]["distinct_games"]) == (4, 150)
-    said = "each opening of 4 random plies is played from every seat; 150 of 200 games are distinct"
+    said = "each opening of up to 4 random plies is played from every seat; 150 of 200 games are distinct"
     assert result_text(result).splitlines()[0] == said
     repeated = opened({"0": 40, "2": 60}, 120, [1, 2], plies=0)
     assert result_text(repeated).startswith("2 of 200 games are distinct, the others repeat them: --openings N")
@@ -149,7 +149,7 @@ def test_games_of_three_are_counted_by_group_and_described_by_score():
     assert groups["normal_95"] == pytest.approx((0.5 - 1.96 / 6, 0.5 + 1.96 / 6), abs=1e-4)
     assert pair["standings"]["first"]["figures"] == {"foul": 0.25}
     assert "mean score 1.50 (95%: " in result_text(result)
-    assert "2 groups of the same game from each of 3 seats, over which intervals go" in result_text(result)
+    assert "2 groups of the same game from each of 3 seats; means have intervals over them" in result_text(result)
     assert "foul 0.250" in result_text(result)
     assert pair["as_p2"] == {"wins": 1, "losses": 1, "ties": 0, "truncated": 0, "mean_score": 0.5,
                                "score_95": (0.5, 0.5)}  # fmt: skip

@@ -138,3 +138,10 @@ def test_prospects_of_any_row_are_a_distribution(row):
     for _ in range(300):
         count = draw.integers(0, 4 if row == TOP else 6)
         prospects(row, " ".join(names[card] for card in draw.permutation(deck)[:count]), int(draw.integers(1, 5)) * 3)
+
+
+def test_a_joker_on_top_pairs_with_the_highest_card_that_comes():
+    alone = prospects(TOP, "Jo", unseen="As Kd 5c 4c 3c 2c", to_come=2)
+    assert alone[PAIR << CATEGORY | 14 << 16] == pytest.approx(1 / 3, abs=0.01), "two of six cards come"
+    pair = prospects(TOP, "Jo 2d", unseen="As Kd 5c 4c 3c 7c", to_come=6)
+    assert pair[PAIR << CATEGORY | 14 << 16] == pytest.approx(1)
