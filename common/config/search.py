@@ -39,5 +39,7 @@ class SearchConfig(Section, frozen=True):
     cache_positions: NonNegative = 10_000  # evaluations kept by a worker, for one version of the weights; 0: none
     symmetries: bool = True  # where the game has symmetries: turn the positions that are evaluated, and the samples
     requests_in_flight: Few = 2  # a worker's games are split into so many groups, evaluated in turn
+    worlds: NonNegative = 0  # drawn for an action in `simul eval`, without alphazero; 0: policies play without search
+    candidates: Positive = 4  # tried in every world: the actions that the policy likes best
     outcome: Literal["returns", "ranks"] = "returns"  # ranks: share of the others beaten, less the share that won
     return_scale: PositiveFloat = 1.0  # returns: divided by it, clipped to [-1, 1]

@@ -216,6 +216,7 @@ def broken_rules(config: Config) -> Iterator[Rule]:
     yield from _opponents(config)
     yield from _sizes(config)
     yield from _alphazero(config)
+    yield from _worlds(config)
     yield from _server(config)
     yield from _measurements(config)
     yield from _store(config)
@@ -338,6 +339,26 @@ def _sizes(config: Config) -> Iterator[Rule]:
             ("server.max_sessions", "workers.count", "workers.envs"),
             f"expected at least {workers_words(config)} x workers.envs x {seats} seats = {wanted}, because the server "
             f"refuses sessions beyond it; got {server.max_sessions}",
+        )
+
+
+def _worlds(config: Config) -> Iterator[Rule]:
+    if not config.search.worlds:
+        return
+    if config.learner.algorithm == "alphazero":
+        yield (
+            ("search.worlds", "learner.algorithm"),
+            "policies of alphazero search a tree; leave it out, and set search.simulations",
+        )
+    elif game_called(config.game).player != TABLE_PLAYER:
+        yield (
+            ("search.worlds", "game"),
+            f"worlds are drawn of games that are a simul.TurnGame, and {config.game} is none; leave it out",
+        )
+    elif config.learner.normalize_rewards:
+        yield (
+            ("search.worlds", "learner.normalize_rewards"),
+            "values of normalized rewards cannot be compared with returns of games that end in a world; leave it out",
         )
 
 

@@ -11,13 +11,11 @@ import numpy as np
 
 from simul.common.client.evaluation import Evaluation
 from simul.common.config.search import SearchConfig
-from simul.common.errors import EnvError
 from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.messages import DECISION, GREEDY, RECORD, START
 from simul.common.protocol.samples import Sample
 from simul.env_worker.games.base.hosted_game import HostedGame
 from simul.env_worker.games.base.source import POLL_SEC, TurnGameSource
-from simul.env_worker.refusals import FAULTS_OF_GAMES
 from simul.env_worker.search.batched_search import LeafRequest, PendingLeaf, leaf_request, next_leaf, take_answers
 from simul.env_worker.search.evaluation_cache import EvaluationCache
 from simul.env_worker.search.game_record import GameRecord
@@ -120,17 +118,7 @@ class SearchSource(TurnGameSource):
         refused = take_answers(request, evaluation)
         for game in list(self._searched.values()):
             if game.decision is not None and game.search in refused:
-                self._refuse(game.hosted, *refused[game.search])
-
-    def _refuse(self, hosted: HostedGame, code: str, message: str) -> None:
-        """End a game whose leaf the server refused; it counts as failed where that is the game's fault."""
-        if code in FAULTS_OF_GAMES:
-            self._fail(
-                hosted, EnvError(f"{self.spec.name}: the server refused a searched position, {message} ({code})")
-            )
-            self._begin(hosted.env)
-        else:
-            self.abort([hosted.env], code)
+                self._end_refused(game.hosted, *refused[game.search])
 
     def take_samples(self) -> list[Sample]:
         """Samples of the games that ended since the last call."""

@@ -26,15 +26,16 @@ from simul.common.runtime.terminal_text import LINES, printable
 from simul.common.transport import client_keys
 from simul.env_worker.games.base.build import check_turn_game, failures_as_sentences
 from simul.env_worker.games.base.replays import RecordedGame, Replay, ReplayFolder, game_settings, read_replay
-from simul.env_worker.games.base.turn_game import IllegalActionError
+from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
 from simul.env_worker.games.loading import scripted_players, turn_game
-from simul.env_worker.terminal.advice import Advisor, PolicySearch, PolicySession
+from simul.env_worker.terminal.advice import Advisor, PolicyRollouts, PolicySearch, PolicySession
 from simul.env_worker.terminal.game_loop import GameLoop, ReplayLoop
 from simul.env_worker.terminal.players import BotPlayer, Person, PolicyPlayer, TerminalPlayer
 from simul.env_worker.terminal.screen import Screen
 from simul.env_worker.terminal.server_line import ServerLine
 
 CONNECT_SEC = 20.0
+HINT_WORLDS = 60  # drawn for a hint in games that draw them, where the configuration has none
 SEEDS = 2**31  # of a game, as in workers
 INTERRUPTED = 130
 
@@ -67,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--contestants", type=_contestants, default=[], help="JSON; the last one plays all seats that are left")
     add("--person", type=int, help="seat of a person, whom the others play; none: a game to watch")
     add("--adviser", default="", help="policy that gives a person's hints")
+    add("--remembering", action="append", default=[], metavar="POLICY", help="its network has a memory")
     add("--seed", type=int, help="of the game; default: a new one")
     add("--sample", action="store_true", help="policies draw their actions")
     add("--delay", type=float, help="seconds after each turn that is watched; default: until Enter")
@@ -105,7 +107,7 @@ def _play(
     if callable(close := getattr(played.game, "close", None)):
         until_done.callback(close)
     screen = Screen(played.game.styles)
-    table = _Table(options, config, trust, run_dir, spec, screen, until_done)
+    table = _Table(options, config, trust, run_dir, played.game, screen, until_done)
     players = table.players(options.contestants, options.person)
     seats = ", ".join(f"seat {seat} {player.name}" for seat, player in enumerate(players))
     screen.say(f"{spec.name}, seed {seed}: {seats}")
@@ -119,14 +121,14 @@ class _Table:
     """Builds the players of a game and closes them after it."""
 
     def __init__(
-        self, options: argparse.Namespace, config: Config, trust: Trust, run_dir: RunDir, spec: GameSpec,
+        self, options: argparse.Namespace, config: Config, trust: Trust, run_dir: RunDir, game: TurnGame,
         screen: Screen, until_done: ExitStack,
     ) -> None:  # fmt: skip
         self._options = options
         self._config = config
         self._trust = trust
         self._run_dir = run_dir
-        self._spec = spec
+        self._game, self._spec = game, game.spec
         self._screen = screen
         self._until_done = until_done
         self._line: ServerLine | None = None
@@ -171,17 +173,28 @@ class _Table:
 
     def _person(self, seat: int) -> TerminalPlayer:
         adviser = self._options.adviser
-        return Person(self._screen, self._advisor(adviser, seat) if adviser else None)
+        worlds = HINT_WORLDS if type(self._game).determinize is not TurnGame.determinize else 0
+        return Person(self._screen, self._advisor(adviser, seat, worlds) if adviser else None)
 
-    def _advisor(self, policy: str, seat: int) -> Advisor:
+    def _advisor(self, policy: str, seat: int, worlds: int = 0) -> Advisor:
+        """`worlds`: drawn by the search of a policy without a memory, where the configuration has none."""
         if self._line is None:
             self._line = ServerLine(_connected(self._config, self._run_dir, self._spec))
             self._until_done.callback(self._line.close)
         if policy not in self._policies:
             self._policies.append(policy)
         greedy = not self._options.sample
+        search, remembers = self._config.search, policy in self._options.remembering
         if self._config.learner.algorithm == "alphazero":
-            return PolicySearch(self._line, policy, self._config.search, self._spec, greedy=greedy, seed=seat)
+            return PolicySearch(self._line, policy, search, self._spec, greedy=greedy, seed=seat)
+        if search.worlds and remembers:
+            raise ConfigError(f"{policy} has a memory (an LSTM); search.worlds is for networks without one.")
+        if (worlds := search.worlds or worlds) and not remembers:
+            reward_scale = getattr(self._config.game_section, "reward_scale", 1.0)
+            return PolicyRollouts(
+                self._line, policy, msgspec.structs.replace(search, worlds=worlds), reward_scale=reward_scale,
+                discount=self._config.learner.discount,
+            )  # fmt: skip
         return PolicySession(self._line, policy, self._policies.index(policy), seat, greedy=greedy)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -26,15 +27,18 @@ class Advice(NamedTuple):
         action: what the policy plays.
         best: (action, probability), the most probable first; of a search: its improved policy, or the visits.
         value: what the seat expects, in the units that were learned from; None: unknown.
+        in_points: `best` has what each action is worth, in points of the game, in place of its probability.
     """
 
     action: int
     best: list[tuple[int, float]]
     value: float | None
+    in_points: bool = False
 
     def text(self, game: TurnGame, seat: int) -> str:
         """A line for each of the best actions, and the value."""
-        lines = [f"{share:6.1%}  {game.action_name(seat, action)}" for action, share in self.best[:MOST_NAMED]]
+        style = "+8.2f" if self.in_points else "6.1%"
+        lines = [f"{found:{style}}  {game.action_name(seat, action)}" for action, found in self.best[:MOST_NAMED]]
         if self.value is not None:
             lines.append(f"value {self.value:+.3f}")
         return "\n".join(lines)
@@ -155,6 +159,40 @@ class PolicySearch:
         best = [(int(result.actions[at]), float(result.policy[at])) for at in order]
         value = float(result.value[seat]) if best else None
         self._turns, self._advice = list(played.turns), Advice(result.action, best or [(result.action, 1.0)], value)
+        return self._advice
+
+
+class PolicyRollouts:
+    """A policy without a memory chooses by search in drawn worlds (`search.worlds`).
+
+    Args:
+        config: its `worlds` and `candidates`. reward_scale, discount: of the rewards that the policy's values are of.
+    """
+
+    def __init__(
+        self, line: ServerLine, policy: str, config: SearchConfig, *, reward_scale: float, discount: float
+    ) -> None:
+        self._config = config
+        self._scales = {"reward_scale": reward_scale, "discount": discount}
+        self._evaluator = line.evaluator(policy)
+        self._rows_per_message = line.rows_per_message
+        self._turns: list[Turn] | None = None
+        self._advice: Advice
+
+    def advise(self, played: RecordedGame) -> Advice:
+        """Of the seat that acts. Raises InferenceError."""
+        from simul.env_worker.search.determinized_search import DeterminizedSearch
+
+        if self._turns == played.turns:
+            return self._advice
+        seat = played.game.acting()[0]
+        search = DeterminizedSearch(
+            played.game, seat, worlds=self._config.worlds, candidates=self._config.candidates,
+            draw=random.Random(f"{played.seed}/{len(played.turns)}/{seat}"), **self._scales,
+        )  # fmt: skip
+        search.run(self._evaluator, self._rows_per_message)
+        best = sorted(zip(search.actions.tolist(), search.scores.tolist()), key=lambda pair: -pair[1])
+        self._turns, self._advice = list(played.turns), Advice(search.action, best, None, in_points=True)
         return self._advice
 
 

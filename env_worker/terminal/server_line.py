@@ -66,8 +66,13 @@ class ServerLine:
         """Disconnect."""
         self._client.close()
 
+    @property
+    def rows_per_message(self) -> int:
+        """Most rows of an evaluation."""
+        return self._client.rows_per_message
+
     def evaluator(self, policy: str) -> LineEvaluator:
-        """For `simul.env_worker.search.batched_search.run_searches`."""
+        """For the searches of `simul.env_worker.search`."""
         return LineEvaluator(self._client, self._wait_for, policy)
 
     def _wait_for(self, find: Callable[[Replies], Answer | None]) -> Answer:

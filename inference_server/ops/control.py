@@ -133,6 +133,7 @@ class Control:
                 sessions=self._sessions.bound_to(policy.name),
                 source=policy.source,
                 open=not policy.retired_at,
+                memory=policy.engine.state_size > 0,
             )
             for policy in self._policies
         )

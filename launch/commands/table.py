@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from simul.common.client.control import ControlClient
 from simul.common.config.game_description import TABLE_PLAYER
 from simul.common.config.games import game_called
 from simul.common.config.loader import command_line_trust, load_game
@@ -113,7 +114,15 @@ def run_table(origin: Origin, others: Sequence[Path], options: argparse.Namespac
     ]
     arguments += ["--sample"] * options.sample + ["--trust"] * origin.trust.everything
     with _run_of(origin, dict(zip(names, folders))) as run:
+        if policies:
+            arguments += [f"--remembering={name}" for name in _with_memory(run)]
         return run_in_foreground(TABLE_PLAYER, ["--run-dir", str(run.root), *arguments])
+
+
+def _with_memory(run: RunDir) -> list[str]:
+    """The policies that its server offers whose networks have a memory."""
+    with ControlClient(run) as control:
+        return [policy.name for policy in control.policies().policies if policy.memory]
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -45,8 +46,10 @@ from simul.launch.processes.signals import Signals
 from simul.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, networks_of, newest_checkpoint
 from simul.launch.supervisor.game_spec import ask_for_spec
 
+OF_WORLDS = ("worlds", "candidates")  # settings of the search of policies that were trained without one
 OF_ALL = ("outcome", "requests_in_flight", "return_scale", "symmetries")  # settings of the search of a whole worker
 MOST_PLIES = 1000
+NONE: Mapping[str, str] = MappingProxyType({})
 WIDEST = 1000  # columns of a table where the output is no terminal
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0
@@ -107,7 +110,10 @@ def evaluate(
             runner = EvalRunner(RunDir(folder), config, spec, signals, command, quiet=as_json, networks=networks)
             arguments = _arguments(pairings, workers, each) if pairings else _shares(episodes, workers, each)
             wanted = sum(pairing.battles for pairing in pairings) if pairings else episodes
-            figures = runner.run(served, arguments, wanted)
+            searched = {
+                each.label: each.policy for each in contestants if each.policy and (each.search or config.search).worlds
+            }
+            figures = runner.run(served, arguments, wanted, searched)
             result = build_result(figures, contestants, pairings, wanted, served, runner.versions, spec.name)
             if calibration is not None:
                 result["calibration"] = calibration_rows(figures)
@@ -135,16 +141,21 @@ class EvalRunner:
         self._roles = RunningRoles(run_dir, command)
         self.versions: dict[str, float | None] = {}  # of the policies that played, by name
 
-    def run(self, served: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int) -> Metrics:
+    def run(
+        self, served: Mapping[str, Path], workers: Sequence[Sequence[str]], episodes: int,
+        searched: Mapping[str, str] = NONE,
+    ) -> Metrics:  # fmt: skip
         """Play; returns the summed figures of all workers.
 
         Args:
             served: checkpoints by policy name, the first is `learner`; empty: only bots play.
             workers: arguments of each worker.
             episodes: of all workers together, for the progress lines.
+            searched: policies that search drawn worlds, by label.
 
         Raises:
-            ConfigError: a checkpoint does not fit. RoleDied: a process failed, or a signal came.
+            ConfigError: a checkpoint does not fit, or searches and has a memory.
+            RoleDied: a process failed, or a signal came.
         """
         self._run_dir.create()
         self._run_dir.write_config(self._config, self._networks)
@@ -153,6 +164,7 @@ class EvalRunner:
             if served:
                 self._start_server(served["learner"])
                 self._load({name: folder for name, folder in served.items() if name != "learner"})
+                self._check_memory(searched)
             self._run_workers(workers, episodes)
             self._roles.group.stop("inference_server", STOP_SEC, self._poll)
         figures = self._roles.reports.totals("env_worker")
@@ -175,6 +187,19 @@ class EvalRunner:
                 answer = control.load(name, folder)
                 self._poll()
         self.versions |= {policy.name: policy.policy_version for policy in answer.policies}
+
+    def _check_memory(self, searched: Mapping[str, str]) -> None:
+        """Raises ConfigError where a policy that searches has a memory."""
+        if not searched:
+            return
+        with ControlClient(self._run_dir) as control:
+            facts = {policy.name: policy for policy in control.policies().policies}
+        for label, policy in searched.items():
+            if facts[policy].memory:
+                raise ConfigError(
+                    f"{label} has a memory (an LSTM), which a position that nobody has played does not have; "
+                    "search.worlds is for networks without one. Leave it out."
+                )
 
     def _run_workers(self, workers: Sequence[Sequence[str]], episodes: int) -> None:
         self._roles.group.start("env_worker", len(workers), 1, workers)
@@ -265,16 +290,17 @@ def _own_search(
     config: Config, checkpoint: Path, overrides: Sequence[str], settings: Sequence[str], trust: Trust
 ) -> SearchConfig | None:  # fmt: skip
     """With which the checkpoint plays beside others, with `settings`; None: as `config` says. Raises ConfigError."""
-    if config.learner.algorithm != "alphazero":
-        if settings:
-            raise ConfigError(
-                f"#{','.join(settings)} sets a search, and there is none: the first checkpoint was trained with the "
-                f"algorithm {config.learner.algorithm}. Leave it out."
-            )
-        return None
+    algorithm = config.learner.algorithm
     for setting in settings:
-        if (key := setting.partition("=")[0]) in OF_ALL:
+        key = setting.partition("=")[0]
+        if key in OF_ALL:
             raise ConfigError(f"#{setting}: all contestants have one {key}; use --set search.{setting}.")
+        if (key in OF_WORLDS) == (algorithm == "alphazero"):
+            wanted = "simulations=64, say" if algorithm == "alphazero" else "worlds=60 and candidates=4, say"
+            raise ConfigError(
+                f"#{setting}: the first checkpoint was trained with the algorithm {algorithm}, whose policies have no "
+                f"such setting of a search. Leave it out, or set {wanted}."
+            )
     own = config_of(checkpoint, [*overrides, *(f"search.{setting}" for setting in settings)], trust).search
     own = msgspec.structs.replace(own, **{key: getattr(config.search, key) for key in OF_ALL})
     return None if own == config.search else own

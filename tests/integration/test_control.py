@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("patience")
 
 
 def _checkpoint(folder: Path, stand: Stand, version: int = 7, *, hidden: int = 16, spec=None) -> Path:
-    spec, network = spec or stand.spec, NetworkConfig(options={"hidden": hidden})
+    spec, network = spec or stand.spec, NetworkConfig(options={"hidden": hidden, "memory": False})
     files = {WEIGHTS_FILE: weights_to_bytes(build_network(network, spec, seed=3))}
     path = folder / f"{version:09d}"
     write_folder(path, RunFacts(spec, network, "0" * 16, 1).meta(version, 0, 0, files, False), files)
@@ -46,8 +46,8 @@ def test_a_checkpoint_of_another_network_is_served_under_its_name_and_goes_when_
     with Stand() as stand, ControlClient(stand.run_dir) as control:
         client = stand.client("a")
         answer = control.load("rival", _checkpoint(tmp_path, stand))
-        assert [(p.name, p.policy_version, p.source, p.open) for p in answer.policies] == [
-            ("learner", 0, "learner", True), ("rival", 7, "checkpoint", True),
+        assert [(p.name, p.policy_version, p.source, p.open, p.memory) for p in answer.policies] == [
+            ("learner", 0, "learner", True, True), ("rival", 7, "checkpoint", True, False),
         ]  # fmt: skip
         assert exchange(client, [_start(stand, 0, "rival")]).actions[0].policy_version == 7
         with ControlClient(stand.run_dir, 0.1, server=1) as of_another, pytest.raises(InferenceError):

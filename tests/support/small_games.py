@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -261,3 +262,46 @@ class ThreeInTurn(TurnGame):
 
     def returns(self) -> Sequence[float]:
         return tuple(self.payoffs[self.chosen]) if len(self.chosen) == 3 else (0.0,) * 3
+
+
+class Envelope(TurnGame):
+    """Seat 1 knows a number from 0 to 3; seat 0 takes a sure point (action 0), asks for the number (1), or waits (2).
+
+    Asked, seat 1 gives it (action 0) or nothing (1). After waiting and an action of seat 1, seat 0 acts once more.
+    """
+
+    spec = GameSpec("envelope", 3, 3, seats=2)
+    hidden_information = True
+
+    def __init__(self) -> None:
+        self.number, self.taken = 0, []
+
+    def reset(self, seed: int) -> None:
+        self.number, self.taken = seed % 4, []
+
+    def acting(self) -> Sequence[int]:
+        if self.taken[:1] == [0] or len(self.taken) == (3 if self.taken[:1] == [2] else 2):
+            return ()
+        return (len(self.taken) % 2,)
+
+    def observation(self, seat: int) -> NDArray[Any]:
+        return np.array([seat, self.number if seat else -1, len(self.taken)], np.float32)
+
+    def legal_actions(self, seat: int) -> NDArray[np.intp]:
+        return np.arange(2 if seat else 3)
+
+    def apply(self, actions: Mapping[int, int]) -> None:
+        ((_, action),) = actions.items()
+        self.taken.append(action)
+
+    def returns(self) -> Sequence[float]:
+        if not self.taken or self.taken[0] == 2:
+            return (0.0, 0.0)
+        won = 1.0 if self.taken[0] == 0 else self.number * (self.taken[1:] == [0])
+        return (won, -won)
+
+    def determinize(self, seat: int, draw: random.Random):
+        other = self.clone()
+        if seat == 0:
+            other.number = draw.randrange(4)
+        return other

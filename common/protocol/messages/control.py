@@ -42,13 +42,17 @@ class Shutdown(Message, frozen=True, tag="SHUTDOWN"):
 
 
 class PolicyFacts(msgspec.Struct, frozen=True):
-    """A served policy. `source`: learner, league or checkpoint; `open`: new sessions may be bound to it."""
+    """A served policy. `source`: learner, league or checkpoint; `open`: new sessions may be bound to it.
+
+    `memory`: its network keeps a state for each session.
+    """
 
     name: str
     policy_version: int
     sessions: int
     source: str
     open: bool
+    memory: bool = False
 
 
 class ControlAnswer(Message, frozen=True, tag="CONTROL_ANSWER"):

@@ -44,11 +44,16 @@ def turn_game_source(
     if not options.pairings:
         check_opponents(config, spec)
     build: Callable[..., TurnGameSource] = TurnGameSource
+    searches = searches_of(options.pairings)
     if config.learner.algorithm == "alphazero":
         search = importlib.import_module("simul.env_worker.search.source")  # compiles; other games do without
+        build = functools.partial(search.SearchSource, search=config.search, searches=searches)
+    elif not options.record and any(each.worlds for each in (config.search, *searches.values())):
+        search = importlib.import_module("simul.env_worker.search.determinized_source")
+        search.rehearse(make_game)
         build = functools.partial(
-            search.SearchSource, search=config.search, searches=searches_of(options.pairings)
-        )  # fmt: skip
+            search.DeterminizedSource, search=config.search, searches=searches, discount=config.learner.discount
+        )
     own = own_players(own_opponents(config.opponents, options.pairings), options.trust)
     replays = None
     if options.replays is not None:

@@ -27,6 +27,7 @@ from simul.env_worker.games.base.standings import Standings, outcome
 from simul.env_worker.games.base.turn_game import Player, TurnGame
 from simul.env_worker.games.base.wakeup import Wakeup
 from simul.env_worker.recent_episodes import ALL, Episode
+from simul.env_worker.refusals import FAULTS_OF_GAMES
 
 POLL_SEC = 0.02  # games are played on for so long at most before the worker's loop goes on
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
@@ -252,7 +253,12 @@ class TurnGameSource:
                 self._players[env, contestant.bot] = self._factories[contestant.bot]()
             return BotSeat(seat, self._players[env, contestant.bot], random.Random(draw))
         flags = start_flags(self._record and matchup.learns[seat], self._greedy)
-        return SeatSession(env, seat, episode, contestant.policy, flags, self._reward_scale)
+        session = self._session_class(contestant)
+        return session(env, seat, episode, contestant.policy, flags, self._reward_scale)
+
+    def _session_class(self, contestant: Contestant) -> type[SeatSession]:
+        """Of the seats that a policy plays."""
+        return SeatSession
 
     def _advance(self, hosted: HostedGame, until: float) -> None:
         if self._running[hosted.env] is not hosted:
@@ -323,6 +329,15 @@ class TurnGameSource:
         self._running[hosted.env] = None
         if not silent:
             self._ready += [end for seat in hosted.sessions if (end := seat.aborted()) is not None]
+
+    def _end_refused(self, hosted: HostedGame, code: str, message: str) -> None:
+        """End a game, a position of which the server did not evaluate; it counts as failed where that is its fault."""
+        if code not in FAULTS_OF_GAMES:
+            self.abort([hosted.env], code)
+            return
+        what = f"{self.spec.name}: the server refused a searched position, {message} ({code})"
+        self._fail(hosted, EnvError(what))
+        self._begin(hosted.env)
 
     def _fail(self, hosted: HostedGame, error: Exception) -> None:
         by_player = isinstance(error, PlayerError) and isinstance(error.__cause__, Exception)

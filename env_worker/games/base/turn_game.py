@@ -110,6 +110,25 @@ class TurnGame(ABC):
         """An independent copy; its chance events are drawn alike."""
         return copy.deepcopy(self)
 
+    def determinize(self, seat: int, draw: random.Random) -> Self:
+        """A copy in which all that `seat` does not know is drawn anew: a world that it may be in (`search.worlds`).
+
+        `seat` observes the same in it, and what it does not know, such as hidden cards and what the seed brings next,
+        has no influence on it. A game overrides it, unless its actions alone determine it.
+        """
+        if self.hidden_information or not self.deterministic:
+            raise NotImplementedError(
+                f"{self.spec.name} has no determinize, which draws anew what a seat does not know"
+            )
+        return self.clone()
+
+    def action_values(self, seat: int, draw: random.Random) -> NDArray[np.float64] | None:
+        """float64 [K]: what each legal action of `seat`, which acts, is worth by what it knows; None: not counted.
+
+        A game overrides it where it can count better than a search, such as at its end. `draw`: of what is sampled.
+        """
+        return None
+
     def after(self, action: int) -> Position:
         """A copy in which the one seat that acts took `action`, a legal one, and what it shows.
 

@@ -27,12 +27,21 @@ from simul.env_worker.games.ofc.prospects import (
     new_pair_chance,
     top_prospects,
 )
-from simul.env_worker.games.ofc.rules import entry_cards
+from simul.env_worker.games.ofc.rules import Rules, entry_cards
 
 # points of Fantasyland, and of a foul; share of its outs that the top, the middle and the bottom gets; share of the
 # middles, then of the tops, that are left as they are where what they draw to would be foul
 BONUS, PENALTY, TAKEN, KEPT_MIDDLE, KEPT_TOP = 0, 1, 2, 5, 6
 BALANCE: Chances = np.array([11.0, 3.6, 0.68, 0.62, 0.76, 0.71, 0.64])
+
+
+def balance_of(rules: Rules) -> Chances:
+    """`BALANCE`, without Fantasyland where the rules have none."""
+    if rules.fantasyland:
+        return BALANCE
+    balance = BALANCE.copy()
+    balance[BONUS] = 0.0
+    return balance
 
 
 @compiled()

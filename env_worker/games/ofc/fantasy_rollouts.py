@@ -15,12 +15,13 @@ from simul.env_worker.games.ofc.actions import NUM_ACTIONS, OPENINGS
 from simul.env_worker.games.ofc.cards import JOKER, Cards
 from simul.env_worker.games.ofc.endgame import free_cells
 from simul.env_worker.games.ofc.evaluator import CELLS, board_values, pair_points
-from simul.env_worker.games.ofc.expectation import BONUS, expected_worth, street_tables
-from simul.env_worker.games.ofc.hand import OPENING_CARDS, STREET_CARDS, STREETS
+from simul.env_worker.games.ofc.expectation import BONUS, balance_of, expected_worth, street_tables
+from simul.env_worker.games.ofc.hand import OPENING_CARDS, STREET_CARDS, STREETS, Hand
 from simul.env_worker.games.ofc.heuristic import after, count_live
 from simul.env_worker.games.ofc.prospects import MOST_NEEDED, MOST_OUTS, Chances, Live
 from simul.env_worker.games.ofc.random_draws import Draws, shuffle_front
 from simul.env_worker.games.ofc.rollouts import hidden_points, own_points, seat_points
+from simul.env_worker.games.ofc.rules import Rules
 
 STREET_4 = 9  # cards in the rows before it
 STREET_5 = 11
@@ -65,6 +66,18 @@ def play_out(
                     best, chosen = worth, action
         after(board, filled, held, count, chosen, new_board, new_filled)
         board[:], filled[:] = new_board, new_filled
+
+
+def candidate_scores(
+    hand: Hand, seat: int, unseen: Cards, candidates: NDArray[np.intp], rollouts: int, rules: Rules, random: Draws
+) -> NDArray[np.float64]:
+    """float64 [candidates]: `fantasy_rollout_scores` of the seat that acts."""
+    scores = np.zeros(len(candidates))
+    fantasy_rollout_scores(
+        hand.board, hand.filled, seat, hand.fantasy, hand.held, unseen, candidates, rollouts, rules.progressive,
+        balance_of(rules), random, scores,
+    )  # fmt: skip
+    return scores
 
 
 @compiled()

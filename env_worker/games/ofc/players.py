@@ -14,9 +14,8 @@ from simul.env_worker.games.ofc.actions import NUM_ACTIONS
 from simul.env_worker.games.ofc.cards import Cards
 from simul.env_worker.games.ofc.endgame import before_last_worths
 from simul.env_worker.games.ofc.evaluator import FOUL
-from simul.env_worker.games.ofc.expectation import BALANCE, BONUS, PENALTY, expected_worths
-from simul.env_worker.games.ofc.fantasy_rollouts import fantasy_rollout_scores
-from simul.env_worker.games.ofc.hand import UNSEEN, locate
+from simul.env_worker.games.ofc.expectation import BONUS, PENALTY, balance_of, expected_worths
+from simul.env_worker.games.ofc.fantasy_rollouts import candidate_scores
 from simul.env_worker.games.ofc.heuristic import (
     FANTASY,
     LIKELY_FANTASY,
@@ -25,7 +24,6 @@ from simul.env_worker.games.ofc.heuristic import (
     count_live,
     estimates,
 )
-from simul.env_worker.games.ofc.prospects import Chances
 from simul.env_worker.games.ofc.random_draws import Draws, draws_of
 from simul.env_worker.games.ofc.rollouts import rollout_scores
 from simul.env_worker.games.ofc.rules import Rules
@@ -35,13 +33,6 @@ BEFORE_LAST = 3  # street 4
 ROLLOUT_PLAYERS = ("rule_based", "fantasy_rules")
 
 
-def unseen_cards(game: OfcGame, seat: int) -> Cards:
-    """int8 [K], ascending: cards whose place the seat does not know."""
-    hand, where = game.hand, np.empty(54, np.int8)
-    locate(hand.board, hand.discards, hand.held, hand.holding, hand.fantasy, seat, where)
-    return np.flatnonzero(where[: game.rules.deck] == UNSEEN).astype(np.int8)
-
-
 def _weights(rules: Rules) -> Weights:
     """The heuristic's, without Fantasyland where the rules have none."""
     if rules.fantasyland:
@@ -49,15 +40,6 @@ def _weights(rules: Rules) -> Weights:
     weights = WEIGHTS.copy()
     weights[[FANTASY, LIKELY_FANTASY]] = 0.0
     return weights
-
-
-def _balance(rules: Rules) -> Chances:
-    """What is expected of a board, without Fantasyland where the rules have none."""
-    if rules.fantasyland:
-        return BALANCE
-    balance = BALANCE.copy()
-    balance[BONUS] = 0.0
-    return balance
 
 
 class RulePlayer:
@@ -70,7 +52,7 @@ class RulePlayer:
     def choose(self, game: TurnGame, seat: int, draw: random.Random) -> int:
         table = cast(OfcGame, game)
         hand, street = table.hand, table.street
-        unseen, weights = unseen_cards(table, seat), _weights(table.rules)
+        unseen, weights = table.unseen(seat), _weights(table.rules)
         worths = np.empty(NUM_ACTIONS)
         if street != BEFORE_LAST:
             live = np.empty(18, np.int64)
@@ -95,10 +77,10 @@ class FantasyRulesPlayer:
 
     def choose(self, game: TurnGame, seat: int, draw: random.Random) -> int:
         table = cast(OfcGame, game)
-        hand, unseen = table.hand, unseen_cards(table, seat)
+        hand, unseen = table.hand, table.unseen(seat)
         if table.street != BEFORE_LAST:
             return int(_expected_worths(table, seat, unseen).argmax())
-        balance, worths, fouls = _balance(table.rules), np.empty(NUM_ACTIONS), np.empty(NUM_ACTIONS)
+        balance, worths, fouls = balance_of(table.rules), np.empty(NUM_ACTIONS), np.empty(NUM_ACTIONS)
         before_last_worths(
             hand.board[seat], hand.filled[seat], hand.held, unseen, balance[BONUS], balance[PENALTY], worths, fouls
         )
@@ -129,7 +111,7 @@ class MonteCarloPlayer:
 
     def choose(self, game: TurnGame, seat: int, draw: random.Random) -> int:
         table = cast(OfcGame, game)
-        unseen, draws = unseen_cards(table, seat), draws_of(draw.getrandbits(63), 0)
+        unseen, draws = table.unseen(seat), draws_of(draw.getrandbits(63), 0)
         return (self._fantasy_rules if self._by_fantasy_rules else self._rule_based)(table, seat, unseen, draws)
 
     def _rule_based(self, table: OfcGame, seat: int, unseen: Cards, draws: Draws) -> int:
@@ -148,15 +130,10 @@ class MonteCarloPlayer:
         return int(candidates[scores.argmax()])
 
     def _fantasy_rules(self, table: OfcGame, seat: int, unseen: Cards, draws: Draws) -> int:
-        hand, balance = table.hand, _balance(table.rules)
         legal = table.legal_actions(seat)
         worths = _expected_worths(table, seat, unseen)
         candidates = np.sort(legal[np.argsort(-worths[legal], kind="stable")[: self._openings]])
-        scores = np.zeros(len(candidates))
-        fantasy_rollout_scores(
-            hand.board, hand.filled, seat, hand.fantasy, hand.held, unseen, candidates, self._rollouts,
-            table.rules.progressive, balance, draws, scores,
-        )  # fmt: skip
+        scores = candidate_scores(table.hand, seat, unseen, candidates, self._rollouts, table.rules, draws)
         return int(candidates[scores.argmax()])
 
 
@@ -165,6 +142,6 @@ def _expected_worths(table: OfcGame, seat: int, unseen: Cards) -> NDArray[np.flo
     hand, worths, live = table.hand, np.empty(NUM_ACTIONS), np.empty(18, np.int64)
     count_live(unseen, live)
     expected_worths(
-        hand.board[seat], hand.filled[seat], hand.held, table.street, live, len(unseen), _balance(table.rules), worths
+        hand.board[seat], hand.filled[seat], hand.held, table.street, live, len(unseen), balance_of(table.rules), worths
     )
     return worths

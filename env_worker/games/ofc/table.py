@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -18,17 +19,19 @@ from simul.env_worker.games.ofc.actions import (
     name_of,
     parse_placement,
 )
-from simul.env_worker.games.ofc.cards import card_name, card_names
+from simul.env_worker.games.ofc.cards import Cards, card_name, card_names
 from simul.env_worker.games.ofc.drawing import SeatPicture, draw_svg
 from simul.env_worker.games.ofc.evaluator import BOTTOM, MIDDLE, TOP
+from simul.env_worker.games.ofc.fantasy_rollouts import candidate_scores
 from simul.env_worker.games.ofc.fantasyland import best_board
-from simul.env_worker.games.ofc.hand import STREETS, Hand
+from simul.env_worker.games.ofc.hand import STREETS, UNSEEN, Hand, locate
 from simul.env_worker.games.ofc.observation import encode, ofc_spec
 from simul.env_worker.games.ofc.random_draws import draw_below, draws_of
 from simul.env_worker.games.ofc.rules import Rules
 from simul.env_worker.games.ofc.scoring import HandResult, score_hand
 from simul.env_worker.games.ofc.text import STYLES, board_lines, foul_mark
 
+SAMPLED_BOARDS = 100  # of each other seat with two streets left, where values are counted
 LONGEST_CHAIN = 20  # Fantasyland hands in a row; an episode that would go on is truncated
 _BUTTON = 0  # stream of random numbers; hand n draws from stream n, from 1
 
@@ -45,6 +48,7 @@ class OfcGame(TurnGame):
         points: [seats], won since `reset`.
     """
 
+    hidden_information = True
     styles = STYLES
 
     def __init__(self, rules: Rules) -> None:
@@ -158,8 +162,7 @@ class OfcGame(TurnGame):
         self._hidden[:] = hand.fantasy
         hand.deal(draws_of(self._seed, self._number), self.rules.deck)
         for seat in np.flatnonzero(hand.fantasy).tolist():
-            cards = hand.dealt[seat, : self.fantasy_cards[seat]]
-            hand.set_fantasyland(seat, *best_board(cards, self.rules.stay_value, self.rules.full_house_stays))
+            self._set_fantasyland(seat)
         around = [(self._button + step) % players for step in range(1, players + 1)]
         self._order = [seat for seat in around if not hand.fantasy[seat]]
         self._turn = 0
@@ -167,6 +170,10 @@ class OfcGame(TurnGame):
             hand.take_cards(self._seat, 0)
         else:
             self._end_hand()
+
+    def _set_fantasyland(self, seat: int) -> None:
+        cards = self.hand.dealt[seat, : self.fantasy_cards[seat]]
+        self.hand.set_fantasyland(seat, *best_board(cards, self.rules.stay_value, self.rules.full_house_stays))
 
     def _end_hand(self) -> None:
         self.last = score_hand(self.hand, self.rules)
@@ -192,6 +199,38 @@ class OfcGame(TurnGame):
         other.fantasy_cards, other._hidden = self.fantasy_cards.copy(), self._hidden.copy()
         other.points, other._results = self.points.copy(), self._results.copy()
         return other
+
+    def unseen(self, seat: int) -> Cards:
+        """int8 [K], ascending: cards whose place the seat does not know."""
+        hand, where = self.hand, np.empty(54, np.int8)
+        holding = hand.holding if not self._over and seat == self._seat else 0
+        locate(hand.board, hand.discards, hand.held, holding, self._hidden, seat, where)
+        return np.flatnonzero(where[: self.rules.deck] == UNSEEN).astype(np.int8)
+
+    def determinize(self, seat: int, draw: random.Random) -> Self:
+        """As `TurnGame.determinize`: the cards to come, the discards and hidden boards of others, and later hands."""
+        other, unseen = self.clone(), self.unseen(seat)
+        hand, drawn = other.hand, np.arange(-1, 54, dtype=np.int8)  # by card + 1: what stands in its place
+        hidden = hand.dealt[np.isin(hand.dealt, unseen)]  # in their order, so that the true cards change nothing
+        drawn[hidden + 1] = draw.sample(unseen.tolist(), len(hidden))
+        hand.dealt = drawn[hand.dealt + 1]
+        for each in range(self.rules.players):
+            if each != seat:
+                hand.discards[each] = drawn[hand.discards[each] + 1]
+                if self._hidden[each]:
+                    other._set_fantasyland(each)
+        if not self._over and self._seat != seat:
+            hand.take_cards(self._seat, self.street)
+        other._seed = draw.getrandbits(63)
+        return other
+
+    def action_values(self, seat: int, draw: random.Random) -> NDArray[np.float64] | None:
+        """On the last two streets, by `candidate_scores`."""
+        if self.street < STREETS - 2:
+            return None
+        draws = draws_of(draw.getrandbits(63), 0)
+        legal = self.legal_actions(seat)
+        return candidate_scores(self.hand, seat, self.unseen(seat), legal, SAMPLED_BOARDS, self.rules, draws)
 
     def figures(self) -> Mapping[str, Sequence[float]]:
         """Of the hands of the episode, [seats] each; rates of fouls and entries are of hands outside Fantasyland."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -94,6 +95,18 @@ class OpenSpielGame(TurnGame):
         copy.__dict__.update(self.__dict__)
         copy._state = self._state.clone()
         return copy
+
+    def determinize(self, seat: int, draw: random.Random) -> Self:
+        """As `TurnGame.determinize`, by the game's own resampling where a seat does not see all of it."""
+        if self._sampled:
+            raise NotImplementedError(f"{self.spec.name} draws its chance events itself, so they cannot be drawn anew")
+        other = self.clone()
+        if self.hidden_information:
+            try:
+                other._state = self._state.resample_from_infostate(seat, draw.random)
+            except pyspiel.SpielError as error:
+                raise NotImplementedError(f"{self.spec.name} cannot draw anew what a seat does not know") from error
+        return other
 
     def action_name(self, seat: int, action: int) -> str:
         """In the game's own words."""

@@ -8,14 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
+from simul.common.config.loader import load_game
+from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import NOTHING
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.base.replays import Replay, actions_of, read_replay
-from simul.env_worker.games.loading import turn_game
+from simul.env_worker.games.loading import game_spec, turn_game
 from simul.launch import cli
+from tests.support.checkpoints import write_checkpoint
 from tests.support.waiting import PATIENCE_SEC
 
 ENGINE = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'gtp_engine.py'}"
@@ -91,6 +95,35 @@ def test_games_without_chance_begin_with_drawn_plies_which_the_result_says(tmp_p
     assert 20 <= pair["effective_games"] <= 40
     said = evaluated(*line, "--openings", "1").stdout.splitlines()
     assert said[1].startswith("each opening of up to 1 random ply is played from every seat; ")
+
+
+@pytest.mark.slow  # .ci/long runs it; who is searched, tests/unit/env_worker/search/test_determinized_source.py
+def test_a_policy_without_a_memory_searches_drawn_worlds_and_one_with_a_memory_is_refused(tmp_path):
+    pytest.importorskip("pyspiel", reason="the extra [openspiel] is not installed")
+    leduc, folders = ["game: openspiel", "openspiel: {name: leduc_poker}"], {}
+    spec = game_spec(load_game("openspiel:leduc_poker"))
+    for memory in (False, True):
+        network = NetworkConfig("mlp_lstm", {"hidden": 16, "memory": memory})
+        folders[memory] = tmp_path / f"memory-{memory}"
+        folders[memory].mkdir()
+        text = "\n".join([*leduc, f"network: {json.dumps(msgspec.to_builtins(network))}"])
+        (folders[memory] / "config.yaml").write_text(text)
+        write_checkpoint(folders[memory] / "checkpoints" / "000000003", spec, 3, network)
+    searches = f"{folders[False]}#worlds=8"
+    done = evaluated("--checkpoint", searches, "--checkpoint", folders[False], "--games", "40", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [each["label"] for each in json.loads(done.stdout)["standings"]] == [
+        "memory-False@3#worlds=8", "memory-False@3"
+    ]  # fmt: skip
+    done = evaluated("--checkpoint", searches, "--checkpoint", f"{folders[True]}#worlds=8", "--games", "4")
+    assert done.returncode == 2
+    assert "memory-True@3#worlds=8 has a memory (an LSTM), which a position that nobody" in done.stderr
+    lines = "hint\nresign\n"
+    line = [sys.executable, "-m", "simul.launch.cli", "play", "--checkpoint", folders[False], "--seed", "5"]
+    played = subprocess.run(line, cwd=ROOT, input=lines, capture_output=True, text=True, timeout=2 * PATIENCE_SEC)
+    assert played.returncode == 0, played.stderr
+    hint = played.stdout.partition("seat 0> hint\n")[2].partition("seat 0> ")[0]
+    assert re.search(r"^ +[+-]\d+\.\d\d  ", hint, re.MULTILINE), "points, not shares"
 
 
 def test_a_ladder_of_levels_is_one_table_as_the_documentation_says(tmp_path):

@@ -8,14 +8,18 @@ import pytest
 from examples.custom_game import TicTacToe
 from simul.common.client.client import Replies
 from simul.common.client.evaluation import NO_SESSION, unanswered
+from simul.common.config.search import SearchConfig
 from simul.common.errors import ERR_NO_SESSION, InferenceError
 from simul.common.protocol.decisions import Action, Decision, Failure
 from simul.common.protocol.masks import pack_masks
 from simul.common.protocol.messages import GREEDY, START
 from simul.env_worker.games.base.replays import RecordedGame
 from simul.env_worker.terminal import server_line as server_line_module
-from simul.env_worker.terminal.advice import PolicySession
+from simul.env_worker.terminal.advice import PolicyRollouts, PolicySession
 from simul.env_worker.terminal.server_line import ServerLine, SessionLostError
+from tests.support.searching import RowEvaluator
+from tests.support.small_games import Envelope
+from tests.unit.env_worker.search.test_determinized_search import giving
 
 
 class Line:
@@ -129,6 +133,34 @@ def test_a_session_that_the_server_dropped_begins_again(line, played):
     assert line.sessions[0, 1][:2] == before
     assert len(line.sessions[0, 1]) == 3
     assert line.started[-1] == ((0, 1), "learner", False)
+
+
+def test_a_search_in_drawn_worlds_says_what_its_candidates_are_worth(played):
+    line = ServerLine(Answering(giving))
+    advisor = PolicyRollouts(line, "learner", SearchConfig(worlds=400, candidates=3), reward_scale=0.1, discount=1.0)
+    played = RecordedGame(Envelope(), 3)
+    advice = advisor.advise(played)
+    assert advice is advisor.advise(played)
+    assert advice.action == 2
+    assert [line.split() for line in advice.text(played.game, 0).splitlines()] == [
+        ["+2.00", "2"], [f"{advice.best[1][1]:+.2f}", "1"], ["+1.00", "0"]
+    ]  # fmt: skip
+    assert 1.35 < advice.best[1][1] < 1.65
+
+
+class Answering:
+    """A client whose server answers rows by a network of `RowEvaluator`."""
+
+    rows_per_message = 64
+
+    def __init__(self, network):
+        self._evaluator = RowEvaluator(network)
+
+    def evaluate(self, observation, mask, *, policy, packed):
+        return self._evaluator.submit(observation, mask, 3)
+
+    def poll(self):
+        return Replies([], [], evaluations=self._evaluator.poll())
 
 
 class Client:

@@ -92,29 +92,27 @@ def test_a_game_of_one_seat_has_no_openings_and_no_duplicate(monkeypatch, tmp_pa
         evaluate([folder], episodes=4, trust=EVERYTHING, **options)
 
 
-def test_a_checkpoint_that_was_trained_without_search_has_no_settings_of_one(tmp_path):
-    spec = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=2)
-    folder = write_checkpoint(tmp_path / "000000001", spec, 1)
-    with pytest.raises(
-        ConfigError, match=r"#simulations=16 sets a search, and there is none: the first checkpoint .* ppo"
-    ):
-        evaluate([folder], opponents=["random"], episodes=4, searches=[("simulations=16",)], trust=EVERYTHING)
-
-
 @pytest.mark.parametrize(
-    ("setting", "sentence"),
+    ("algorithm", "setting", "sentence"),
     [
-        ("simulation=16", r"no such key; did you mean search\.simulations\?"),
-        ("symmetries=false", r"all contestants have one symmetries; use --set search\.symmetries=false"),
+        ("alphazero", "simulation=16", r"no such key; did you mean search\.simulations\?"),
+        ("alphazero", "symmetries=false", r"all contestants have one symmetries; use --set search\.symmetries=false"),
+        ("alphazero", "worlds=60", r"the algorithm alphazero, whose policies .* or set simulations=64, say"),
+        (
+            "ppo",
+            "simulations=16",
+            r"the algorithm ppo, whose policies have no such .* or set worlds=60 and candidates=4",
+        ),
+        ("ppo", "worlds=-1", r"search\.worlds"),
     ],
 )
-def test_settings_of_a_search_that_a_contestant_cannot_have(tmp_path, setting, sentence):
+def test_settings_of_a_search_that_a_contestant_cannot_have(tmp_path, algorithm, setting, sentence):
     spec = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=2)
     folder = write_checkpoint(tmp_path / "000000001", spec, 1)
     with pytest.raises(ConfigError, match=sentence):
         evaluate(
             [folder], opponents=["random"], episodes=4, searches=[(setting,)], trust=EVERYTHING,
-            overrides=["learner.algorithm=alphazero"],
+            overrides=[f"learner.algorithm={algorithm}"],
         )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from simul.env_worker.games.ofc.cards import parse_cards
 from simul.env_worker.games.ofc.endgame import before_last_worths
 from simul.env_worker.games.ofc.evaluator import board_values
 from simul.env_worker.games.ofc.heuristic import chance, final_worth
-from simul.env_worker.games.ofc.players import FantasyRulesPlayer, MonteCarloPlayer, RulePlayer, unseen_cards
+from simul.env_worker.games.ofc.players import FantasyRulesPlayer, MonteCarloPlayer, RulePlayer
 from simul.env_worker.games.ofc.rules import Rules
 from simul.env_worker.games.ofc.table import OfcGame
 
@@ -177,7 +177,7 @@ def test_players_do_not_see_what_is_hidden(player):
             game.apply({seat: int(draw.choice(game.legal_actions(seat)))})
         (seat,) = game.acting()
         other = game.clone()
-        hidden = unseen_cards(game, seat)
+        hidden = game.unseen(seat)
         swap = dict(zip(hidden.tolist(), random.Random(2).sample(hidden.tolist(), len(hidden)), strict=True))
         for array in (other.hand.dealt, *(other.hand.discards[each] for each in range(3) if each != seat)):
             array.ravel()[:] = [swap.get(int(card), int(card)) for card in array.ravel()]

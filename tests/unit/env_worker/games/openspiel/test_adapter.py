@@ -110,6 +110,20 @@ def test_a_game_that_draws_its_own_chance_events_follows_the_seed():
     assert len({tuple(cards(seed)) for seed in range(5)}) == 5
 
 
+def test_a_world_shows_its_seat_the_same_and_draws_the_others_cards():
+    game, draw = make("leduc_poker"), random.Random(1)
+    for _ in range(2):
+        game.apply({CHANCE: game.draw_chance(draw)})
+    worlds = [game.determinize(0, draw) for _ in range(200)]
+    assert all((world.observation(0) == game.observation(0)).all() for world in worlds)
+    assert len({world.observation(1).tobytes() for world in worlds}) == 5, "of six cards one is seat 0's"
+    dice = make("backgammon")
+    dice.apply({CHANCE: 0})
+    assert str(dice.determinize(0, draw)._state) == str(dice._state), "nothing is hidden"
+    with pytest.raises(NotImplementedError, match="openspiel/liars_dice cannot draw anew what a seat does not know"):
+        make("liars_dice").determinize(0, draw)
+
+
 def test_people_see_the_board_and_nothing_that_is_hidden_from_their_seat():
     game = make("tic_tac_toe")
     game.apply({0: 4})
