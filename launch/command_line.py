@@ -24,6 +24,7 @@ from simul.launch.commands.showdown import add_showdown
 from simul.launch.commands.status import add_down, add_status
 from simul.launch.commands.up import add_up
 from simul.launch.commands.watch import add_watch
+from simul.launch.commands.zoo import add_zoo
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace | None:
@@ -72,6 +73,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_play(command("play", "play against a policy or a bot: at a table here, or Pokémon on a Showdown server"))
     add_showdown(command("showdown", "a Showdown server on this machine, for people and poke-env players"))
     add_watch(command("watch", "watch a game of policies and bots turn by turn, or a replay"))
+    add_zoo(command("zoo", "the policies that are shipped, and their cards"))
     add_perft(command("perft", "count the sequences of actions of a game without chance"))
     add_connect(command("connect", "what is wrong with a client's handshake"))
 
