@@ -96,7 +96,10 @@ def export(
         _write_checkpoint(measured, checkpoint, meta, config, precision, place)
         against = f" against each of {', '.join(bots)}" if bots else ""
         say(f"{measured.name} plays {games:,} games{against}")
-        results = played_games(_play(measured, bots, games, workers))
+        try:
+            results = played_games(_play(measured, bots, games, workers))
+        except ValueError as error:
+            raise RoleDied(f"The entry could not be measured: {error}. Nothing was written.", 1) from None
         name = f"{PREFIX}{measured.name}" if folder.absolute().parent == ZOO else measured.name
         (measured / RESULTS).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
         facts = _facts(meta, config, checkpoint, terms, precision, mirrored=bool(bots))

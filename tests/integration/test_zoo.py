@@ -61,3 +61,14 @@ def test_an_entry_plays_as_its_card_says(name):
     done = run("eval", "--checkpoint", f"zoo:{name}", *line, "--json")
     assert done.returncode == 0, f"train again with make bench-strength, then publish: {done.stderr}"
     assert json.loads(done.stdout)["win_rate"] >= results[strongest]["wilson_95"][0] - SLACK
+
+
+@pytest.mark.slow  # a server and games
+def test_an_exported_entry_is_a_checkpoint_also_from_a_store(tmp_path):
+    folder = tmp_path / "pole"
+    done = run("zoo", "export", "zoo:cartpole", str(folder), "--licence", "MIT", "--games", "5")
+    assert done.returncode == 0, done.stderr
+    assert "| 500.000 | [500.000, 500.000] | 5 |" in (folder / CARD).read_text()
+    assert run("zoo", "show", str(folder)).stdout.startswith("# pole\n")
+    done = run("eval", "--checkpoint", f"file://{folder}", "--games", "2", "--json")
+    assert json.loads(done.stdout)["mean_return"] == 500.0
