@@ -22,6 +22,7 @@ from simul.launch.commands.profile import add_profile
 from simul.launch.commands.serve import add_serve
 from simul.launch.commands.showdown import add_showdown
 from simul.launch.commands.status import add_down, add_status
+from simul.launch.commands.sweep import add_sweep
 from simul.launch.commands.up import add_up
 from simul.launch.commands.watch import add_watch
 from simul.launch.commands.zoo import add_zoo
@@ -68,6 +69,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_profile(command("profile", "where the time of a run goes, what limits it, and the setting to try"))
     add_down(command("down", "stop a run cleanly, as Ctrl-C does"))
     add_plot(command("plot", "learning curves of runs and seeds as PNG or SVG"))
+    add_sweep(command("sweep", "search settings: trials, each a run of its own, of which the bad ones end early"))
     add_eval(command("eval", "play checkpoints, greedily, with frozen weights, and bots"))
     add_serve(command("serve", "serve a checkpoint on its own, for clients in any language"))
     add_play(command("play", "play against a policy or a bot: at a table here, or Pokémon on a Showdown server"))
