@@ -15,7 +15,7 @@ from simul.common.runtime.installation import ROOT
 ZOO = ROOT / "zoo"
 PREFIX = "zoo:"
 CARD = "card.md"
-RESULTS = "results.json"  # {opponent: {"win_rate": ..., "wilson_95": [low, high], "episodes": n}}, see `PlayedGames`
+RESULTS = "results.json"  # {opponent: {"win_rate": ..., "wilson_95": [low, high], "episodes": n}}
 
 
 def zoo_names() -> list[str]:

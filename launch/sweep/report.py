@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -12,6 +12,7 @@ import msgspec
 import yaml
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 from rich.live import Live
 from rich.table import Table
 
@@ -52,11 +53,12 @@ class SweepView:
         else:
             print_text(sentence)
 
-    def update(self, tried: Sequence[Tried], decisions: Mapping[int, int]) -> None:
+    def update(self, trials: Callable[[], Sequence[Tried]], decisions: Mapping[int, int]) -> None:
         """Show new figures; called often. `decisions`: of those that run, by number."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + (0.5 if self._live is not None else PLAIN_EVERY_SEC)
+        tried = trials()
         if self._live is not None:
             self._live.update(trial_table(tried[-MOST_ROWS:], self._progress(decisions)), refresh=True)
             return
@@ -128,6 +130,7 @@ def _draw_scores(axes: Axes, scored: Sequence[Tried]) -> None:
         own = [each for each in scored if each.state == state]
         if own:
             axes.scatter([each.number for each in own], [_newest(each) for each in own], c=color, s=14, label=state)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     _label(axes, "trial", "score", "Scores; of pruned ones the last")
     if scored:
         axes.legend(frameon=False)
@@ -135,13 +138,27 @@ def _draw_scores(axes: Axes, scored: Sequence[Tried]) -> None:
 
 def _draw_values(axes: Axes, scored: Sequence[Tried], name: str) -> None:
     own = [each for each in scored if name in each.values and each.state in ("finished", "pruned")]
+    own.sort(key=lambda each: _order(each.values[name]))  # of choices, the axis has that order
     values = [each.values[name] for each in own]
-    if any(isinstance(value, str) for value in values):
-        values = [str(value) for value in values]
-    elif values and min(values) > 0 and max(values) / min(values) > 20:
+    if (
+        not any(isinstance(value, str) for value in values)
+        and values
+        and min(values) > 0
+        and max(values) > 20 * min(values)
+    ):
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     axes.scatter(values, [_newest(each) for each in own], c=[COLORS[each.state] for each in own], s=14)
     _label(axes, name, "score", "")
+
+
+def _order(value: object) -> tuple[bool, float, str]:
+    """Numbers by value, also those that are written as choices, before other text."""
+    try:
+        return (False, float(str(value)), "")
+    except ValueError:
+        return (True, 0.0, str(value))
 
 
 def _newest(tried: Tried) -> float:

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 DATABASE = "study.db"
-PRUNERS = ("median", "halving", "none")
 STARTUP_TRIALS = 4  # that are not pruned: the median of fewer says little
-WARMUP_STEPS = 1  # evaluations of a trial before it may be pruned
+WARMUP_STEPS = 2  # step of a trial's evaluations from which on it may be pruned; the first is 1
 ENOUGH = 5  # finished trials, of which the importance of keys is asked
 MOST_SEED = 2**32 - 1
 State = Literal["running", "finished", "pruned", "failed"]
@@ -68,34 +67,45 @@ class SweepStudy:
             study_name="sweep", storage=f"sqlite:///{folder.absolute() / DATABASE}", load_if_exists=True,
             direction="maximize", pruner=pruners[pruner](),
         )  # fmt: skip
-        begun = len(self._study.get_trials(deepcopy=False))  # a sweep that goes on must not draw the same again
-        self._study.sampler = optuna.samplers.TPESampler(seed=(seed + begun) % MOST_SEED)
+        self.begun = len(self._study.get_trials(deepcopy=False))  # trials so far
+        # A sweep that goes on must not draw the same again.
+        self._study.sampler = optuna.samplers.TPESampler(seed=(seed + self.begun) % MOST_SEED)
         self._open: dict[int, Trial] = {}
+        self._last_step: dict[int, int] = {}  # of open trials
 
     def trials(self) -> list[Tried]:
         """All, in the order in which they began."""
         return [self._tried(frozen) for frozen in self._study.get_trials(deepcopy=False)]
 
-    def resume(self) -> list[Tried]:
-        """Those that were running when the last sweep here ended: they are open again."""
-        for frozen in self._study.get_trials(deepcopy=False):
-            if frozen.state == self._optuna.trial.TrialState.RUNNING:
-                self._open[frozen.number] = self._optuna.Trial(self._study, frozen._trial_id)
-                self._suggest(self._open[frozen.number])
-        return [tried for tried in self.trials() if tried.number in self._open]
+    def resume(self) -> list[tuple[int, list[str]]]:
+        """(number, settings) of those that were running when the last sweep here ended: they are open again."""
+        running = self._optuna.trial.TrialState.RUNNING
+        left = [frozen for frozen in self._study.get_trials(deepcopy=False) if frozen.state == running]
+        for frozen in left:
+            self._last_step[frozen.number] = max(frozen.intermediate_values, default=0)
+        return [self._begin(self._optuna.Trial(self._study, frozen._trial_id)) for frozen in left]
 
-    def ask(self) -> Tried:
-        """Open a new one."""
-        trial = self._study.ask()
-        self._suggest(trial)
-        self._open[trial.number] = trial
-        return next(tried for tried in reversed(self.trials()) if tried.number == trial.number)
+    def ask(self) -> tuple[int, list[str]]:
+        """(number, settings) of a new one, which is open."""
+        self.begun += 1
+        return self._begin(self._study.ask())
 
     def report(self, number: int, step: int, score: float) -> bool:
-        """An evaluation of an open trial; true where it falls behind the others and is to be stopped."""
+        """An evaluation of an open trial, new or not; true where it falls behind the others and is to be stopped.
+
+        Steps that the trial has no evaluation of get the score of the next one.
+        """
         trial = self._open[number]
-        trial.report(score, step)
-        return trial.should_prune()
+        for each in range(self._last_step.get(number, 0) + 1, step + 1):
+            self._last_step[number] = each
+            trial.report(score, each)
+            if trial.should_prune():
+                return True
+        return False
+
+    def is_new(self, number: int, step: int) -> bool:
+        """Whether the open trial has reported no evaluation of this step or a later one."""
+        return step > self._last_step.get(number, 0)
 
     def finish(self, number: int, score: float) -> None:
         """Close a trial with its objective."""
@@ -129,16 +139,10 @@ class SweepStudy:
             return {}
         return {name: float(share) for name, share in found.items() if math.isfinite(share)}
 
-    def _suggest(self, trial: Trial) -> None:
-        """One value of each dimension; those that the trial has already stay."""
-        for each in self._space:
-            if each.choices:
-                trial.suggest_categorical(each.key, each.choices)
-            elif each.whole:
-                step = {} if each.step is None else {"step": int(each.step)}
-                trial.suggest_int(each.key, int(each.low), int(each.high), log=each.log, **step)
-            else:
-                trial.suggest_float(each.key, each.low, each.high, log=each.log, step=each.step)
+    def _begin(self, trial: Trial) -> tuple[int, list[str]]:
+        """Open it, with one value of each dimension; those that it has already stay."""
+        self._open[trial.number] = trial
+        return trial.number, [each.setting(_suggested(trial, each)) for each in self._space]
 
     def _tried(self, frozen: FrozenTrial) -> Tried:
         states = self._optuna.trial.TrialState
@@ -150,3 +154,12 @@ class SweepStudy:
             tuple(sorted(frozen.intermediate_values.items())), str(frozen.user_attrs.get("why", "")),
             tuple(each.setting(values[each.key]) for each in self._space if each.key in values),
         )  # fmt: skip
+
+
+def _suggested(trial: Trial, dimension: Dimension) -> object:
+    key, low, high, step = dimension.key, dimension.low, dimension.high, dimension.step
+    if dimension.choices:
+        return trial.suggest_categorical(key, dimension.choices)
+    if dimension.whole:
+        return trial.suggest_int(key, int(low), int(high), log=dimension.log, step=int(step or 1))
+    return trial.suggest_float(key, low, high, log=dimension.log, step=step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,12 +18,12 @@ from simul.common.config.schema import Config
 from simul.common.config.setting_lines import setting_lines
 from simul.common.errors import ConfigError, SimulError
 from simul.common.runtime.machine_limits import usable_cores
-from simul.common.runtime.private_files import replace_file
+from simul.common.runtime.private_files import open_to_append, read_regular, replace_file
 from simul.launch.processes.signals import Signals
 from simul.launch.sweep.report import SweepView, draw_picture, write_best
 from simul.launch.sweep.space import Dimension, check_space, read_space
 from simul.launch.sweep.study import ENOUGH, SweepStudy, check_installed
-from simul.launch.sweep.trial import Evaluation, Plan, TrialRun
+from simul.launch.sweep.trial import Plan, TrialRun
 
 EVALUATIONS = 10  # of a trial, where the configuration does not say how often
 TOGETHER = "sweep.json"  # what all trials have in common
@@ -104,7 +105,7 @@ def _alone(folder: Path) -> Iterator[None]:
         return
     import fcntl
 
-    with open(folder / LOCK, "a") as lock:
+    with os.fdopen(open_to_append(folder / LOCK), "ab") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -120,7 +121,7 @@ def _check_same(folder: Path, config: Config, space: Sequence[Dimension], pruner
     now = json.loads(json.dumps({"pruner": pruner, "space": [msgspec.to_builtins(each) for each in space], **settings}))
     file = folder / TOGETHER
     try:
-        before = json.loads(file.read_bytes())
+        before = json.loads(read_regular(file))
     except FileNotFoundError:
         replace_file(file, json.dumps(now, indent=2).encode())
         return
@@ -160,12 +161,12 @@ class _Sweep:
         """The exit code. Raises SimulError."""
         signals = Signals()
         signals.install()
-        waiting = [TrialRun(self._plan, each.number, each.settings) for each in self._study.resume()]
+        waiting = list(self._study.resume())
         try:
             while not signals.stop and self._fill(waiting, lambda: signals.stop):
                 for trial in list(self._running):
                     self._step(trial)
-                self._view.update(self._study.trials(), {each.number: each.decisions for each in self._running})
+                self._view.update(self._study.trials, {each.number: each.decisions for each in self._running})
                 time.sleep(POLL_SEC)
         finally:
             for trial in self._running:
@@ -174,30 +175,33 @@ class _Sweep:
             signals.restore()
         return self._end(stopped=signals.stop)
 
-    def _fill(self, waiting: list[TrialRun], stopped: Callable[[], bool]) -> bool:
-        """Start what there is room for; false where nothing is left to do. Raises SimulError."""
+    def _fill(self, waiting: list[tuple[int, list[str]]], stopped: Callable[[], bool]) -> bool:
+        """Start what there is room for; false where nothing is left to do. Raises SimulError.
+
+        `waiting`: (number, settings) of trials to resume; those that are started are removed.
+        """
         if self._failed_in_a_row >= MOST_FAILED:
-            raise SimulError(f"{MOST_FAILED} trials in a row failed. {self._why()}")
+            raise SimulError(f"{MOST_FAILED} trials in a row failed, and the sweep ends.{self._last_fault()}")
         while len(self._running) < self._options.parallel and not stopped():
-            if waiting:
-                trial = waiting[0]
-                if not trial.free:  # its former processes still save
-                    return True
-                waiting.pop(0)
-            elif len(self._study.trials()) < self._options.trials:
-                asked = self._study.ask()
-                trial = TrialRun(self._plan, asked.number, asked.settings)
-            else:
-                break
-            tried = next(each for each in self._study.trials() if each.number == trial.number)
-            self._view.say(f"trial {trial.number} {trial.start()}: {', '.join(tried.settings)}")
+            if not waiting:
+                if self._study.begun >= self._options.trials:
+                    break
+                waiting.append(self._study.ask())
+            number, settings = waiting[0]
+            trial = TrialRun(self._plan, number, settings)
+            if not trial.free:  # its former processes still save
+                return True
+            waiting.pop(0)
+            self._view.say(f"trial {number} {trial.start()}: {', '.join(settings)}")
             self._running.append(trial)
         return bool(self._running)
 
     def _step(self, trial: TrialRun) -> None:
         trial.poll()
         for each in trial.evaluations():
-            if self._report(trial.number, each) and not trial.over:
+            if self._study.is_new(trial.number, each.step):
+                self._view.say(f"trial {trial.number}: evaluation {each.step}, score {each.score:.4g}")
+            if self._study.report(trial.number, each.step, each.score) and not trial.over:
                 trial.stop()
                 self._study.prune(trial.number)
                 self._view.say(f"trial {trial.number} is pruned: it falls behind")
@@ -205,14 +209,6 @@ class _Sweep:
                 return
         if trial.over:
             self._close(trial)
-
-    def _report(self, number: int, evaluation: Evaluation) -> bool:
-        """Whether the trial falls behind. Steps that no evaluation was made at get the score of the one after them."""
-        steps = next(each for each in self._study.trials() if each.number == number).steps
-        new = range(steps[-1][0] + 1 if steps else 1, evaluation.step + 1)
-        if new:
-            self._view.say(f"trial {number}: evaluation {evaluation.step}, score {evaluation.score:.4g}")
-        return any([self._study.report(number, step, evaluation.score) for step in new])
 
     def _close(self, trial: TrialRun) -> None:
         score = trial.score
@@ -236,9 +232,10 @@ class _Sweep:
         if best is None:
             if stopped:
                 return INTERRUPTED
-            raise SimulError(f"No trial finished. {self._why()}")
+            pruned = sum(each.state == "pruned" for each in self._study.trials())
+            raise SimulError(f"No trial finished; {pruned} were pruned.{self._last_fault()}")
         shares = self._study.importances()
-        file = write_best(folder, self._plan, best, len(self._study.trials()))
+        file = write_best(folder, self._plan, best, self._study.begun)
         picture = draw_picture(folder, self._study.trials(), shares)
         mattered = ", ".join(f"{key} {share:.0%}" for key, share in shares.items())
         self._view.say(f"what mattered: {mattered or f'too few trials finished to say, {ENOUGH} are needed'}")
@@ -246,10 +243,6 @@ class _Sweep:
         self._view.say(f"written: {file} (simul up {file}), {picture}")
         return INTERRUPTED if stopped else 0
 
-    def _why(self) -> str:
-        """What the trials came to, and why the last one that failed did."""
-        tried = self._study.trials()
-        failed = [each for each in tried if each.state == "failed"]
-        pruned = sum(each.state == "pruned" for each in tried)
-        last = f" Trial {failed[-1].number}: {failed[-1].why}" if failed else ""
-        return f"{len(failed)} failed and {pruned} were pruned.{last}"
+    def _last_fault(self) -> str:
+        failed = [each for each in self._study.trials() if each.state == "failed"]
+        return f" Trial {failed[-1].number}: {failed[-1].why}" if failed else ""

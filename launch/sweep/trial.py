@@ -144,7 +144,7 @@ class TrialRun:
                 child.wait()
                 child.check()
             except SimulError as error:
-                self._fail(str(error))
+                self._fail(str(error).removeprefix("simul: "))
                 return
         if self._last is None:
             self._begin_last_evaluation()

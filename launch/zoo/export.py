@@ -51,7 +51,6 @@ from simul.launch.supervisor.checkpoint_files import (
 from simul.launch.zoo.card import card_text, played_games
 
 BFLOAT16, FLOAT32 = "bfloat16", "float32"
-PRECISIONS = (BFLOAT16, FLOAT32)
 FILES = {CARD, RESULTS, META_FILE, WEIGHTS_FILE, CONFIG_FILE}  # of an entry; nothing else may be lost by replacing one
 NEEDS_A_PROGRAM = ("gtp",)  # scripted players that a card is not measured against unless they are named
 OF_POLICIES = ("game", "game_options", "network", "search")  # settings by which a policy plays, and its game's section
