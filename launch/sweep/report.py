@@ -81,7 +81,9 @@ def trial_table(tried: Sequence[Tried], progress: Mapping[int, str] | None = Non
     """One row a trial, with its newest score and its settings. `progress`: of those that run, by number."""
     best = max((each.score for each in tried if each.score is not None), default=None)
     keys = list(dict.fromkeys(key for each in tried for key in each.values))
-    table = Table("trial", "state", "score", *keys)
+    table = Table("trial", "state", "score")
+    for key in keys:
+        table.add_column(key, overflow="fold")
     for each in tried:
         newest = each.score if each.score is not None else (each.steps[-1][1] if each.steps else None)
         state = f"{each.state} {(progress or {}).get(each.number, '')}".rstrip()

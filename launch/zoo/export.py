@@ -52,6 +52,7 @@ from simul.launch.zoo.card import card_text, played_games
 
 BFLOAT16, FLOAT32 = "bfloat16", "float32"
 FILES = {CARD, RESULTS, META_FILE, WEIGHTS_FILE, CONFIG_FILE}  # of an entry; nothing else may be lost by replacing one
+UNKNOWN = "not known: the entry was made of a checkpoint without its run directory"
 NEEDS_A_PROGRAM = ("gtp",)  # scripted players that a card is not measured against unless they are named
 OF_POLICIES = ("game", "game_options", "network", "search")  # settings by which a policy plays, and its game's section
 Say = Callable[[str], object]
@@ -196,7 +197,7 @@ def _facts(
         ("game", meta.spec.described()),
         ("network", f"{meta.network.name}, {json.dumps(meta.network.options)}, weights in {precision}"),
         ("trained", f"{meta.decisions:,} decisions, seed {meta.seed}, until {meta.time[:10]}"),
-        ("command", _command(config)),
+        ("command", _command(config) if run.has_started() else UNKNOWN),
         ("made with", f"{made}{commit}"),
         ("measured", f"{today}, greedy{', mirrored games where the game has seeds' * mirrored}, on this very file"),
         ("licence", terms.licence),
@@ -223,6 +224,8 @@ def _settings_of_learning(config: Config) -> dict[str, Any]:
 
 def _origin(config: Config, run: RunDir, meta: CheckpointMeta) -> str:
     """What the weights began as, and what went into them."""
+    if not run.has_started():
+        return f"{UNKNOWN}; {_ingredients(config, run)}"
     began = run.read_origin()
     shares = {kind: share for kind, share in config.opponents.shares().items() if share}
     seats = config.game_section.seats() or meta.spec.seats

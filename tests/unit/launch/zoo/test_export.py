@@ -30,6 +30,7 @@ def run(tmp_path, monkeypatch):
     run_dir = RunDir(tmp_path / "run")
     run_dir.create()
     run_dir.write_config(load_config("cartpole", ["gymnasium.frame_stack=2", "seed=9", "network.options.hidden=16"]))
+    run_dir.write_spec(SPEC)
     write_checkpoint(run_dir.checkpoints / "000000004", SPEC, 4)
     return run_dir
 
@@ -56,6 +57,17 @@ def test_an_entry_is_whole_and_its_card_says_how_strong_whose_and_of_what_it_is(
     ):  # fmt: skip
         assert words in card
     assert str(tmp_path) not in card
+
+
+def test_of_a_checkpoint_without_its_run_it_invents_nothing(run, tmp_path):
+    make(run, tmp_path / "pole")
+    terms = Terms("CC0-1.0")
+    card = export(
+        tmp_path / "pole", tmp_path / "again", terms, games=20, precision=FLOAT32, trust=NOTHING, say=lambda words: None
+    )
+    assert "- command: not known" in card
+    assert "- origin: not known" in card
+    assert "learned by" not in card
 
 
 def test_its_own_settings_are_read_with_it_but_nothing_that_runs_or_is_watched(run, tmp_path):
