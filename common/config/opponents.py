@@ -26,15 +26,20 @@ def opponent_kind(name: str, among: tuple[str, ...] = KINDS) -> str:
     """
     kind = SHORT.get(name, name)
     if name.startswith(PREFIX):
-        raise ConfigError(
-            f"{name} is a policy, and opponents are scripted players here. In `simul eval` and `watch` name it with "
-            f"--checkpoint {name}."
-        )
+        raise ConfigError(no_opponent(name))
     if kind in among or is_own(name):
         return kind
     close = difflib.get_close_matches(name, [*among, *(short for short, full in SHORT.items() if full in among)], 1)
     hint = f"Did you mean {close[0]}? " if close else ""
     raise ConfigError(f"there is no opponent {name!r}. {hint}Opponents are {_listed(among)}, or module:Class.")
+
+
+def no_opponent(name: str) -> str:
+    """The sentence about `zoo:NAME` in the place of an opponent."""
+    return (
+        f"{name} is a policy, and opponents are scripted players here; in `simul eval` and `watch` name it with "
+        f"--checkpoint {name}."
+    )
 
 
 def is_own(name: str) -> bool:

@@ -110,11 +110,11 @@ def fetch_checkpoint(store: Store, checkpoints: Path, say: Say) -> None:
         StoreError, CheckpointError: a sentence says what to do.
         OSError: the folder cannot be written.
     """
-    if (meta_bytes := store.read(META_FILE)) is not None:
+    above, entry = folder_of(store.url)
+    if entry is None and (meta_bytes := store.read(META_FILE)) is not None:
         meta = _decode(meta_bytes, store.url)
         _fetch_files(store, "", meta_bytes, meta, checkpoints / f"{meta.version:09d}", say, OF_POLICIES)
         return
-    above, entry = folder_of(store.url)
     store = Store(above) if entry is not None else store
     found = [entry] if entry is not None else whole(store.entries(), "checkpoints")
     damaged = []

@@ -48,7 +48,7 @@ def test_a_card_states_licence_and_origin(name):
 @pytest.mark.slow  # .ci/long runs it
 @pytest.mark.parametrize("name", zoo_names())
 def test_an_entry_plays_as_its_card_says(name):
-    """A change of the encoder orphans entries: train again (`make bench-strength`), then publish."""
+    """A change of the encoder orphans entries: train again (`make bench-strength`), then `simul zoo export`."""
     results = json.loads((ZOO / name / RESULTS).read_text())
     config = config_of(ZOO / name, [])
     if "" in results:
@@ -59,7 +59,7 @@ def test_an_entry_plays_as_its_card_says(name):
     strongest = min(results, key=lambda opponent: results[opponent]["win_rate"])
     line = ["--opponent", strongest, "--games", str(GAMES), "--set", f"seed={config.seed}"]
     done = run("eval", "--checkpoint", f"zoo:{name}", *line, "--json")
-    assert done.returncode == 0, f"train again with make bench-strength, then publish: {done.stderr}"
+    assert done.returncode == 0, f"train again with make bench-strength, then simul zoo export: {done.stderr}"
     assert json.loads(done.stdout)["win_rate"] >= results[strongest]["wilson_95"][0] - SLACK
 
 
