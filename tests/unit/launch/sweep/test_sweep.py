@@ -110,6 +110,15 @@ def test_other_settings_in_the_same_folder_are_a_sentence(options, tmp_path):
         sweep(options._replace(trials=2, space=tmp_path / "other.yaml"))
 
 
+def test_a_folder_has_one_sweep_at_a_time(options):
+    options.folder.mkdir()
+    with (
+        module._alone(options.folder),
+        pytest.raises(ConfigError, match=r"A sweep goes on in .*choose another --study"),
+    ):
+        sweep(options)
+
+
 def test_no_trial_finished_is_a_sentence(options, monkeypatch):
     monkeypatch.setattr(FakeTrial, "faults", dict.fromkeys(range(8), "the device is missing"))
     with pytest.raises(SimulError, match=r"^No trial finished; 0 were pruned\. Trial 1: the device is missing"):
