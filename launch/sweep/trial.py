@@ -144,7 +144,7 @@ class TrialRun:
                 child.wait()
                 child.check()
             except SimulError as error:
-                self._fail(str(error).removeprefix("simul: "))
+                self._fail(str(error).rpartition("simul: ")[2])  # after the lines of the run
                 return
         if self._last is None:
             self._begin_last_evaluation()

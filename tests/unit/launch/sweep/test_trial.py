@@ -108,7 +108,9 @@ def test_what_fails_says_why(plan, monkeypatch):
     trial.start()
     trial.poll()
     assert (trial.over, trial.score, trial.fault) == (True, None, "it was never evaluated")
-    monkeypatch.setattr(FakeCommand, "error", ConfigError("simul: the device is missing"))
+    monkeypatch.setattr(
+        FakeCommand, "error", ConfigError("15:25:54 auto: workers.count 1\nsimul: the device is missing")
+    )
     trial = TrialRun(plan, 1, [])
     trial.start()
     trial.poll()
