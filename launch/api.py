@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -21,10 +20,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
 import yaml
 
 from simul.common.config.loader import DEFAULT_MODE, config_from_tree, load_config
+from simul.common.config.setting_lines import plain_values, setting_lines
 from simul.common.errors import SimulError
 from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.private_files import read_regular
@@ -58,13 +57,13 @@ def train(
     Raises:
         ConfigError: the configuration is wrong; names every problem at once.
     """
-    changes = _flat(overrides)
+    changes = setting_lines(overrides)
     arguments = ["--plain", "--mode", mode, *["--trust"] * trust]
     opened = ExitStack()
     if isinstance(config, Mapping):
-        checked = config_from_tree(_plain(config), "the dict", changes, mode, ARGUMENTS)
+        checked = config_from_tree(plain_values(config), "the dict", changes, mode, ARGUMENTS)
         path = opened.enter_context(temporary_folder("simul-config-")) / "config.yaml"
-        path.write_text(yaml.safe_dump(_plain(config)), encoding="utf-8")
+        path.write_text(yaml.safe_dump(plain_values(config)), encoding="utf-8")
         atexit.register(opened.close)
     else:
         checked = load_config(config, changes, mode, given_in=ARGUMENTS)
@@ -175,7 +174,7 @@ def evaluate(
         arguments += ["--replays", str(replays), "--replay-player", replay_player]
     if not mirror:
         arguments.append("--no-mirror")
-    for change in _flat(overrides):
+    for change in setting_lines(overrides):
         arguments += ["--set", change]
     command = ChildCommand(arguments, progress, result=True)
     command.wait()
@@ -205,7 +204,7 @@ def serve(
         arguments += ["--endpoint", endpoint]
     if curve_keys is not None:
         arguments += ["--curve-keys", str(curve_keys)]
-    for change in _flat(overrides):
+    for change in setting_lines(overrides):
         arguments += ["--set", change]
     command = ChildCommand(arguments, progress)
     try:
@@ -248,26 +247,3 @@ class Server:
     def stop(self) -> None:
         """Answer what has arrived, then end."""
         self._command.stop()
-
-
-def _flat(tree: Mapping[str, Any], above: str = "") -> list[str]:
-    """`{"workers": {"count": 2}}` as `["workers.count=2"]`, as `--set` takes it."""
-    lines: list[str] = []
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            lines += _flat(value, f"{above}{key}.")
-        else:
-            text = yaml.safe_dump(_plain(value), default_flow_style=True, width=sys.maxsize).removesuffix("...\n")
-            lines.append(f"{above}{key}={text.strip()}")
-    return lines
-
-
-def _plain(value: Any) -> Any:
-    """A copy. Paths as text, tuples as lists, NumPy's numbers as Python's: what YAML holds."""
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    return str(value) if isinstance(value, Path) else value

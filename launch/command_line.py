@@ -22,8 +22,10 @@ from simul.launch.commands.profile import add_profile
 from simul.launch.commands.serve import add_serve
 from simul.launch.commands.showdown import add_showdown
 from simul.launch.commands.status import add_down, add_status
+from simul.launch.commands.sweep import add_sweep
 from simul.launch.commands.up import add_up
 from simul.launch.commands.watch import add_watch
+from simul.launch.commands.zoo import add_zoo
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace | None:
@@ -67,11 +69,13 @@ def make_parser() -> argparse.ArgumentParser:
     add_profile(command("profile", "where the time of a run goes, what limits it, and the setting to try"))
     add_down(command("down", "stop a run cleanly, as Ctrl-C does"))
     add_plot(command("plot", "learning curves of runs and seeds as PNG or SVG"))
+    add_sweep(command("sweep", "search settings: trials, each a run of its own, of which the bad ones end early"))
     add_eval(command("eval", "play checkpoints, greedily, with frozen weights, and bots"))
     add_serve(command("serve", "serve a checkpoint on its own, for clients in any language"))
     add_play(command("play", "play against a policy or a bot: at a table here, or Pokémon on a Showdown server"))
     add_showdown(command("showdown", "a Showdown server on this machine, for people and poke-env players"))
     add_watch(command("watch", "watch a game of policies and bots turn by turn, or a replay"))
+    add_zoo(command("zoo", "the policies that are shipped, and their cards"))
     add_perft(command("perft", "count the sequences of actions of a game without chance"))
     add_connect(command("connect", "what is wrong with a client's handshake"))
 

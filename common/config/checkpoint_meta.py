@@ -17,6 +17,7 @@ from simul.common.runtime.private_files import open_regular, read_regular
 WEIGHTS_FILE = "weights.safetensors"
 OPTIMIZER_FILE = "optimizer.safetensors"
 META_FILE = "meta.json"
+CONFIG_FILE = "config.yaml"  # beside these in an entry of a zoo: settings by which its policy plays
 META_BYTES = 16 << 20
 WEIGHTS_BYTES = 16 << 30  # of a file of weights, or of the optimizer
 

@@ -31,6 +31,7 @@ class Game:
         player: module of the process behind `simul play`; "": the game cannot be played so.
         checks: module that prints the game's findings for `simul doctor`, each as a line of JSON; "": there are none.
         packages: distributions whose versions a run's summary states.
+        data: what else goes into a policy that learns it, with its licence, for the card of an entry of a zoo.
         least_workers: env workers of `workers.count: auto`, also on a machine with fewer cores.
         worker_mib: memory of an env worker and what it starts, for the same.
         in_every_fingerprint: True if its section and opponents count in the fingerprint of every configuration. Later
@@ -51,6 +52,7 @@ class Game:
     player: str = ""
     checks: str = ""
     packages: tuple[str, ...] = ()
+    data: str = ""
     least_workers: int = 1
     worker_mib: int = 400
     in_every_fingerprint: bool = False

@@ -286,19 +286,8 @@ def _read(path: Path, problems: Problems) -> Tree:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         names = _shipped_names(path) if isinstance(error, FileNotFoundError) else "."
         raise ConfigError(f"The configuration {path} cannot be read: {reason}{names}") from None
-    try:
-        loader = _Loader(text, inspect.type_info(Config))
-        try:
-            tree = loader.get_single_data()
-        finally:
-            loader.dispose()
-    except (yaml.YAMLError, ValueError, TypeError) as error:  # too many digits in a number; a list as a key
-        raise ConfigError(f"The configuration {path} is not YAML: {_one_line(error)}.") from None
-    except RecursionError:
-        raise ConfigError(f"The configuration {path} is {TOO_DEEP}.") from None
-    if _deeper_than(MAX_LEVELS, tree):
-        raise ConfigError(f"The configuration {path} is {TOO_DEEP}.")
-    problems.update((f"line {line}", sentence) for line, sentence in loader.faults.items())
+    tree, faults = _parsed(text, f"The configuration {path}", inspect.type_info(Config))
+    problems.update((f"line {line}", sentence) for line, sentence in faults.items())
     if tree is None:
         raise ConfigError(
             f"The configuration {path} is empty: expected keys such as game, run_dir and learner. "
@@ -307,6 +296,41 @@ def _read(path: Path, problems: Problems) -> Tree:
     if not isinstance(tree, dict):
         raise ConfigError(f"The configuration {path} must be a mapping of keys, got {describe_value(tree)}.")
     return tree
+
+
+def read_other_yaml(path: Path, what: str) -> Any:
+    """The value in a YAML file that is no configuration, read as strictly. `what`: for messages, such as `the space`.
+
+    Raises ConfigError.
+    """
+    title = f"{what[0].upper()}{what[1:]} {path}"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"{title} cannot be read: {reason}.") from None
+    value, faults = _parsed(text, title, inspect.AnyType())
+    if faults:
+        lines = "".join(f"\n  line {line}: {sentence}" for line, sentence in faults.items())
+        raise ConfigError(f"{title} has faults:{lines}")
+    return value
+
+
+def _parsed(text: str, title: str, kind: inspect.Type) -> tuple[Any, dict[int, str]]:
+    """The value of a YAML document and, by line, sentences about what is not strict. Raises ConfigError."""
+    try:
+        loader = _Loader(text, kind)
+        try:
+            value = loader.get_single_data()
+        finally:
+            loader.dispose()
+    except (yaml.YAMLError, ValueError, TypeError) as error:  # too many digits in a number; a list as a key
+        raise ConfigError(f"{title} is not YAML: {_one_line(error)}.") from None
+    except RecursionError:
+        raise ConfigError(f"{title} is {TOO_DEEP}.") from None
+    if _deeper_than(MAX_LEVELS, value):
+        raise ConfigError(f"{title} is {TOO_DEEP}.")
+    return value, loader.faults
 
 
 class _Loader(yaml.SafeLoader):
@@ -361,7 +385,7 @@ def _keep_text(node: yaml.Node, kind: inspect.Type) -> None:
         node.tag = "tag:yaml.org,2002:str"
 
 
-def _type_at(path: str) -> inspect.Type:
+def type_at(path: str) -> inspect.Type:
     """The type of the value at a dotted key; that of any value for a key that does not exist."""
     kind: inspect.Type = inspect.type_info(Config)
     for name in path.split("."):
@@ -382,7 +406,7 @@ def _override(tree: Tree, override: str, problems: Problems) -> None:
     if not equals or not path:
         problems[_shown(override)] = "expected KEY=VALUE, for example learner.clip=0.1"
         return
-    loader = _Loader(text, _type_at(path))
+    loader = _Loader(text, type_at(path))
     try:
         value = loader.get_single_data()
     except (yaml.YAMLError, ValueError) as error:

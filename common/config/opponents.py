@@ -9,6 +9,7 @@ from typing import Any
 from simul.common.config.game_description import POLICIES
 from simul.common.config.games import GAMES
 from simul.common.config.schema import NOT_KINDS, OpponentsConfig
+from simul.common.config.zoo import PREFIX
 from simul.common.errors import ConfigError
 
 KINDS = tuple(key for key in OpponentsConfig.__struct_fields__ if key not in NOT_KINDS)
@@ -24,6 +25,8 @@ def opponent_kind(name: str, among: tuple[str, ...] = KINDS) -> str:
     Raises ConfigError with the nearest names.
     """
     kind = SHORT.get(name, name)
+    if name.startswith(PREFIX):
+        raise ConfigError(no_opponent(name))
     if kind in among or is_own(name):
         return kind
     close = difflib.get_close_matches(name, [*among, *(short for short, full in SHORT.items() if full in among)], 1)
@@ -31,9 +34,17 @@ def opponent_kind(name: str, among: tuple[str, ...] = KINDS) -> str:
     raise ConfigError(f"there is no opponent {name!r}. {hint}Opponents are {_listed(among)}, or module:Class.")
 
 
+def no_opponent(name: str) -> str:
+    """The sentence about `zoo:NAME` in the place of an opponent."""
+    return (
+        f"{name} is a policy, and opponents are scripted players here; in `simul eval` and `watch` name it with "
+        f"--checkpoint {name}."
+    )
+
+
 def is_own(name: str) -> bool:
     """True for module:Class, the name of a player of one's own."""
-    return OWN.fullmatch(name) is not None
+    return OWN.fullmatch(name) is not None and not name.startswith(PREFIX)
 
 
 def parse_mix(text: str) -> dict[str, Any]:

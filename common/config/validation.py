@@ -17,9 +17,10 @@ from msgspec import inspect
 from simul.common.config.automatic import AUTO, AUTOMATIC
 from simul.common.config.game_description import TABLE_PLAYER
 from simul.common.config.games import GAMES, game_called
-from simul.common.config.opponents import is_own
+from simul.common.config.opponents import is_own, no_opponent
 from simul.common.config.schema import Config
 from simul.common.config.section import Rule
+from simul.common.config.zoo import PREFIX
 from simul.common.errors import ConfigError
 from simul.common.transport import check_endpoint, client_keys, server_keys
 
@@ -268,10 +269,9 @@ def _measurements(config: Config) -> Iterator[Rule]:
         if name not in known and not is_own(name):
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            yield (
-                (f"evaluation.opponents.{number}", "evaluation.opponents", "game"),
-                f"expected {', '.join(known)} or module:Class, got {name!r}{hint}",
-            )
+            expected = f"expected {', '.join(known)} or module:Class, got {name!r}{hint}"
+            sentence = no_opponent(name) if name.startswith(PREFIX) else expected
+            yield (f"evaluation.opponents.{number}", "evaluation.opponents", "game"), sentence
 
 
 def _names(config: Config) -> Iterator[Rule]:
@@ -303,7 +303,8 @@ def _opponents(config: Config) -> Iterator[Rule]:
     paths = tuple(f"opponents.classes.{name}" if name in own else f"opponents.{name}" for name in shares)
     for name in own:
         if not is_own(name):
-            yield (f"opponents.classes.{name}", "opponents"), "expected module:Class"
+            sentence = no_opponent(name) if name.startswith(PREFIX) else "expected module:Class"
+            yield (f"opponents.classes.{name}", "opponents"), sentence
     known = (*game_called(config.game).opponents, *(own if game_called(config.game).pairings else ()))
     if unknown := [name for name, share in shares.items() if share and name not in known]:
         has = f"has only the opponents {', '.join(known)}" if len(known) > 1 else "has one seat and no opponents"

@@ -1,10 +1,12 @@
 """The policies that are shipped with Simul: `zoo:NAME` wherever a checkpoint is named.
 
-Each is a folder of zoo/: the files of a checkpoint without its optimizer, and card.md, which says how strong it is.
+Each is a folder of zoo/: the files of a checkpoint without its optimizer, card.md, which says how strong it is, and its
+games as results.json. `simul zoo export` makes such a folder out of a run.
 """
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
 from simul.common.errors import ConfigError
@@ -13,6 +15,7 @@ from simul.common.runtime.installation import ROOT
 ZOO = ROOT / "zoo"
 PREFIX = "zoo:"
 CARD = "card.md"
+RESULTS = "results.json"  # {opponent: {"win_rate": ..., "wilson_95": [low, high], "episodes": n}}
 
 
 def zoo_names() -> list[str]:
@@ -23,10 +26,16 @@ def zoo_names() -> list[str]:
 
 
 def zoo_folder(text: str) -> Path | None:
-    """The checkpoint that `zoo:NAME` names; None for any other text. Raises ConfigError where there is none."""
+    """The checkpoint that `zoo:NAME` names; None for any other text.
+
+    Raises ConfigError with the nearest name where there is none.
+    """
     if not text.startswith(PREFIX):
         return None
-    name = text.removeprefix(PREFIX)
-    if name not in zoo_names():
-        raise ConfigError(f"There is no policy {text!r}; expected {PREFIX}NAME with one of {', '.join(zoo_names())}.")
+    name, names = text.removeprefix(PREFIX), zoo_names()
+    if name not in names:
+        close = difflib.get_close_matches(name, names, 1)
+        hint = f" Did you mean {PREFIX}{close[0]}?" if close else ""
+        listed = ", ".join(names) or "(none)"
+        raise ConfigError(f"There is no policy {text!r}; expected {PREFIX}NAME with one of {listed}.{hint}")
     return ZOO / name

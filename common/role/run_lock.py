@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -131,9 +131,8 @@ def choose_run(root: Path | None, *, active_only: bool, instead: str = "") -> Ru
         if active_only and living_owner(RunDir(root)) is None:
             raise ConfigError(f"No run is active in {RunDir(root).root}. Start it with `simul up`{instead}.")
         return RunDir(root)
-    folders = {path.parent for name in ("status.json", OWNER_FILE) for path in Path("runs").glob(f"*/{name}")}
-    found = [RunDir(folder) for folder in sorted(folders)]  # one that starts may have no status yet
-    active = [run_dir for run_dir in found if living_owner(run_dir) is not None]
+    found = _runs_here()
+    active = _active(found)
     if len(active) > 1:
         names = ", ".join(str(run_dir.root) for run_dir in active)
         raise ConfigError(f"Several runs are active: {names}. Choose one with --run-dir.")
@@ -143,6 +142,21 @@ def choose_run(root: Path | None, *, active_only: bool, instead: str = "") -> Ru
     if ended and not active_only:
         return max(ended, key=lambda run_dir: (run_dir.root / "status.json").stat().st_mtime)
     raise ConfigError("No run is active below runs/. Name a run directory with --run-dir, or start one: `simul up`.")
+
+
+def active_runs() -> list[RunDir]:
+    """The runs below runs/ that are active."""
+    return _active(_runs_here())
+
+
+def _runs_here() -> list[RunDir]:
+    """Below runs/, those that start and have no status yet included."""
+    folders = {path.parent for name in ("status.json", OWNER_FILE) for path in Path("runs").glob(f"*/{name}")}
+    return [RunDir(folder) for folder in sorted(folders)]
+
+
+def _active(found: Iterable[RunDir]) -> list[RunDir]:
+    return [run_dir for run_dir in found if living_owner(run_dir) is not None]
 
 
 def check_unowned(run_dir: RunDir) -> None:

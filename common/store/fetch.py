@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
 from simul.common.config.checkpoint_folder import PAST, RESULT_FILE, new_folder, replace_best
 from simul.common.config.checkpoint_meta import (
+    CONFIG_FILE,
     META,
     META_FILE,
     WEIGHTS_FILE,
@@ -27,6 +29,8 @@ from simul.common.store.remote import Store
 
 SAY_EVERY_SEC = 5.0
 MIB = 2**20
+OF_POLICIES = (WEIGHTS_FILE, CONFIG_FILE)
+NONE: Mapping[str, bytes] = MappingProxyType({})
 Say = Callable[[str], object]
 
 
@@ -99,19 +103,24 @@ def fetch_newest(store: Store, run_dir: RunDir, local: int, say: Say) -> Entry |
 def fetch_checkpoint(store: Store, checkpoints: Path, say: Say) -> None:
     """Fetch a checkpoint without its optimizer into a folder of `checkpoints` that is named after its version.
 
-    `store`: of a run, for its newest whole checkpoint; or one folder of it, such as .../best/000000400-77824-07d1...
+    `store`: of a run, for its newest whole checkpoint; one folder of it, such as .../best/000000400-77824-07d1...; or
+    the folder of an entry of a zoo, which has meta.json itself.
 
     Raises:
         StoreError, CheckpointError: a sentence says what to do.
         OSError: the folder cannot be written.
     """
     above, entry = folder_of(store.url)
+    if entry is None and (meta_bytes := store.read(META_FILE)) is not None:
+        meta = _decode(meta_bytes, store.url)
+        _fetch_files(store, "", meta_bytes, meta, checkpoints / f"{meta.version:09d}", say, OF_POLICIES)
+        return
     store = Store(above) if entry is not None else store
     found = [entry] if entry is not None else whole(store.entries(), "checkpoints")
     damaged = []
     for each in found:
         try:
-            fetch_entry(store, each, checkpoints / each.local_name, say, (WEIGHTS_FILE,))
+            fetch_entry(store, each, checkpoints / each.local_name, say, OF_POLICIES)
         except CheckpointError as error:
             damaged.append(str(error))
         else:
@@ -126,23 +135,32 @@ def fetch_entry(store: Store, entry: Entry, target: Path, say: Say, names: Colle
         CheckpointError: it is damaged.
         StoreError, OSError.
     """
-    files = {name.rpartition("/")[2]: size for name, size in store.files().items() if name.startswith(f"{entry.path}/")}
     meta_bytes, meta, evaluation = _read_meta(store, entry)
+    also = {RESULT_FILE: evaluation} if evaluation else {}
+    _fetch_files(store, f"{entry.path}/", meta_bytes, meta, target, say, names, also)
+
+
+def _fetch_files(
+    store: Store, path: str, meta_bytes: bytes, meta: CheckpointMeta, target: Path, say: Say, names: Collection[str],
+    also: Mapping[str, bytes] = NONE,
+) -> None:  # fmt: skip
+    """`path`: of the folder in the store, with a slash at its end; empty: the store itself. `also`: files to add."""
+    files = {name.removeprefix(path): size for name, size in store.files().items() if name.startswith(path)}
+    what = path.rstrip("/") or META_FILE
     wanted = [name for name in meta.files if not names or name in names]
     total = sum(files.get(name, 0) for name in wanted)
     progress = _Progress(total, say)
-    say(f"fetching {entry.path} ({total / MIB:.1f} MiB) from {store.url}")
+    say(f"fetching {what} ({total / MIB:.1f} MiB) from {store.url}")
     with new_folder(target) as aside:
         for name in wanted:
             if name not in files:
-                raise CheckpointError(f"{entry.path} of the store is damaged: {name} is missing.")
-            store.download(f"{entry.path}/{name}", files[name], aside / name, progress.update)
+                raise CheckpointError(f"{what} of the store is damaged: {name} is missing.")
+            store.download(f"{path}{name}", files[name], aside / name, progress.update)
             progress.end_file(files[name])
             if file_hash(aside / name) != meta.files[name]:
-                raise CheckpointError(f"{entry.path} of the store is damaged: {name} does not have its hash.")
-        if evaluation:
-            (aside / RESULT_FILE).write_bytes(evaluation)
-        (aside / META_FILE).write_bytes(meta_bytes)
+                raise CheckpointError(f"{what} of the store is damaged: {name} does not have its hash.")
+        for name, data in {**also, META_FILE: meta_bytes}.items():
+            (aside / name).write_bytes(data)
 
 
 def _check_game(store: Store, newest: Entry, spec_fingerprint: str) -> None:
@@ -167,10 +185,15 @@ def _read_meta(store: Store, entry: Entry) -> tuple[bytes, CheckpointMeta, bytes
         raise CheckpointError(f"{entry.path} of the store is damaged: {RESULT_FILE} is missing.")
     if digest(data, evaluation) != entry.digest:
         raise CheckpointError(f"{entry.path} of the store is damaged: {META_FILE} does not have its hash.")
+    return data, _decode(data, f"{entry.path} of the store"), evaluation
+
+
+def _decode(meta_bytes: bytes, what: str) -> CheckpointMeta:
+    """Raises CheckpointError."""
     try:
-        return data, META.decode(data), evaluation
+        return META.decode(meta_bytes)
     except msgspec.DecodeError as error:
-        raise CheckpointError(f"{entry.path} of the store cannot be read: {META_FILE}: {error}.") from None
+        raise CheckpointError(f"{what} cannot be read: {META_FILE}: {error}.") from None
 
 
 def _fetch_origin(store: Store, run_dir: RunDir, say: Say) -> None:

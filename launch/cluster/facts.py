@@ -25,7 +25,7 @@ def machine_facts() -> dict[str, str]:
         "torch": _version("torch"),
         "ray": _version("ray"),
         "code": digest_of_code(IMPORT_ROOT / "simul"),
-        "commit": _commit(),
+        "commit": checkout_commit(),
     }
 
 
@@ -62,7 +62,7 @@ def digest_of_code(root: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def _commit() -> str:
+def checkout_commit() -> str:
     """The first 12 digits of the checkout's commit; "" where it is none."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         line = ["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"]

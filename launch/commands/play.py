@@ -17,20 +17,23 @@ if TYPE_CHECKING:
     from simul.launch.commands.table import Origin
 
 LONGEST_PATIENCE_SEC = 3600.0
+POLICY = "learner"
+POKEMON = "pokemon"
 OF_SHOWDOWN = {
     "port": "--port", "challenge": "--challenge", "accept": "--accept", "username": "--username", "json": "--json",
 }  # fmt: skip
-OF_TABLES = {"game": "--game", "seat": "--seat", "opponents": "--opponent", "seed": "--seed"}
+OF_TABLES = {"seat": "--seat", "opponents": "--opponent", "seed": "--seed"}
 
 
 def add_play(play: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
     play.add_argument(
         "--checkpoint", type=checkpoint, metavar="D",
-        help="a checkpoint, a run directory, either in a store (s3://...), or zoo:NAME; it is served",
+        help="a checkpoint, a run directory, either in a store (s3://...), or zoo:NAME; it is served (default: the "
+        "active run's policy, else the zoo's for the GAME)",
     )  # fmt: skip
     play.add_argument("--run-dir", type=path, help="ask the server of this run (default: the active one)")
-    play.add_argument("--policy", default="learner", metavar="NAME", help="of the running server (default: learner)")
+    play.add_argument("--policy", default=POLICY, metavar="NAME", help="of the running server (default: learner)")
     play.add_argument("--sample", action="store_true", help="draw actions; default: the most probable one")
     play.add_argument("--replays", type=path, metavar="DIR", help="write the game there; every battle as log and page")
     add_trust(play)
@@ -100,7 +103,7 @@ def _play(options: argparse.Namespace) -> int:
     from simul.common.config.game_description import TABLE_PLAYER
     from simul.common.config.games.pokemon import LOCAL, check_name, check_server
     from simul.common.errors import ConfigError
-    from simul.launch.commands.table import find_origin, refuse_options, run_table
+    from simul.launch.commands.table import active_run_of, find_origin, refuse_options, run_table
     from simul.launch.supervisor.store_process import local_checkpoints
 
     check_server(options.server)
@@ -108,16 +111,32 @@ def _play(options: argparse.Namespace) -> int:
         raise ConfigError(f"--port is for --server {LOCAL}; name the port of another server in --server HOST:PORT.")
     if options.username is not None:
         check_name(options.username)
+    game, run_dir = _game(options), options.run_dir
+    named = bool(options.checkpoint or options.opponents or run_dir)
+    if not named and (run_dir := active_run_of(game, options.overrides)) is not None:
+        game = None
     with local_checkpoints([] if options.checkpoint is None else [options.checkpoint]) as checkpoints:
         origin = find_origin(
-            options.game, next(iter(checkpoints), None), options.run_dir, options.overrides, trust=options.trust
-        )
+            game, next(iter(checkpoints), None), run_dir, options.overrides, trust=options.trust,
+            from_zoo=not named and options.policy == POLICY,
+        )  # fmt: skip
         player = _player(origin)
         if player == TABLE_PLAYER:
             refuse_options(options, OF_SHOWDOWN, "for Pokémon", origin)
             return run_table(origin, [], options, person=options.seat or 0)
         refuse_options(options, OF_TABLES, "for games at a table", origin)
         return _play_on_showdown(origin, options, player)
+
+
+def _game(options: argparse.Namespace) -> str | None:
+    """The game that is named; Pokémon where only whom to play on a Showdown server is, and no run is active."""
+    from simul.common.role.run_lock import active_runs
+
+    whom = options.challenge is not None or options.accept is not None
+    if options.game is None and options.checkpoint is None and options.run_dir is None and whom and not active_runs():
+        return POKEMON
+    game: str | None = options.game
+    return game
 
 
 def _player(origin: Origin) -> str:
@@ -155,7 +174,8 @@ def _play_on_showdown(origin: Origin, options: argparse.Namespace, player: str) 
     with ExitStack() as served:
         run = origin.run
         if run is None:
+            checkpoint = origin.served()
             if not options.json:
-                complain(f"starting an inference server with {origin.checkpoint}\n")
-            run = served.enter_context(frozen_run(origin.served(), origin.config, trust=origin.trust))
+                complain(f"starting an inference server with {checkpoint}\n")
+            run = served.enter_context(frozen_run(checkpoint, origin.config, trust=origin.trust))
         return run_in_foreground(player, ["--run-dir", str(run.root), f"--parent={os.getpid()}", *arguments])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,14 +19,16 @@ from simul.common.config.matchups import Contestant
 from simul.common.config.opponents import opponent_kind
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
+from simul.common.config.zoo import zoo_folder
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
-from simul.common.role.run_lock import choose_run
+from simul.common.role.run_lock import active_runs, choose_run
 from simul.common.role.temporary import temporary_folder
 from simul.launch.monitoring.view.output import complain
 from simul.launch.processes.role_process import run_in_foreground
 from simul.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, newest_checkpoint
 from simul.launch.supervisor.inference_only import frozen_run
+from simul.launch.zoo.entries import entry_that_plays
 
 
 class Origin(NamedTuple):
@@ -51,9 +53,14 @@ class Origin(NamedTuple):
 
 
 def find_origin(
-    game: str | None, checkpoint: Path | None, run_dir: Path | None, overrides: Sequence[str], *, trust: bool = False
-) -> Origin:
-    """`trust`: the user trusts what the checkpoint or the run names to run.
+    game: str | None, checkpoint: Path | None, run_dir: Path | None, overrides: Sequence[str], *, trust: bool = False,
+    from_zoo: bool = False,
+) -> Origin:  # fmt: skip
+    """The game, and who has its policy: the checkpoint, else the run, else the zoo, which is said.
+
+    Args:
+        trust: the user trusts what the checkpoint or the run names to run.
+        from_zoo: a game without a checkpoint gets the zoo's entry of it, where there is one.
 
     Raises ConfigError where there is neither a checkpoint, nor a game, nor a run that is active, and where something is
     not trusted.
@@ -66,9 +73,35 @@ def find_origin(
             check_same_game(config, game, folder)
         return Origin(config, f"checkpoint {folder}", checkpoint=folder, trust=named)
     if game is not None:
-        return Origin(load_game(game, overrides), f"configuration {game}", trust=named)
+        config = load_game(game, overrides)
+        entry = entry_that_plays(config) if from_zoo else None
+        return (
+            _of_zoo(entry, config, overrides, named) if entry else Origin(config, f"configuration {game}", trust=named)
+        )
     run = choose_run(run_dir, active_only=True, instead=", or name a --checkpoint, or a --game")
     return Origin(run.read_trusted_config(named)[0], f"run in {run.root}", run=run, trust=named)
+
+
+def _of_zoo(name: str, config: Config, overrides: Sequence[str], trust: Trust) -> Origin:
+    """`name`: `zoo:NAME`, an entry that plays the game of `config`, with its own network and search."""
+    folder = zoo_folder(name)
+    assert folder is not None
+    complain(f"no --checkpoint: {name} plays (`simul zoo show {name}` says how strong it is)\n")
+    own = config_of(folder, overrides, trust)
+    config = msgspec.structs.replace(config, network=own.network, learner=own.learner, search=own.search)
+    return Origin(config, f"policy {name}", checkpoint=folder, trust=trust)
+
+
+def active_run_of(game: str | None, overrides: Sequence[str]) -> Path | None:
+    """The one active run below runs/ that plays `game`, else None. Raises ConfigError for an unknown game."""
+    if game is None:
+        return None
+    wanted = load_game(game, overrides).game_title
+    found = []
+    for run in active_runs():
+        with suppress(ConfigError):  # it starts, and has no configuration yet
+            found += [run.root] * (run.read_config().game_title == wanted)
+    return found[0] if len(found) == 1 else None
 
 
 def check_same_game(config: Config, game: str, checkpoint: Path) -> None:

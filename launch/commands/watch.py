@@ -10,6 +10,7 @@ from simul.common.config.option_types import add_trust, checkpoint, path, whole_
 from simul.launch.commands.play import add_game
 
 LONGEST_DELAY_SEC = 3600.0
+WHO = "Name who plays: --checkpoint, or a GAME with --opponent, or one that the zoo has a policy for; or a --replay."
 
 
 def add_watch(watch: argparse.ArgumentParser) -> None:
@@ -63,9 +64,14 @@ def _watch(options: argparse.Namespace) -> int:
             + ([] if options.delay is None else [f"--delay={options.delay}"])
         )
         return run_in_foreground(TABLE_PLAYER, [f"--replay={options.replay.absolute()}", *further])
-    if not options.checkpoints and not (options.game and options.opponents):
-        raise ConfigError("Name who plays: --checkpoint, or a GAME with --opponent; or a --replay.")
+    if not options.checkpoints and not options.game:
+        raise ConfigError(WHO)
     with local_checkpoints(options.checkpoints) as checkpoints:
-        origin = find_origin(options.game, next(iter(checkpoints), None), None, options.overrides, trust=options.trust)
+        origin = find_origin(
+            options.game, next(iter(checkpoints), None), None, options.overrides, trust=options.trust,
+            from_zoo=not options.opponents,
+        )  # fmt: skip
+        if origin.checkpoint is None and not options.opponents:
+            raise ConfigError(f"{WHO} The zoo has no policy for {origin.config.game_title}.")
         others = [newest_checkpoint(each) for each in checkpoints[1:]]
         return run_table(origin, others, options, person=None)

@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         "--checkpoint",
         type=local_checkpoint,
         metavar="D",
-        help="weights of a checkpoint or run directory (default: fresh ones)",
+        help="weights of a checkpoint, a run directory, or zoo:NAME (default: fresh ones)",
     )
     add("--set", dest="overrides", action="append", default=[], metavar="K=V", help="e.g. server.max_batch=64")
     add_trust(parser)

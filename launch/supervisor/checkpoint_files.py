@@ -17,6 +17,7 @@ import msgspec
 from simul.common.config.automatic import AUTO
 from simul.common.config.checkpoint_folder import new_folder, run_root
 from simul.common.config.checkpoint_meta import (
+    CONFIG_FILE,
     META_FILE,
     OPTIMIZER_FILE,
     WEIGHTS_BYTES,
@@ -143,22 +144,27 @@ def networks_of(checkpoints: Iterable[Path], trust: Trust) -> frozenset[MarkedVa
 def _config_of(checkpoint: Path, overrides: Sequence[str]) -> tuple[Config, str]:
     """The configuration, and the name of the file that it comes from."""
     overrides = [*OWN_SERVER, *overrides]
-    beside = run_root(checkpoint) / "config.yaml"
-    try:
-        if read_regular(beside):  # empty: left by a full disk
-            return load_config(beside, overrides), str(beside)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise ConfigError(f"{beside} cannot be read: {error.strerror}. Remove it, or mend it.") from None
+    for folder in (checkpoint, run_root(checkpoint)):  # the first: of an entry of a zoo
+        beside = folder / CONFIG_FILE
+        try:
+            if read_regular(beside):  # empty: left by a full disk
+                return load_config(beside, overrides), str(beside)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise ConfigError(f"{beside} cannot be read: {error.strerror}. Remove it, or mend it.") from None
     try:
         meta = decode_meta(checkpoint)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         raise ConfigError(f"{checkpoint}/meta.json does not say which game and network it is for.") from None
-    network = msgspec.to_builtins(meta.network)
-    tree = {**game_section_of(meta.spec.name), "network": network}
     source = f"{checkpoint}/{META_FILE}"
-    return config_from_tree(tree, source, overrides), source
+    return config_of_meta(meta, source, overrides), source
+
+
+def config_of_meta(meta: CheckpointMeta, source: str = META_FILE, overrides: Sequence[str] = ()) -> Config:
+    """The configuration of the game and the network that meta.json names, else of defaults. Raises ConfigError."""
+    tree = {**game_section_of(meta.spec.name), "network": msgspec.to_builtins(meta.network)}
+    return config_from_tree(tree, source, overrides)
 
 
 def new_horizon(config: Config, run_dir: RunDir) -> int:
@@ -257,6 +263,7 @@ class InitialCheckpoint:
 def _copy(origin: Path, target: Path, meta: CheckpointMeta) -> None:
     """Copy a checkpoint atomically: written aside, then renamed. Raises ConfigError, OSError."""
     files = {name: _verified(origin, name, meta) for name in (WEIGHTS_FILE, OPTIMIZER_FILE) if name in meta.files}
+    meta = msgspec.structs.replace(meta, files={name: meta.files[name] for name in files})
     with new_folder(target) as aside:
         for name, data in files.items():
             (aside / name).write_bytes(data)

@@ -87,6 +87,11 @@ class Evaluations:
         self._strength = StrengthAlerts()
         self._remove_leftovers()
 
+    @property
+    def running(self) -> bool:
+        """Whether an evaluation is played, or has ended and not been polled."""
+        return self._child is not None
+
     def poll(self, decisions: float) -> dict[str, Any] | None:
         """Called often. Starts an evaluation that is due; returns the figures of one that has finished."""
         if self._child is not None and self._child.ended:

@@ -9,7 +9,6 @@ import pytest
 
 import simul
 from simul.common.errors import ConfigError
-from simul.launch.api import _flat
 
 HEAVY = ("torch", "numba", "gymnasium")
 
@@ -28,15 +27,6 @@ def test_importing_it_loads_nothing_heavy(use):
     code = f"import sys, simul; {use}; sys.exit(str([name for name in {HEAVY!r} if name in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == "[]"
-
-
-def test_settings_are_named_as_on_the_command_line():
-    settings = {"workers": {"count": 2}, "seed": 3, "game_options": {"id": "a:B"}, "learner": {"clip": 1e-4}}
-    assert _flat(settings) == ["workers.count=2", "seed=3", "game_options.id=a:B", "learner.clip=0.0001"]
-    assert _flat({"opponents": {"self_play": True, "past": None}}) == [
-        "opponents.self_play=true",
-        "opponents.past=null",
-    ]
 
 
 @pytest.mark.parametrize("config", ["cartpole", {"game": "gymnasium"}])

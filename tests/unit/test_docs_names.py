@@ -14,11 +14,12 @@ from simul.launch.monitoring.curves.figures import CURVES
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = (
     "common", "env_worker", "inference_server", "launch", "learner",
-    "configs", "tests", "benchmarks", "examples", "docs",
+    "configs", "zoo", "tests", "benchmarks", "examples", "docs",
 )  # fmt: skip
 TOP_LEVEL = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", ".ci/run"}
 OF_THE_READER = {  # saved by the reader, in a run directory, or for any name
-    "my.yaml", "config.yaml", "first_game/env.py", "first_game/network.py", "docs/NAME.md", "env_worker/games/NAME/",
+    "my.yaml", "config.yaml", "best.yaml", "first_game/env.py", "first_game/network.py", "docs/NAME.md",
+    "env_worker/games/NAME/",
 }  # fmt: skip
 NAME = re.compile(r"`([\w./-]+\.(?:py|mjs|cjs|md|yaml)|(?:" + "|".join(FOLDERS) + r")/[\w./-]*|simul(?:\.\w+)+)`")
 

@@ -196,6 +196,7 @@ WRITING_CALLS = {"write_bytes", "write_text", "copyfile", "copy", "copy2", "trun
 KNOWN_WRITERS = {  # files with another way to write than `private_files`, and why
     "common/config/checkpoint_folder.py": "copies into a folder that it has just made",
     "common/config/run_signature.py": "O_EXCL, in the user's own state folder",
+    "common/nets/bfloat16.py": "into a folder that `launch/zoo/export.py` has just made",
     "common/protocol/shared_memory.py": "anonymous files",
     "common/runtime/private_files.py": "the way itself",
     "common/store/fetch.py": "into a folder that it has just made",
@@ -212,6 +213,7 @@ KNOWN_WRITERS = {  # files with another way to write than `private_files`, and w
     "launch/processes/role_process.py": "a file without a name, and the null device",
     "launch/supervisor/checkpoint_files.py": "into a folder that it has just made",
     "launch/supervisor/evaluations.py": "truncates what `open_to_append` opened, and the null device",
+    "launch/zoo/export.py": "into folders that it has just made",
     "learner/checkpoints/checkpoint_store.py": "into a folder that it has just made",
     "inference_server/loadtest/subject.py": "into a folder that it has just made",
 }  # fmt: skip

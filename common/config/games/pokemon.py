@@ -78,6 +78,7 @@ class PokemonConfig(GameSection, frozen=True):
         player="simul.env_worker.games.pokemon.play.play",
         checks="simul.env_worker.games.pokemon.install.checks",
         packages=("poke-env",),
+        data="simulator and set data of the pinned npm package pokemon-showdown (MIT)",
         in_every_fingerprint=True,
     )
 

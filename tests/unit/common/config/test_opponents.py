@@ -102,3 +102,13 @@ def test_a_broken_mix_is_refused_with_its_path(load, text, sentence):
         load(f"{GAME}opponents: {text}")
     with pytest.raises(ConfigError, match=sentence.removeprefix("opponents: ")):
         load(GAME, f"opponents={text}")
+
+
+@pytest.mark.parametrize(
+    "settings", ["opponents: {zoo:pokemon: 1.0, self_play: 0}", "evaluation: {opponents: [zoo:pokemon]}"]
+)
+def test_a_policy_of_the_zoo_is_no_scripted_opponent(load, settings):
+    with pytest.raises(ConfigError, match="zoo:pokemon is a policy, and opponents are scripted players here"):
+        load(f"{GAME}{settings}")
+    with pytest.raises(ConfigError, match="--checkpoint zoo:pokemon"):
+        opponent_kind("zoo:pokemon")

@@ -7,11 +7,11 @@ import argparse
 import pytest
 import torch
 
-from benchmarks.strength.publish import lowered
 from simul.common.config import zoo
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.option_types import checkpoint, local_checkpoint
 from simul.common.errors import ConfigError
+from simul.common.nets.bfloat16 import in_bfloat16
 from simul.common.nets.build import build_network
 from simul.common.nets.io import load_policy, weights_to_bytes
 from simul.common.protocol.specs import GameSpec
@@ -25,7 +25,7 @@ SPEC = GameSpec("gymnasium/CartPole-v1", 4, 2)
 @pytest.fixture
 def entry(tmp_path, monkeypatch):
     monkeypatch.setattr(zoo, "ZOO", tmp_path)
-    files = {WEIGHTS_FILE: lowered(weights_to_bytes(build_network(SMALL, SPEC, seed=3)))}
+    files = {WEIGHTS_FILE: in_bfloat16(weights_to_bytes(build_network(SMALL, SPEC, seed=3)))}
     write_folder(tmp_path / "pole", RunFacts(SPEC, SMALL, "0" * 16, 3).meta(7, 900, 0, files, True), files)
     (tmp_path / "empty").mkdir()
     return tmp_path / "pole"
@@ -39,6 +39,8 @@ def test_options_take_it_and_list_what_there_is(entry):
             checkpoint(wrong)
         with pytest.raises(ConfigError, match="There is no policy"):
             cross_players([wrong, "random"])
+    with pytest.raises(ConfigError, match="Did you mean zoo:pole"):
+        zoo.zoo_folder("zoo:pol")
 
 
 def test_its_weights_in_bfloat16_are_a_policy(entry):

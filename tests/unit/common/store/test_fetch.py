@@ -8,8 +8,8 @@ import json
 import pytest
 
 from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
-from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
-from simul.common.errors import StoreError
+from simul.common.config.checkpoint_meta import CONFIG_FILE, OPTIMIZER_FILE, WEIGHTS_FILE
+from simul.common.errors import CheckpointError, StoreError
 from simul.common.protocol.specs import GameSpec
 from simul.common.store import REASON, REFUSED
 from simul.common.store import __main__ as module
@@ -17,6 +17,8 @@ from simul.common.store.claim import claim_store, read_claim
 from simul.common.store.fetch import fetch_checkpoint, newest_local, prepare_store
 from simul.common.store.layout import OWNER_FILE, Owner, whole
 from simul.common.store.remote import Store
+from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
+from tests.support.checkpoints import SMALL
 from tests.support.stores import EVERY, SPEC, make_mirror, new_run, new_url, save_checkpoint
 
 
@@ -177,6 +179,20 @@ def test_a_checkpoint_for_inference_comes_without_the_optimizer(machines, tmp_pa
     assert json.loads((tmp_path / "one" / "000000005" / "meta.json").read_bytes())["version"] == 5
     with pytest.raises(StoreError, match="holds no checkpoint"):
         fetch_checkpoint(Store(new_url()), tmp_path / "none", machines.said.append)
+
+
+def test_the_folder_of_an_entry_is_fetched_with_its_settings_and_verified(tmp_path):
+    files = {WEIGHTS_FILE: b"weights", CONFIG_FILE: b"game: gymnasium"}
+    write_folder(tmp_path / "entry", RunFacts(SPEC, SMALL, "0" * 16, 1).meta(7, 0, 0, files, True), files)
+    (tmp_path / "entry" / "card.md").write_text("for people")
+    store = Store(f"file://{tmp_path}/entry")
+    fetch_checkpoint(store, tmp_path / "here", print)
+    (folder,) = (tmp_path / "here").iterdir()
+    assert folder.name == "000000007"
+    assert {file.name for file in folder.iterdir()} == {WEIGHTS_FILE, CONFIG_FILE, "meta.json"}
+    (tmp_path / "entry" / CONFIG_FILE).write_text("game: other:Game")
+    with pytest.raises(CheckpointError, match=f"is damaged: {CONFIG_FILE} does not have its hash"):
+        fetch_checkpoint(store, tmp_path / "again", print)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,153 @@
+"""The space of a sweep: which settings are searched, and between which values. Pure but for reading its file.
+
+learner.learning_rate: {low: 1e-4, high: 1e-2, log: true}
+learner.epochs: {low: 1, high: 8}                # whole numbers, as the key takes
+learner.unroll_length: {choices: [16, 32, 64]}
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec import inspect
+
+from simul.common.config.loader import read_other_yaml, type_at
+from simul.common.config.schema import WATCHING
+from simul.common.config.setting_lines import setting_lines
+from simul.common.errors import ConfigError
+
+RANGE, CHOICES = ("low", "high", "log", "int", "step"), ("choices",)
+FORMS = "{low: 1e-4, high: 1e-2, log: true}, {low: 1, high: 8} or {choices: [16, 32]}"
+OF_THE_SWEEP = ("game", "run_dir", "stop_after_decisions", *WATCHING)  # all trials have the same
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One key that is searched: whole or other numbers from `low` to `high`, or `choices` as YAML writes them."""
+
+    key: str
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    whole: bool = False
+    step: float | None = None
+    choices: tuple[str, ...] = ()
+
+    def ends(self) -> tuple[str, ...]:
+        """Settings `KEY=VALUE` that a configuration must take for all of them to be taken."""
+        return tuple(self.setting(value) for value in self.choices or (self.low, self.high))
+
+    def setting(self, value: object) -> str:
+        """`KEY=VALUE` as `--set` takes it. `value`: a number of the range, or one of `choices`."""
+        return f"{self.key}={value}" if self.choices else setting_lines({self.key: value})[0]
+
+
+def read_space(path: Path) -> list[Dimension]:
+    """The dimensions in a YAML file. Raises ConfigError, with every problem at once."""
+    return space_of(read_other_yaml(path, "the space"), str(path))
+
+
+def space_of(tree: object, source: str) -> list[Dimension]:
+    """Likewise, of plain builtins. `source`: for messages."""
+    if not isinstance(tree, Mapping) or not tree:
+        what = "is empty" if not tree else "is no mapping"
+        raise ConfigError(f"The space {source} {what}: expected keys of the configuration, each with {FORMS}.")
+    problems: list[str] = []
+    found = []
+    for key, given in tree.items():
+        try:
+            found.append(_dimension(str(key), given))
+        except ConfigError as error:
+            problems.append(f"{key}: {error}")
+    _raise(problems, source)
+    return found
+
+
+def check_space(space: Sequence[Dimension], load: Callable[[str], object], source: str) -> None:
+    """Ask `load`, which raises ConfigError, for the ends of every range and for every choice, each alone."""
+    problems = []
+    for dimension in space:
+        for setting in dimension.ends():
+            try:
+                load(setting)
+            except ConfigError as error:
+                problems += [line.strip() for line in str(error).splitlines()[1:]] or [str(error)]
+                break  # the other end would say the same of an unknown key
+    _raise(problems, source)
+
+
+def _raise(problems: Sequence[str], source: str) -> None:
+    if problems:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise ConfigError(f"{count} in the space {source}:" + "".join(f"\n  {problem}" for problem in problems))
+
+
+def _dimension(key: str, given: object) -> Dimension:
+    if key.split(".")[0] in OF_THE_SWEEP:
+        raise ConfigError("all trials of a sweep have the same; set it on the command line, with --set")
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"expected {FORMS}; got {given!r}")
+    for name in given:
+        if name not in (*RANGE, *CHOICES):
+            close = difflib.get_close_matches(str(name), [*RANGE, *CHOICES], 1)
+            raise ConfigError(f"there is no {name!r} in a range{f'; did you mean {close[0]}?' if close else ''}")
+    if "choices" in given:
+        return _choices(key, given)
+    return _range(key, given)
+
+
+def _choices(key: str, given: Mapping[str, Any]) -> Dimension:
+    choices = given["choices"]
+    if len(given) > 1:
+        raise ConfigError("choices stand alone, without low, high, log, int and step")
+    if not isinstance(choices, list) or not choices:
+        raise ConfigError(f"expected choices: a list of values such as [16, 32]; got {choices!r}")
+    texts = tuple(setting_lines({key: choice})[0].removeprefix(f"{key}=") for choice in choices)
+    if twice := next((text for text in texts if texts.count(text) > 1), None):
+        raise ConfigError(f"the choice {twice} is given twice")
+    return Dimension(key, choices=texts)
+
+
+def _range(key: str, given: Mapping[str, Any]) -> Dimension:
+    for name in ("low", "high"):
+        if name not in given:
+            raise ConfigError(f"{name} is missing: expected {FORMS}")
+    low, high, step = given["low"], given["high"], given.get("step")
+    for name, value in (("low", low), ("high", high), ("step", step)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise ConfigError(f"expected a number as {name}; got {value!r}")
+    for name in ("log", "int"):
+        if not isinstance(given.get(name, False), bool):
+            raise ConfigError(f"expected true or false as {name}; got {given[name]!r}")
+    log, whole = given.get("log", False), given.get("int", _takes_whole(key, low, high))
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ConfigError(f"low must be less than high; got low {low}, high {high}")
+    if log and low <= 0:
+        raise ConfigError(f"a logarithmic range begins above 0; got low {low}")
+    if step is not None and (log or not 0 < step <= high - low):
+        raise ConfigError(f"expected a step above 0 that fits between low and high, and no log; got {step}")
+    if whole and not all(float(value).is_integer() for value in (low, high, step or 1)):
+        raise ConfigError(f"it takes whole numbers; got low {low}, high {high}{f', step {step}' if step else ''}")
+    numbers = [int(value) if whole else float(value) for value in (low, high)]
+    return Dimension(key, numbers[0], numbers[1], log, whole, step)
+
+
+def _takes_whole(key: str, low: float, high: float) -> bool:
+    """Whether only whole numbers fit: the key's type says so, else low and high are whole."""
+    kinds = list(_plain_kinds(type_at(key)))
+    if any(isinstance(kind, inspect.FloatType) for kind in kinds):
+        return False
+    return any(isinstance(kind, inspect.IntType) for kind in kinds) or (isinstance(low, int) and isinstance(high, int))
+
+
+def _plain_kinds(kind: inspect.Type) -> Iterator[inspect.Type]:
+    if isinstance(kind, inspect.UnionType):
+        for each in kind.types:
+            yield from _plain_kinds(each)
+    else:
+        yield kind

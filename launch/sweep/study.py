@@ -1,0 +1,165 @@
+"""The study of a sweep: which settings are tried, what came of them, and which are pruned. Only here is optuna.
+
+It lies in study.db of the sweep's folder, so that a sweep that was killed goes on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from simul.common.errors import ConfigError
+from simul.launch.sweep.space import Dimension
+
+if TYPE_CHECKING:
+    from optuna import Trial
+    from optuna.trial import FrozenTrial
+
+DATABASE = "study.db"
+STARTUP_TRIALS = 4  # that are not pruned: the median of fewer says little
+WARMUP_STEPS = 2  # step of a trial's evaluations from which on it may be pruned; the first is 1
+ENOUGH = 5  # finished trials, of which the importance of keys is asked
+MOST_SEED = 2**32 - 1
+State = Literal["running", "finished", "pruned", "failed"]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A trial as it is kept. `values`: by key, as written; `score`: None before it finished; `steps`: (step, score)."""
+
+    number: int
+    state: State
+    values: dict[str, Any]
+    score: float | None
+    steps: tuple[tuple[int, float], ...] = ()
+    why: str = ""
+    settings: tuple[str, ...] = field(default=())
+
+
+def check_installed() -> None:
+    """Raises ConfigError."""
+    if importlib.util.find_spec("optuna") is None:
+        raise ConfigError(
+            "`simul sweep` needs the package optuna, which is not installed. Run: pip install 'simul[sweep]'"
+        )
+
+
+class SweepStudy:
+    """Made where there is none. Not for several threads."""
+
+    def __init__(self, folder: Path, space: Sequence[Dimension], seed: int, pruner: str) -> None:
+        import optuna
+
+        self._optuna = optuna
+        self._space = space
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        pruners = {
+            "median": lambda: optuna.pruners.MedianPruner(STARTUP_TRIALS, WARMUP_STEPS),
+            "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(),
+            "none": lambda: optuna.pruners.NopPruner(),
+        }
+        self._study = optuna.create_study(
+            study_name="sweep", storage=f"sqlite:///{folder.absolute() / DATABASE}", load_if_exists=True,
+            direction="maximize", pruner=pruners[pruner](),
+        )  # fmt: skip
+        self.begun = len(self._study.get_trials(deepcopy=False))  # trials so far
+        # A sweep that goes on must not draw the same again.
+        self._study.sampler = optuna.samplers.TPESampler(seed=(seed + self.begun) % MOST_SEED)
+        self._open: dict[int, Trial] = {}
+        self._last_step: dict[int, int] = {}  # of open trials
+
+    def trials(self) -> list[Tried]:
+        """All, in the order in which they began."""
+        return [self._tried(frozen) for frozen in self._study.get_trials(deepcopy=False)]
+
+    def resume(self) -> list[tuple[int, list[str]]]:
+        """(number, settings) of those that were running when the last sweep here ended: they are open again."""
+        running = self._optuna.trial.TrialState.RUNNING
+        left = [frozen for frozen in self._study.get_trials(deepcopy=False) if frozen.state == running]
+        for frozen in left:
+            self._last_step[frozen.number] = max(frozen.intermediate_values, default=0)
+        return [self._begin(self._optuna.Trial(self._study, frozen._trial_id)) for frozen in left]
+
+    def ask(self) -> tuple[int, list[str]]:
+        """(number, settings) of a new one, which is open."""
+        self.begun += 1
+        return self._begin(self._study.ask())
+
+    def report(self, number: int, step: int, score: float) -> bool:
+        """An evaluation of an open trial, new or not; true where it falls behind the others and is to be stopped.
+
+        Steps that the trial has no evaluation of get the score of the next one.
+        """
+        trial = self._open[number]
+        for each in range(self._last_step.get(number, 0) + 1, step + 1):
+            self._last_step[number] = each
+            trial.report(score, each)
+            if trial.should_prune():
+                return True
+        return False
+
+    def is_new(self, number: int, step: int) -> bool:
+        """Whether the open trial has reported no evaluation of this step or a later one."""
+        return step > self._last_step.get(number, 0)
+
+    def finish(self, number: int, score: float) -> None:
+        """Close a trial with its objective."""
+        self._study.tell(self._open.pop(number), score)
+
+    def prune(self, number: int) -> None:
+        """Close a trial that fell behind."""
+        self._study.tell(self._open.pop(number), state=self._optuna.trial.TrialState.PRUNED)
+
+    def fail(self, number: int, why: str) -> None:
+        """Close a trial without an objective."""
+        trial = self._open.pop(number)
+        trial.set_user_attr("why", why)
+        self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+
+    def best(self) -> Tried | None:
+        """The finished one of the highest score; None where none is finished."""
+        finished = [tried for tried in self.trials() if tried.score is not None]
+        return max(finished, key=lambda tried: tried.score or -math.inf, default=None)
+
+    def importances(self) -> dict[str, float]:
+        """Share of each key in how scores differ (PED-ANOVA), the greatest first; {} where too few trials say it."""
+        if sum(tried.score is not None for tried in self.trials()) < ENOUGH:
+            return {}
+        evaluator = self._optuna.importance.PedAnovaImportanceEvaluator
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # experimental
+                found = self._optuna.importance.get_param_importances(self._study, evaluator=evaluator())
+        except (ValueError, RuntimeError):
+            return {}
+        return {name: float(share) for name, share in found.items() if math.isfinite(share)}
+
+    def _begin(self, trial: Trial) -> tuple[int, list[str]]:
+        """Open it, with one value of each dimension; those that it has already stay."""
+        self._open[trial.number] = trial
+        return trial.number, [each.setting(_suggested(trial, each)) for each in self._space]
+
+    def _tried(self, frozen: FrozenTrial) -> Tried:
+        states = self._optuna.trial.TrialState
+        names: dict[Any, State] = {states.COMPLETE: "finished", states.PRUNED: "pruned", states.FAIL: "failed"}
+        state = names.get(frozen.state, "running")
+        values = dict(frozen.params)
+        return Tried(
+            frozen.number, state, values, frozen.value if state == "finished" else None,
+            tuple(sorted(frozen.intermediate_values.items())), str(frozen.user_attrs.get("why", "")),
+            tuple(each.setting(values[each.key]) for each in self._space if each.key in values),
+        )  # fmt: skip
+
+
+def _suggested(trial: Trial, dimension: Dimension) -> object:
+    key, low, high, step = dimension.key, dimension.low, dimension.high, dimension.step
+    if dimension.choices:
+        return trial.suggest_categorical(key, dimension.choices)
+    if dimension.whole:
+        return trial.suggest_int(key, int(low), int(high), log=dimension.log, step=int(step or 1))
+    return trial.suggest_float(key, low, high, log=dimension.log, step=step)

@@ -1,0 +1,248 @@
+"""`simul sweep`: trials of settings, each a run of its own, several at a time; the bad ones end early."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from simul.common.config.loader import load_config
+from simul.common.config.schema import Config
+from simul.common.config.setting_lines import setting_lines
+from simul.common.errors import ConfigError, SimulError
+from simul.common.runtime.machine_limits import usable_cores
+from simul.common.runtime.private_files import open_to_append, read_regular, replace_file
+from simul.launch.processes.signals import Signals
+from simul.launch.sweep.report import SweepView, draw_picture, write_best
+from simul.launch.sweep.space import Dimension, check_space, read_space
+from simul.launch.sweep.study import ENOUGH, SweepStudy, check_installed
+from simul.launch.sweep.trial import Plan, TrialRun
+
+EVALUATIONS = 10  # of a trial, where the configuration does not say how often
+TOGETHER = "sweep.json"  # what all trials have in common
+LOCK = "sweep.lock"
+CHECKPOINT_EVERY_SEC = 10.0  # at most: an evaluation is of a checkpoint
+POLL_SEC = 0.2
+MOST_FAILED = 3  # trials in a row
+INTERRUPTED = 130
+OWN_PLACE = ("store=''", "server.endpoint=''", "server.prometheus_port=0", "prometheus_port=0")  # of each trial
+
+
+class SweepOptions(NamedTuple):
+    """Of the command line. `decisions`: of each trial; None: the configuration says it."""
+
+    config: str
+    space: Path
+    trials: int
+    folder: Path
+    mode: str = "default"
+    overrides: tuple[str, ...] = ()
+    decisions: int | None = None
+    parallel: int = 1
+    pruner: str = "median"
+
+
+def sweep(options: SweepOptions) -> int:
+    """Search until so many trials have ended; returns the exit code.
+
+    A sweep in the same folder that was stopped or killed goes on.
+
+    Raises:
+        ConfigError: a sentence says what to change; nothing was started.
+        SimulError: no trial finished.
+    """
+    check_installed()
+    if options.parallel > (cores := max(int(usable_cores()), 1)):
+        raise ConfigError(
+            f"--parallel {options.parallel}: a trial needs a core at least, and {cores} can be used here."
+        )
+    space = read_space(options.space)
+    plan, config = _plan(options)
+    check_space(space, lambda setting: plan.load([setting], "the space"), str(options.space))
+    try:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        with _alone(options.folder):
+            _check_same(options.folder, config, space, options.pruner)
+            study = SweepStudy(options.folder, space, config.seed, options.pruner)
+            return _Sweep(options, plan, study).run()
+    except OSError as error:
+        raise ConfigError(f"{options.folder} cannot be written: {error.strerror}. Choose another --study.") from None
+
+
+def _plan(options: SweepOptions) -> tuple[Plan, Config]:
+    """What all trials have in common, and their configuration. Raises ConfigError."""
+    given = load_config(options.config, options.overrides, options.mode)
+    decisions = given.stop_after_decisions if options.decisions is None else options.decisions
+    if not decisions:
+        raise ConfigError(
+            "Every trial must end, and the configuration trains until Ctrl-C: say --stop-after-decisions 60000, or as "
+            "many as a trial needs."
+        )
+    every = given.evaluation.every_decisions or max(decisions // EVALUATIONS, 1)
+    metrics = list(dict.fromkeys([*given.metrics, "csv"]))  # the evaluations are read from curves.csv
+    every_sec = min(given.learner.checkpoint_every_sec, CHECKPOINT_EVERY_SEC)
+    own = setting_lines(
+        {"evaluation.every_decisions": every, "metrics": metrics, "learner.checkpoint_every_sec": every_sec}
+    )
+    folder = options.folder.absolute()
+    plan = Plan(options.config, options.mode, options.overrides, (*own, *OWN_PLACE), decisions, folder)
+    config = plan.load([f"stop_after_decisions={decisions}"])
+    return plan, config
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One sweep in a folder at a time. Raises ConfigError where another one goes on."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    with os.fdopen(open_to_append(folder / LOCK), "ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(
+                f"A sweep goes on in {folder}. Wait for it, stop it, or choose another --study."
+            ) from None
+        yield
+
+
+def _check_same(folder: Path, config: Config, space: Sequence[Dimension], pruner: str) -> None:
+    """Raises ConfigError where the sweep in the folder began with other settings; a new one's are kept."""
+    settings = msgspec.to_builtins(msgspec.structs.replace(config, run_dir=""))
+    now = json.loads(json.dumps({"pruner": pruner, "space": [msgspec.to_builtins(each) for each in space], **settings}))
+    file = folder / TOGETHER
+    try:
+        before = json.loads(read_regular(file))
+    except FileNotFoundError:
+        replace_file(file, json.dumps(now, indent=2).encode())
+        return
+    except ValueError:
+        raise ConfigError(f"{file} is damaged. Choose another --study, or remove {folder}.") from None
+    if changed := _first_difference(before, now):
+        raise ConfigError(
+            f"The sweep in {folder} began with {changed}: trials of both do not compare. Use the former settings, or "
+            "choose another --study."
+        )
+
+
+def _first_difference(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """`learner.clip=0.2, and it is 0.1 now`; "" where there is none."""
+    if before.get("space") != now["space"]:
+        return "another space"
+    old, new = ({line.partition("=")[0]: line for line in setting_lines(tree)} for tree in (before, now))
+    for key in [*new, *old]:
+        if old.get(key) != new.get(key):
+            value = new[key].partition("=")[2] if key in new else "not set"
+            return f"{old.get(key, f'no {key}')}, and it is {value} now"
+    return ""
+
+
+class _Sweep:
+    """The loop: starts trials, hears of their evaluations, prunes, and shows how far they are."""
+
+    def __init__(self, options: SweepOptions, plan: Plan, study: SweepStudy) -> None:
+        self._options = options
+        self._plan = plan
+        self._study = study
+        self._view = SweepView(options.trials, plan.decisions)
+        self._running: list[TrialRun] = []
+        self._failed_in_a_row = 0
+
+    def run(self) -> int:
+        """The exit code. Raises SimulError."""
+        signals = Signals()
+        signals.install()
+        waiting = list(self._study.resume())
+        try:
+            while not signals.stop and self._fill(waiting, lambda: signals.stop):
+                for trial in list(self._running):
+                    self._step(trial)
+                self._view.update(self._study.trials, {each.number: each.decisions for each in self._running})
+                time.sleep(POLL_SEC)
+        finally:
+            for trial in self._running:
+                trial.stop()
+            self._view.close(self._study.trials())
+            signals.restore()
+        return self._end(stopped=signals.stop)
+
+    def _fill(self, waiting: list[tuple[int, list[str]]], stopped: Callable[[], bool]) -> bool:
+        """Start what there is room for; false where nothing is left to do. Raises SimulError.
+
+        `waiting`: (number, settings) of trials to resume; those that are started are removed.
+        """
+        if self._failed_in_a_row >= MOST_FAILED:
+            raise SimulError(f"{MOST_FAILED} trials in a row failed, and the sweep ends.{self._last_fault()}")
+        while len(self._running) < self._options.parallel and not stopped():
+            if not waiting:
+                if self._study.begun >= self._options.trials:
+                    break
+                waiting.append(self._study.ask())
+            number, settings = waiting[0]
+            trial = TrialRun(self._plan, number, settings)
+            if not trial.free:  # its former processes still save
+                return True
+            waiting.pop(0)
+            self._view.say(f"trial {number} {trial.start()}: {', '.join(settings)}")
+            self._running.append(trial)
+        return bool(self._running)
+
+    def _step(self, trial: TrialRun) -> None:
+        trial.poll()
+        for each in trial.evaluations():
+            if self._study.is_new(trial.number, each.step):
+                self._view.say(f"trial {trial.number}: evaluation {each.step}, score {each.score:.4g}")
+            if self._study.report(trial.number, each.step, each.score) and not trial.over:
+                trial.stop()
+                self._study.prune(trial.number)
+                self._view.say(f"trial {trial.number} is pruned: it falls behind")
+                self._leave(trial)
+                return
+        if trial.over:
+            self._close(trial)
+
+    def _close(self, trial: TrialRun) -> None:
+        score = trial.score
+        if trial.fault or score is None:
+            self._study.fail(trial.number, trial.fault)
+            self._view.say(f"trial {trial.number} failed: {trial.fault}")
+            self._failed_in_a_row += 1
+        else:
+            self._study.finish(trial.number, score)
+            self._view.say(f"trial {trial.number} finished: score {score:.4g}")
+        self._leave(trial, failed=bool(trial.fault))
+
+    def _leave(self, trial: TrialRun, *, failed: bool = False) -> None:
+        self._running.remove(trial)
+        self._failed_in_a_row *= failed
+
+    def _end(self, *, stopped: bool) -> int:
+        best, folder = self._study.best(), self._options.folder
+        if stopped:
+            self._view.say("stopped: the same command goes on with it")
+        if best is None:
+            if stopped:
+                return INTERRUPTED
+            pruned = sum(each.state == "pruned" for each in self._study.trials())
+            raise SimulError(f"No trial finished; {pruned} were pruned.{self._last_fault()}")
+        shares = self._study.importances()
+        file = write_best(folder, self._plan, best, self._study.begun)
+        picture = draw_picture(folder, self._study.trials(), shares)
+        mattered = ", ".join(f"{key} {share:.0%}" for key, share in shares.items())
+        self._view.say(f"what mattered: {mattered or f'too few trials finished to say, {ENOUGH} are needed'}")
+        self._view.say(f"best: trial {best.number}, score {best.score:.4g}: {', '.join(best.settings)}")
+        self._view.say(f"written: {file} (simul up {file}), {picture}")
+        return INTERRUPTED if stopped else 0
+
+    def _last_fault(self) -> str:
+        failed = [each for each in self._study.trials() if each.state == "failed"]
+        return f" Trial {failed[-1].number}: {failed[-1].why}" if failed else ""

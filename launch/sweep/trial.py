@@ -1,0 +1,184 @@
+"""One trial of a sweep: a run of its own, `simul up` as a child process, and the evaluations that it makes."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from simul.common.config.checkpoint_folder import BEST, RESULT_FILE
+from simul.common.config.checkpoint_meta import checkpoint_folders
+from simul.common.config.loader import load_config
+from simul.common.config.schema import Config
+from simul.common.config.setting_lines import setting_lines
+from simul.common.errors import ConfigError, SimulError
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import living_owner, read_json
+from simul.common.runtime.private_files import read_regular
+from simul.launch.monitoring.curves.writers import CSV_NAME
+from simul.launch.processes.child_command import ChildCommand
+from simul.launch.supervisor.evaluations import BestResult, Evaluations
+from simul.launch.supervisor.run_curves import read_position
+
+ENOUGH = 0.99  # of a trial's decisions: a run stops a few short of them, or after them
+CSV_BYTES = 256 << 20
+
+
+class Plan(NamedTuple):
+    """What all trials have in common.
+
+    Attributes:
+        overrides: `KEY=VALUE`, below those of a trial.
+        own: likewise, above `overrides`: what makes a run a trial. The best configuration is without them.
+        decisions: of each trial.
+    """
+
+    config: str
+    mode: str
+    overrides: tuple[str, ...]
+    own: tuple[str, ...]
+    decisions: int
+    folder: Path
+
+    def load(self, settings: Sequence[str] = (), given_in: str = "--set") -> Config:
+        """The configuration of a trial. Raises ConfigError."""
+        return load_config(self.config, [*self.overrides, *self.own, *settings], self.mode, given_in=given_in)
+
+    def load_best(self, settings: Sequence[str], run_dir: str) -> Config:
+        """The configuration of a run in `run_dir` with these settings that is no trial. Raises ConfigError."""
+        above = [*settings, f"stop_after_decisions={self.decisions}", *setting_lines({"run_dir": run_dir})]
+        return load_config(self.config, [*self.overrides, *above], self.mode)
+
+    def run_dir(self, number: int) -> RunDir:
+        """Of a trial."""
+        return RunDir(self.folder / f"trial-{number:04d}")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One evaluation while a trial trained. `step`: counts `evaluation.every_decisions`, so that trials compare."""
+
+    step: int
+    score: float
+    policy_version: int
+
+
+class TrialRun:
+    """`start` once, then `poll` until `over`; then `score`, or `fault` where there is none."""
+
+    def __init__(self, plan: Plan, number: int, settings: Sequence[str]) -> None:
+        self.number = number
+        self.fault = ""
+        self.over = False
+        self._plan = plan
+        self._settings = tuple(settings)
+        self._run_dir = plan.run_dir(number)
+        self._config = Config()
+        self._child: ChildCommand | None = None
+        self._last: Evaluations | None = None  # of the newest checkpoint, once the run has ended
+        self._said: list[str] = []
+
+    @property
+    def free(self) -> bool:
+        """Whether no process of an earlier sweep is still stopping in its run directory."""
+        return living_owner(self._run_dir) is None
+
+    @property
+    def decisions(self) -> int:
+        """Answered so far."""
+        return int(read_json(self._run_dir, "status.json").get("run_decisions") or 0)
+
+    def start(self) -> str:
+        """Begin or resume the run; returns which, as the rest of a sentence."""
+        try:
+            self._config = self._plan.load(self._settings)
+        except ConfigError as error:
+            self._fail(" ".join(str(error).split()))
+            return "has settings that do not fit together"
+        before, words = 0, "begins"
+        if self._run_dir.exists():
+            if checkpoint_folders(self._run_dir.checkpoints):
+                before = int(read_position(self._run_dir).decisions)
+                words = f"is resumed at {before:,} decisions"
+            else:
+                shutil.rmtree(self._run_dir.root, ignore_errors=True)
+                words = "begins again: it had no checkpoint yet"
+        if before < ENOUGH * self._plan.decisions:
+            plan = self._plan
+            settings = [*plan.overrides, *plan.own, *self._settings, f"stop_after_decisions={plan.decisions - before}"]
+            line = ["up", self._plan.config, "--mode", self._plan.mode, "--plain", "--run-dir", str(self._run_dir.root)]
+            self._child = ChildCommand([*line, *(word for each in settings for word in ("--set", each))], False)
+        return words
+
+    def evaluations(self) -> list[Evaluation]:
+        """Those in the run's curves so far."""
+        try:
+            text = read_regular(self._run_dir.root / CSV_NAME, CSV_BYTES).decode()
+        except (OSError, UnicodeDecodeError):
+            return []
+        every, found = self._config.evaluation.every_decisions, []
+        for row in csv.DictReader(io.StringIO(text)):
+            with contextlib.suppress(KeyError, TypeError, ValueError):  # no evaluation in this row, or half a row
+                score, version = float(row["evaluation/score"]), int(float(row["evaluation/policy_version"]))
+                found.append(
+                    Evaluation(max(round(float(row["evaluation/decisions_learned"]) / every), 1), score, version)
+                )
+        return found
+
+    def poll(self) -> None:
+        """Called often: notices the run's end, and evaluates its newest checkpoint then."""
+        if self.over:
+            return
+        if self._child is not None:
+            if self._child.running:
+                return
+            child, self._child = self._child, None
+            try:
+                child.wait()
+                child.check()
+            except SimulError as error:
+                self._fail(str(error).rpartition("simul: ")[2])  # after the lines of the run
+                return
+        if self._last is None:
+            self._begin_last_evaluation()
+        elif not self._last.running or self._last.poll(0.0):
+            self.over = True
+        if self.over and self.score is None:
+            self.fault = self._said[-1] if self._said else "it was never evaluated"
+
+    def _begin_last_evaluation(self) -> None:
+        newest = next(iter(checkpoint_folders(self._run_dir.checkpoints)), None)
+        versions = [each.policy_version for each in self.evaluations()]
+        if newest is None or int(newest.name) in versions:
+            self.over = True
+            return
+        self._last = Evaluations(self._config, self._run_dir, 0.0, self._said.append)
+        self._last.poll(float(self._config.evaluation.every_decisions))
+
+    @property
+    def score(self) -> float | None:
+        """Of the best evaluated checkpoint; None where none was evaluated."""
+        try:
+            data = read_regular(self._run_dir.checkpoints / BEST / RESULT_FILE)
+            return msgspec.json.decode(data, type=BestResult).score
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def stop(self) -> None:
+        """End the run, with a checkpoint, so that it can be resumed."""
+        if self._child is not None:
+            self._child.stop()
+            self._child = None
+        if self._last is not None:
+            self._last.close()
+            self._last = None
+
+    def _fail(self, why: str) -> None:
+        self.over, self.fault = True, why

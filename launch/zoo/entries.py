@@ -1,0 +1,69 @@
+"""The entries of the zoo as `simul zoo` shows them, and which of them plays a game."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from rich.table import Table
+
+from simul.common.config.checkpoint_meta import WEIGHTS_FILE, decode_meta
+from simul.common.config.schema import Config
+from simul.common.config.zoo import CARD, PREFIX, RESULTS, ZOO, zoo_folder, zoo_names
+from simul.common.errors import ConfigError
+from simul.common.runtime.private_files import read_regular
+from simul.launch.supervisor.checkpoint_files import config_of
+from simul.launch.zoo.card import strength_text
+
+
+class Entry(NamedTuple):
+    """An entry. `game`: as a command line names it; `size`: bytes of its weights; `date`: of its weights."""
+
+    name: str
+    game: str
+    strength: str
+    size: int
+    date: str
+
+
+def entries() -> list[Entry]:
+    """All that ship. Raises ConfigError where one is damaged."""
+    return [_read(name) for name in zoo_names()]
+
+
+def _read(name: str) -> Entry:
+    folder = ZOO / name
+    try:
+        meta = decode_meta(folder)
+        strength = strength_text(msgspec.json.decode(read_regular(folder / RESULTS)))
+        size = (folder / WEIGHTS_FILE).stat().st_size
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"The entry {PREFIX}{name} in {folder} is damaged: {error}. Install Simul again.") from None
+    return Entry(name, config_of(folder, []).game_title, strength, size, meta.time[:10])
+
+
+def table_of(found: list[Entry]) -> Table:
+    """For a terminal."""
+    table = Table(box=None, pad_edge=False)
+    for head in ("name", "game", "strength", "size", "date"):
+        table.add_column(head, overflow="fold", justify="right" if head == "size" else "left")
+    for each in found:
+        table.add_row(f"{PREFIX}{each.name}", each.game, each.strength, f"{each.size / 2**20:.1f} MiB", each.date)
+    return table
+
+
+def entry_that_plays(config: Config) -> str | None:
+    """`zoo:NAME` of the first entry of the game that is configured; None where there is none."""
+    return next((f"{PREFIX}{each.name}" for each in entries() if each.game == config.game_title), None)
+
+
+def read_card(name: str) -> str:
+    """card.md of NAME, of zoo:NAME, or of the folder of an entry. Raises ConfigError."""
+    folder = Path(name)
+    if not (folder / CARD).is_file():
+        folder = zoo_folder(f"{PREFIX}{name.removeprefix(PREFIX)}") or folder
+    try:
+        return read_regular(folder / CARD).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The card {folder / CARD} cannot be read: {error}.") from None

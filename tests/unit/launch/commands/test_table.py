@@ -1,0 +1,60 @@
+"""Who plays a game at a table that has no checkpoint on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from simul.common.config import zoo
+from simul.common.config.loader import load_game
+from simul.common.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import claim
+from simul.launch.commands import table
+from simul.launch.zoo import entries
+from tests.support.checkpoints import SMALL, write_checkpoint
+
+
+@pytest.fixture
+def entry(tmp_path, monkeypatch):
+    """zoo:hex of a small network; no run is active."""
+    monkeypatch.chdir(tmp_path)
+    for module in (zoo, entries):
+        monkeypatch.setattr(module, "ZOO", tmp_path / "zoo")
+    folder = write_checkpoint(tmp_path / "zoo" / "hex", GameSpec("openspiel/hex", 4, 4, seats=2), 1)
+    (folder / "results.json").write_text(json.dumps({"random": {"win_rate": 0.9}, "mcts": {"win_rate": 0.25}}))
+    return folder
+
+
+def test_the_zoo_is_listed_with_the_strongest_opponent(entry):
+    (only,) = entries.entries()
+    assert only[:3] == ("hex", "openspiel:hex", "won 0.250 against mcts")
+
+
+def test_a_game_without_a_checkpoint_gets_the_zoos_entry_and_says_so(entry, capsys):
+    origin = table.find_origin("openspiel:hex", None, None, ["seed=7"], from_zoo=True)
+    assert (origin.checkpoint, origin.what, origin.config.seed) == (entry, "policy zoo:hex", 7)
+    assert origin.config.network == SMALL
+    assert "no --checkpoint: zoo:hex plays" in capsys.readouterr().err
+
+
+def test_the_zoo_takes_no_place_of_what_is_named(entry, tmp_path, capsys):
+    for game, from_zoo in (("openspiel:hex", False), ("openspiel:tic_tac_toe", True), ("ofc", True)):
+        assert table.find_origin(game, None, None, [], from_zoo=from_zoo).checkpoint is None
+    own = write_checkpoint(tmp_path / "own", GameSpec("openspiel/hex", 4, 4, seats=2), 2)
+    assert table.find_origin("openspiel:hex", own, None, [], from_zoo=True).checkpoint == own
+    assert capsys.readouterr().err == ""
+
+
+def test_an_active_run_of_the_game_comes_before_the_zoo(entry, tmp_path):
+    assert table.active_run_of("openspiel:hex", []) is None
+    run = RunDir(tmp_path / "runs" / "mine")
+    run.create()
+    run.write_config(load_game("openspiel:hex"))
+    claim(run)  # by this process, which lives
+    assert table.active_run_of("openspiel:hex", []) == run.root
+    assert table.active_run_of("ofc", []) is None
+    with pytest.raises(ConfigError, match="did you mean ofc"):
+        table.active_run_of("ofcc", [])

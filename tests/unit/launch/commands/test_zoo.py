@@ -1,0 +1,45 @@
+"""`simul zoo`, and `zoo:NAME` in every command that takes a checkpoint."""
+
+from __future__ import annotations
+
+import pytest
+
+from simul.common.config.zoo import ZOO
+from simul.launch import cli
+from simul.launch.command_line import make_parser
+from simul.launch.loadtest.options import parse
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["serve", "--checkpoint"], ["eval", "--checkpoint"], ["play", "--checkpoint"], ["watch", "--checkpoint"],
+        ["up", "cartpole", "--from"], ["policies", "load", "name"],
+    ],
+)  # fmt: skip
+def test_every_command_that_takes_a_checkpoint_takes_one_of_the_zoo(line, capsys):
+    options = vars(make_parser().parse_args([*line, "zoo:cartpole"]))
+    assert str(ZOO / "cartpole") in str(options.values())
+    with pytest.raises(SystemExit):
+        make_parser().parse_args([*line, "zoo:cartpol"])
+    assert "Did you mean zoo:cartpole?" in capsys.readouterr().err
+
+
+def test_the_load_test_takes_one_of_the_zoo():
+    assert parse(["--checkpoint", "zoo:cartpole"]).checkpoint == ZOO / "cartpole"
+
+
+def test_the_list_and_the_cards(capsys):
+    assert cli.main(["zoo"]) == 0
+    assert "zoo:cartpole" in capsys.readouterr().out
+    for name in ("cartpole", "zoo:cartpole", str(ZOO / "cartpole")):
+        assert cli.main(["zoo", "show", name]) == 0
+        assert capsys.readouterr().out == (ZOO / "cartpole" / "card.md").read_text()
+    assert cli.main(["zoo", "show", "cartpol"]) == 2
+    assert "Did you mean zoo:cartpole?" in capsys.readouterr().err
+
+
+def test_a_card_of_others_is_cleaned_for_the_terminal(tmp_path, capsys):
+    (tmp_path / "card.md").write_text("# it\n\x1b]0;owned\x07 tail")
+    assert cli.main(["zoo", "show", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "# it\n\\u001b]0;owned\\u0007 tail\n"

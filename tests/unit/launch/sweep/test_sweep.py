@@ -1,0 +1,150 @@
+"""A sweep without runs: trials are played by a stand-in, the study is Optuna's own."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+import yaml
+
+from simul.common.config.loader import load_config
+from simul.common.errors import ConfigError, SimulError
+from simul.launch.sweep import sweep as module
+from simul.launch.sweep.sweep import SweepOptions, sweep
+from simul.launch.sweep.trial import Evaluation
+
+pytest.importorskip("optuna", reason="the extra [sweep] is not installed")
+
+
+class FakeTrial:
+    """Evaluated five times; its score grows with `learner.clip`. `faults`: number -> why that trial fails."""
+
+    faults: dict[int, str] = {}
+    started: list[int] = []
+    stop_at: int | None = None  # the sweep is killed while this one runs
+    free = True
+
+    def __init__(self, plan, number, settings):
+        self.number, self.settings = number, settings
+        self.over, self.fault, self.decisions, self.score = False, "", 0, None
+        self._clip = float(next(each for each in settings if "clip" in each).partition("=")[2])
+
+    def start(self):
+        self.started.append(self.number)
+        return "begins"
+
+    def poll(self):
+        if self.number == self.stop_at:
+            raise KeyboardInterrupt
+        self.decisions += 100
+        if self.fault_due:
+            self.over, self.fault = True, self.faults[self.number]
+        elif self.decisions == 500:
+            self.over, self.score = True, self._clip * 5
+
+    @property
+    def fault_due(self):
+        return self.number in self.faults
+
+    def evaluations(self):
+        return [Evaluation(step, self._clip * step, step) for step in range(1, self.decisions // 100 + 1)]
+
+    def stop(self):
+        pass
+
+
+@pytest.fixture
+def options(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "TrialRun", FakeTrial)
+    monkeypatch.setattr(module, "POLL_SEC", 0.0)
+    monkeypatch.setattr(FakeTrial, "faults", {})
+    monkeypatch.setattr(FakeTrial, "started", [])
+    (tmp_path / "space.yaml").write_text("learner.clip: {low: 0.1, high: 0.9}\nlearner.epochs: {choices: [1, 2]}\n")
+    return SweepOptions("cartpole", tmp_path / "space.yaml", 8, tmp_path / "study", decisions=500)
+
+
+def test_the_best_is_a_configuration_and_what_falls_behind_is_pruned(options, capsys):
+    assert sweep(options) == 0
+    printed = capsys.readouterr().out
+    assert FakeTrial.started == list(range(8))
+    assert "is pruned: it falls behind" in printed
+    best = load_config(options.folder / "best.yaml")
+    assert best.stop_after_decisions == 500
+    assert best.run_dir == "runs/study-best"
+    assert best.evaluation.every_decisions == 0  # what makes a run a trial is not in it
+    assert f"learner.clip={best.learner.clip}" in printed.partition("best: trial")[2]
+    assert (options.folder / "sweep.png").read_bytes().startswith(b"\x89PNG")
+    assert "what mattered:" in printed
+
+
+def test_a_killed_sweep_goes_on_and_a_finished_one_takes_more_trials(options, monkeypatch, capsys):
+    monkeypatch.setattr(FakeTrial, "stop_at", 2)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(options._replace(trials=4))
+    settings = {}
+    monkeypatch.setattr(FakeTrial, "stop_at", None)
+    keep = FakeTrial.__init__
+    monkeypatch.setattr(
+        FakeTrial,
+        "__init__",
+        lambda self, plan, number, own: (settings.setdefault(number, own), keep(self, plan, number, own))[1],
+    )
+    FakeTrial.started.clear()
+    assert sweep(options._replace(trials=4)) == 0
+    assert FakeTrial.started == [2, 3]  # the one that ran comes first, then what is left
+    assert len(settings[2]) == 2
+    FakeTrial.started.clear()
+    assert sweep(options._replace(trials=5)) == 0
+    assert FakeTrial.started == [4]
+
+
+def test_other_settings_in_the_same_folder_are_a_sentence(options, tmp_path):
+    sweep(options._replace(trials=1))
+    with pytest.raises(ConfigError, match=r"began with learner\.discount=0\.99, and it is 0\.9 now"):
+        sweep(options._replace(trials=2, overrides=("learner.discount=0.9",)))
+    with pytest.raises(ConfigError, match="began with pruner=median, and it is none now"):
+        sweep(options._replace(trials=2, pruner="none"))
+    (tmp_path / "other.yaml").write_text("learner.clip: {low: 0.1, high: 0.8}\n")
+    with pytest.raises(ConfigError, match="began with another space"):
+        sweep(options._replace(trials=2, space=tmp_path / "other.yaml"))
+
+
+def test_a_folder_has_one_sweep_at_a_time(options):
+    options.folder.mkdir()
+    with (
+        module._alone(options.folder),
+        pytest.raises(ConfigError, match=r"A sweep goes on in .*choose another --study"),
+    ):
+        sweep(options)
+
+
+def test_no_trial_finished_is_a_sentence(options, monkeypatch):
+    monkeypatch.setattr(FakeTrial, "faults", dict.fromkeys(range(8), "the device is missing"))
+    with pytest.raises(SimulError, match=r"^No trial finished; 0 were pruned\. Trial 1: the device is missing"):
+        sweep(options._replace(trials=2))
+    with pytest.raises(SimulError, match=r"3 trials in a row failed, and the sweep ends\. Trial 4: the device"):
+        sweep(options)
+
+
+def test_trials_must_end_and_have_a_core(options, monkeypatch):
+    with pytest.raises(ConfigError, match="say --stop-after-decisions 60000"):
+        sweep(options._replace(decisions=None))
+    with pytest.raises(ConfigError, match="--parallel 1000: a trial needs a core at least"):
+        sweep(options._replace(parallel=1000))
+    assert not options.folder.exists()
+
+
+def test_without_optuna_the_pip_command_is_named(options, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"pip install 'simul\[sweep\]'"):
+        sweep(options)
+
+
+def test_what_trials_have_in_common_is_evaluated_while_they_train(options):
+    sweep(options._replace(trials=1))
+    together = json.loads((options.folder / "sweep.json").read_text())
+    assert together["evaluation"]["every_decisions"] == 50
+    assert together["learner"]["checkpoint_every_sec"] == 10.0
+    assert yaml.safe_load((options.folder / "best.yaml").read_text())["learner"]["checkpoint_every_sec"] == 60.0

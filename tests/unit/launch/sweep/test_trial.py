@@ -1,0 +1,120 @@
+"""A trial is begun, resumed or begun again by what lies in its run directory, and is scored by its evaluations."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from simul.common.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.launch.sweep import trial as module
+from simul.launch.sweep.trial import Evaluation, Plan, TrialRun
+from tests.support.checkpoints import write_small_checkpoint
+
+SPEC = GameSpec("gymnasium/CartPole-v1", 4, 2)
+CURVES = (
+    "decisions,training_sec,time,evaluation/score,evaluation/policy_version,evaluation/decisions_learned\n"
+    "900,1,1,,,\n1500,2,2,20.5,2,1010\n2000,3,3,,,\n3100,4,4,35.0,6,2950\n31"
+)
+
+
+class FakeCommand:
+    """`simul up` as a process that has ended; `error`: what its check raises."""
+
+    lines: list[list[str]] = []
+    error: Exception | None = None
+    running = False
+
+    def __init__(self, arguments, progress):
+        self.lines.append(list(arguments))
+
+    def wait(self):
+        pass
+
+    def check(self):
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "ChildCommand", FakeCommand)
+    monkeypatch.setattr(FakeCommand, "lines", [])
+    monkeypatch.setattr(FakeCommand, "error", None)
+    return Plan("cartpole", "default", ("seed=3",), ("evaluation.every_decisions=1000",), 4000, tmp_path)
+
+
+def kept(plan, decisions, *, checkpoint=True):
+    """A run of trial 0 that was stopped after so many decisions, with its curves."""
+    run = plan.run_dir(0)
+    run.create()
+    (run.root / "curves.csv").write_text(CURVES)
+    (run.root / "status.json").write_text(json.dumps({"run_decisions": decisions, "training_sec": 4.0}))
+    if checkpoint:
+        write_small_checkpoint(run.checkpoints / "000000006", 6, spec=SPEC)
+    return run
+
+
+def test_a_new_one_is_simul_up_with_the_settings_of_all_then_its_own(plan):
+    trial = TrialRun(plan, 0, ["learner.clip=0.3"])
+    assert trial.free
+    assert trial.start() == "begins"
+    (line,) = FakeCommand.lines
+    assert line[:2] == ["up", "cartpole"]
+    assert line[line.index("--run-dir") + 1] == str(plan.folder / "trial-0000")
+    assert [word for word in line if "=" in word] == [
+        "seed=3", "evaluation.every_decisions=1000", "learner.clip=0.3", "stop_after_decisions=4000",
+    ]  # fmt: skip
+
+
+def test_one_that_was_stopped_is_resumed_for_what_it_lacks(plan):
+    kept(plan, 3200)
+    trial = TrialRun(plan, 0, [])
+    assert trial.start() == "is resumed at 3,200 decisions"
+    assert FakeCommand.lines[0][-1] == "stop_after_decisions=800"
+    assert trial.decisions == 3200
+
+
+def test_one_without_a_checkpoint_begins_again(plan):
+    run = kept(plan, 3000, checkpoint=False)
+    assert TrialRun(plan, 0, []).start() == "begins again: it had no checkpoint yet"
+    assert FakeCommand.lines[0][-1] == "stop_after_decisions=4000"
+    assert not run.root.exists()
+
+
+def test_evaluations_are_read_by_the_decisions_of_their_checkpoints(plan):
+    kept(plan, 3990)
+    trial = TrialRun(plan, 0, [])
+    trial.start()
+    assert FakeCommand.lines == []  # it has trained enough
+    assert trial.evaluations() == [Evaluation(1, 20.5, 2), Evaluation(3, 35.0, 6)]
+
+
+def test_the_score_is_that_of_the_best_checkpoint(plan):
+    run = kept(plan, 3990)
+    best = run.checkpoints / "best"
+    best.mkdir()
+    (best / "evaluation.json").write_text(json.dumps({"score": 35.0, "measure": "mean return", "result": {}}))
+    trial = TrialRun(plan, 0, [])
+    trial.start()
+    trial.poll()  # its newest checkpoint is the one that was evaluated last
+    assert (trial.over, trial.score, trial.fault) == (True, 35.0, "")
+
+
+def test_what_fails_says_why(plan, monkeypatch):
+    kept(plan, 3990)
+    trial = TrialRun(plan, 0, [])
+    trial.start()
+    trial.poll()
+    assert (trial.over, trial.score, trial.fault) == (True, None, "it was never evaluated")
+    monkeypatch.setattr(
+        FakeCommand, "error", ConfigError("15:25:54 auto: workers.count 1\nsimul: the device is missing")
+    )
+    trial = TrialRun(plan, 1, [])
+    trial.start()
+    trial.poll()
+    assert (trial.over, trial.fault) == (True, "the device is missing")
+    trial = TrialRun(plan, 2, ["learner.clp=1"])
+    assert trial.start() == "has settings that do not fit together"
+    assert "did you mean learner.clip?" in trial.fault

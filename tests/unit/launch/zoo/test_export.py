@@ -1,0 +1,109 @@
+"""An entry of a zoo out of a run, but for the games, which tests/integration/test_zoo.py plays."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from simul.common.config.checkpoint_meta import CONFIG_FILE, OPTIMIZER_FILE, WEIGHTS_FILE, read_meta
+from simul.common.config.loader import load_config
+from simul.common.config.trust import NOTHING
+from simul.common.config.zoo import CARD, RESULTS
+from simul.common.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
+from simul.launch.processes.process_group import RoleDied
+from simul.launch.supervisor.checkpoint_files import InitialCheckpoint, config_of, find_fault
+from simul.launch.zoo import export as module
+from simul.launch.zoo.export import FLOAT32, Terms, export
+from tests.support.checkpoints import SMALL, write_checkpoint
+
+SPEC = GameSpec("gymnasium/CartPole-v1", 4, 2)
+RESULT = {"pairs": [], "mean_return": 321.5, "t_95": [300.0, 343.0], "episodes": 20}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run of CartPole with frames of its own, and an evaluation that takes no time."""
+    monkeypatch.setattr(module, "_play", lambda folder, bots, games, workers: RESULT)
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    run_dir.write_config(load_config("cartpole", ["gymnasium.frame_stack=2", "seed=9", "network.options.hidden=16"]))
+    run_dir.write_spec(SPEC)
+    write_checkpoint(run_dir.checkpoints / "000000004", SPEC, 4)
+    return run_dir
+
+
+def make(run, folder, **options):
+    said = []
+    terms = options.pop("terms", Terms("CC0-1.0", "Made for a\ntest."))
+    card = export(run.root, folder, terms, games=20, precision=FLOAT32, trust=NOTHING, say=said.append, **options)
+    return card, said
+
+
+def test_an_entry_is_whole_and_its_card_says_how_strong_whose_and_of_what_it_is(run, tmp_path):
+    folder = tmp_path / "pole"
+    card, said = make(run, folder)
+    assert said == ["pole plays 20 games"]
+    assert find_fault(folder) == ""
+    assert {path.name for path in folder.iterdir()} == {CARD, RESULTS, WEIGHTS_FILE, CONFIG_FILE, "meta.json"}
+    assert json.loads((folder / RESULTS).read_text())[""]["mean_return"] == 321.5
+    assert (folder / CARD).read_text() == card
+    for words in (
+        "# pole\n", "| 321.500 | [300.000, 343.000] | 20 |", "- licence: CC0-1.0\n", "people. Made for a test.\n",
+        "--set gymnasium.frame_stack=2", "--set seed=9", "learned by ppo from random weights, and from its own games",
+        "game: gymnasium", "(MIT License)",
+    ):  # fmt: skip
+        assert words in card
+    assert str(tmp_path) not in card
+
+
+def test_of_a_checkpoint_without_its_run_it_invents_nothing(run, tmp_path):
+    make(run, tmp_path / "pole")
+    terms = Terms("CC0-1.0")
+    card = export(
+        tmp_path / "pole", tmp_path / "again", terms, games=20, precision=FLOAT32, trust=NOTHING, say=lambda words: None
+    )
+    assert "- command: not known" in card
+    assert "- origin: not known" in card
+    assert "learned by" not in card
+
+
+def test_its_own_settings_are_read_with_it_but_nothing_that_runs_or_is_watched(run, tmp_path):
+    make(run, tmp_path / "pole")
+    config = config_of(tmp_path / "pole", [])
+    assert config.gymnasium.frame_stack == 2
+    assert config.network == SMALL
+    assert (config.run_dir, config.seed) == ("runs/default", 1)
+
+
+def test_a_run_that_begins_with_it_has_only_files_that_it_copied(run, tmp_path):
+    make(run, tmp_path / "pole")
+    new = RunDir(tmp_path / "new")
+    new.create()
+    InitialCheckpoint(tmp_path / "pole", new).copy_into_run(SPEC, SMALL.name)
+    (copied,) = new.checkpoints.glob("0*")
+    assert read_meta(copied).files.keys() == {WEIGHTS_FILE}
+    assert OPTIMIZER_FILE not in {path.name for path in copied.iterdir()}
+
+
+def test_what_would_be_lost_or_not_stated_is_refused(run, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "diary.txt").write_text("mine")
+    with pytest.raises(ConfigError, match=r"is no entry of a zoo: there is diary\.txt"):
+        make(run, tmp_path / "mine")
+    with pytest.raises(ConfigError, match="--licence MIT"):
+        make(run, tmp_path / "pole", terms=Terms(" "))
+    with pytest.raises(ConfigError, match="has one seat and no opponents"):
+        make(run, tmp_path / "pole", opponents=["random"])
+    assert not (tmp_path / "pole").exists()
+    make(run, tmp_path / "pole")
+    make(run, tmp_path / "pole")  # an older entry is replaced
+
+
+def test_nothing_is_left_where_the_games_are_not_played(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_play", lambda *arguments: {**RESULT, "mean_return": None})
+    with pytest.raises(RoleDied, match="no episode was played"):
+        make(run, tmp_path / "pole")
+    assert not (tmp_path / "pole").exists()
