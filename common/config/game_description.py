@@ -10,6 +10,7 @@ from simul.common.config.section import Rule, Section
 
 TABLE_PLAYER = "simul.env_worker.terminal"  # plays any TurnGame, behind `simul play` and `simul watch`
 POLICIES = ("self_play", "past")  # opponents that a policy plays; all others are scripted
+PAST_SELVES = "past/"  # prefix of the policies that are past selves
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from simul.common.config.automatic import settle_automatic
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.learner_presets import LEARNER_PRESETS, SCHEDULES
 from simul.common.config.opponents import MIX, is_own, parse_mix
-from simul.common.config.schema import Config, LearnerConfig
+from simul.common.config.schema import NOT_KINDS, Config, LearnerConfig
 from simul.common.config.trust import EVERYTHING, Trust, values_at_marked_keys
 from simul.common.config.validation import ELSEWHERE, Problems, Tree, broken_rules, check_section, describe_value
 from simul.common.errors import ConfigError
@@ -150,13 +150,14 @@ def _to_config(
     _apply_mode(tree, mode, problems)
     _spread_mix(tree, problems)  # before an override such as opponents.random=0.5
     before = deepcopy(tree)
-    limit_sec = tree.get("opponents", {}).get("limit_sec")
+    of_file = tree.get("opponents", {})
+    kept = {key: of_file[key] for key in NOT_KINDS if key in of_file and key != "classes"}
     for override in overrides:
         _override(tree, override, problems)
     given = {".".join(_keys_of(override)): override for override in overrides if _shown(override) not in problems}
     _spread_mix(tree, problems)
-    if limit_sec is not None and isinstance(tree.get("opponents"), dict):  # a mix on the command line has none
-        tree["opponents"].setdefault("limit_sec", limit_sec)
+    if isinstance(tree.get("opponents"), dict):  # a mix on the command line has none of them
+        tree["opponents"] |= {key: value for key, value in kept.items() if key not in tree["opponents"]}
     name = tree.get("game", Config().game)
     said = _apply_learner_defaults(tree, given)
     said += settle_automatic(tree, game_called(name if isinstance(name, str) else ""))

@@ -37,7 +37,7 @@ WATCHING = (
 )  # fmt: skip
 Auto = Literal["auto"]
 LONG_HORIZON = 20_000_000  # decisions
-NOT_KINDS = ("classes", "limit_sec")  # keys of `opponents` that are no opponent
+NOT_KINDS = ("classes", "limit_sec", "past_by")  # keys of `opponents` that are no opponent
 S = TypeVar("S", bound=Section)
 
 
@@ -67,6 +67,7 @@ class OpponentsConfig(Section, frozen=True):
     past: Share = 0.0  # frozen past selves; until the first exists, this share plays itself
     classes: SharesOfCode = field(default_factory=dict)  # players of one's own by module:Class
     limit_sec: PositiveFloat = 10.0  # Pokémon: a player of one's own that takes longer over a choice loses its battle
+    past_by: Literal["uniform", "hard"] = "uniform"  # hard: rather the past selves that win (prioritised self-play)
 
     def shares(self) -> dict[str, float]:
         """The share of every kind of opponent: those with a key, then module:Class."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from simul.common.config.game_description import PAST_SELVES
 from simul.common.runtime.intervals import wilson
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.processes.role_process import LOG_NAMES
@@ -220,12 +221,12 @@ def _episodes(now: Snapshot) -> Iterator[Figure]:
             for name, value in own.items():
                 yield Figure("game_at/<seat>/<figure>", value, seat, name)
             continue
-        for name in EPISODE_FIGURES:
+        for name in EPISODE_FIGURES if not opponent.startswith(PAST_SELVES) else ():  # there are many: only who wins
             if name in figures and opponent == ALL_EPISODES:
                 yield Figure(f"episodes/{name}", figures[name])
             elif name in figures:
                 yield Figure(f"episodes_against/<opponent>/{name}", figures[name], opponent)
-        for name, value in own.items():
+        for name, value in own.items() if not opponent.startswith(PAST_SELVES) else ():
             if opponent == ALL_EPISODES:
                 yield Figure("game/<figure>", value, name)
             else:
