@@ -36,6 +36,7 @@ class Game:
         worker_mib: memory of an env worker and what it starts, for the same.
         in_every_fingerprint: True if its section and opponents count in the fingerprint of every configuration. Later
             games leave it out, so that adding one changes no fingerprint.
+        beside_play: keys of its section that change nothing about who wins: rewards, processes, how games are sent.
     """
 
     configuration: str = ""
@@ -55,6 +56,7 @@ class Game:
     least_workers: int = 1
     worker_mib: int = 400
     in_every_fingerprint: bool = False
+    beside_play: tuple[str, ...] = ()
 
     @property
     def scripted(self) -> tuple[str, ...]:

@@ -65,16 +65,16 @@ class Conditions(NamedTuple):
 
 def find_contestants(
     checkpoints: Sequence[Path], opponents: Sequence[str], *, game: str = "", overrides: Sequence[str] = (),
-    searches: Sequence[Sequence[str]] = (), trust: Trust = NOTHING,
+    searches: Sequence[Sequence[str]] = (), trust: Trust = NOTHING, names: Sequence[str] = (),
 ) -> Contestants:  # fmt: skip
-    """Arguments as of `evaluate`. Raises ConfigError."""
+    """Arguments as of `evaluate`. `names`: of the checkpoints, in place of `checkpoint_labels`. Raises ConfigError."""
     folders = [newest_checkpoint(checkpoint) for checkpoint in checkpoints]
     config = config_of(folders[0], overrides, trust) if folders else _config_of_bots(game, opponents, overrides)
     networks = networks_of(folders, trust.and_also(values_to_trust(config)))
     bots = _check_game(config, len(folders), opponents, game)
     config = _with_opponents(config, bots)
     served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
-    labels = distinct_labels([*checkpoint_labels(folders, searches), *bots])
+    labels = distinct_labels([*(names or checkpoint_labels(folders, searches)), *bots])
     words = [*searches, *[()] * (len(folders) - len(searches))]
     own = [_own_search(config, folder, overrides, each, trust) for folder, each in zip(folders, words, strict=True)]
     listed = [

@@ -20,18 +20,17 @@ from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import temporary_folder
-from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.runtime.terminal_text import print_text
 from simul.launch.evaluation.calibration import (
     calibration_rows,
     calibration_text,
-    check_file,
     draw_calibration,
     picture_facts,
 )
 from simul.launch.evaluation.contestants import find_conditions, find_contestants
 from simul.launch.evaluation.matrix import matrix_table, standings_table
 from simul.launch.evaluation.openings import opening_figures, openings_text
+from simul.launch.evaluation.payoffs import check_picture, table_console
 from simul.launch.evaluation.result import build_result, result_text
 from simul.launch.monitoring.view.output import complain
 from simul.launch.processes.process_group import Command, RoleDied, RunningRoles
@@ -41,7 +40,6 @@ from simul.launch.processes.signals import Signals
 from simul.launch.supervisor.game_spec import ask_for_spec
 
 NONE: Mapping[str, str] = MappingProxyType({})
-WIDEST = 1000  # columns of a table where the output is no terminal
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0
 POLL_SEC = 0.1
@@ -248,7 +246,7 @@ def _check_calibration(file: Path, listed: Sequence[Contestant]) -> None:
     """Raises ConfigError."""
     if len(listed) < 2 or listed[0].bot:
         raise ConfigError("--calibration compares a checkpoint's values with games won: name a --checkpoint and a foe.")
-    check_file(file)
+    check_picture("--calibration", file)
 
 
 def _print(result: Mapping[str, Any], *, as_json: bool, matrix: bool) -> None:
@@ -258,7 +256,7 @@ def _print(result: Mapping[str, Any], *, as_json: bool, matrix: bool) -> None:
     elif kinds in ([False], [False, True]) and not matrix:
         print_text(result_text(result))
     else:
-        console = SafeConsole(width=None if sys.stdout.isatty() else WIDEST)
+        console = table_console()
         print_text(f"game {result['game']}")
         if openings := openings_text(result):
             print_text(openings)

@@ -79,6 +79,18 @@ class PokemonConfig(GameSection, frozen=True):
         checks="simul.env_worker.games.pokemon.install.checks",
         packages=("poke-env",),
         in_every_fingerprint=True,
+        beside_play=(
+            "team_uses",
+            "accelerate",
+            "encoder",
+            "transport",
+            "local_servers",
+            "servers",
+            "replies_per_write",
+            "host_timeout_sec",
+            "reward",
+            "rewards",
+        ),
     )
 
     format: str = "gen9randombattle"
