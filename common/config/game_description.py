@@ -9,7 +9,8 @@ from typing import ClassVar
 from simul.common.config.section import Rule, Section
 
 TABLE_PLAYER = "simul.env_worker.terminal"  # plays any TurnGame, behind `simul play` and `simul watch`
-POLICIES = ("self_play", "past")  # opponents that a policy plays; all others are scripted
+FROZEN = "frozen"  # the policy of `opponents.checkpoint`, and its folder in checkpoints/
+POLICIES = ("self_play", "past", FROZEN)  # opponents that a policy plays; all others are scripted
 PAST_SELVES = "past/"  # prefix of the policies that are past selves
 
 

@@ -27,6 +27,7 @@ from simul.common.config.validation import ELSEWHERE, Problems, Tree, broken_rul
 from simul.common.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 
+OPPONENT_SETTINGS = tuple(key for key in NOT_KINDS if key != "classes")
 # YAML 1.1 reads 3e-4 as a string; YAML 1.2 reads the number, as here.
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 
@@ -150,16 +151,20 @@ def _to_config(
     _apply_mode(tree, mode, problems)
     _spread_mix(tree, problems)  # before an override such as opponents.random=0.5
     before = deepcopy(tree)
-    of_file = tree.get("opponents", {})
-    kept = {key: of_file[key] for key in NOT_KINDS if key in of_file and key != "classes"}
+    kept = {key: value for key, value in tree.get("opponents", {}).items() if key in OPPONENT_SETTINGS}
+    settings = [override for override in overrides if _is_opponent_setting(override)]
     for override in overrides:
-        _override(tree, override, problems)
-    given = {".".join(_keys_of(override)): override for override in overrides if _shown(override) not in problems}
+        if override not in settings:
+            _override(tree, override, problems)
     _spread_mix(tree, problems)
     if isinstance(tree.get("opponents"), dict):  # a mix on the command line has none of them
         tree["opponents"] |= {key: value for key, value in kept.items() if key not in tree["opponents"]}
+    for override in settings:
+        _override(tree, override, problems)
+    given = {".".join(_keys_of(override)): override for override in overrides if _shown(override) not in problems}
+    said = _apply_frozen_opponent(tree, given)
     name = tree.get("game", Config().game)
-    said = _apply_learner_defaults(tree, given)
+    said += _apply_learner_defaults(tree, given)
     said += settle_automatic(tree, game_called(name if isinstance(name, str) else ""))
     if notes is not None:
         notes.extend(said)
@@ -271,6 +276,22 @@ def _spread_mix(tree: Tree, problems: Problems) -> None:
     except ConfigError as error:
         problems["opponents"] = str(error)
         del tree["opponents"]
+
+
+def _is_opponent_setting(override: str) -> bool:
+    """It sets a key of `opponents` that is no share: it stands beside a mix."""
+    section, *below = _keys_of(override)
+    return section == "opponents" and below[:1] != [] and below[0] in OPPONENT_SETTINGS
+
+
+def _apply_frozen_opponent(tree: Tree, given: Mapping[str, str]) -> list[str]:
+    """Where overrides name a frozen opponent and no share, it plays all games. Returns a note that says so."""
+    shares = [key for key in given if key.partition(".")[0] == "opponents" and not _is_opponent_setting(given[key])]
+    opponents = tree.get("opponents")
+    if shares or "opponents.checkpoint" not in given or not isinstance(opponents, dict) or not opponents["checkpoint"]:
+        return []
+    opponents |= parse_mix("frozen:1")
+    return ["opponents.checkpoint is given without a share: all games are against it (opponents.frozen: 1)"]
 
 
 def _shipped_names(wanted: Path) -> str:

@@ -321,6 +321,17 @@ def _opponents(config: Config) -> Iterator[Rule]:
             ("opponents.past", "learner.past_resident"),
             "past selves are wanted, but learner.past_resident is 0, so that none would ever be served",
         )
+    if config.opponents.frozen > 0 and not config.opponents.checkpoint:
+        yield (
+            ("opponents.frozen", "opponents.checkpoint"),
+            "a frozen opponent is wanted, but opponents.checkpoint does not name it: a checkpoint, a run directory, "
+            "the URL of a store, or zoo:NAME",
+        )
+    if config.opponents.checkpoint and not config.opponents.frozen:
+        yield (
+            ("opponents.checkpoint", "opponents.frozen"),
+            "it names a frozen opponent, whose share opponents.frozen is 0; give it one, such as opponents=frozen:1",
+        )
 
 
 def _sizes(config: Config) -> Iterator[Rule]:

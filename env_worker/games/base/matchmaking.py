@@ -11,7 +11,7 @@ from simul.common.config.matchups import Contestant, Pairing, result_key
 from simul.common.config.opponents import is_own
 from simul.common.config.schema import Config, OpponentsConfig
 
-SELF_PLAY, PAST = POLICIES
+SELF_PLAY, PAST, FROZEN = POLICIES
 RESULT_DECAY = 0.99  # of the weight of a past self's games with each further one: about the last 100 count
 HARD_POWER = 2.0  # `past_by: hard` draws a past self by (1 - win rate against it) to this power
 
@@ -20,7 +20,7 @@ class Matchup(NamedTuple):
     """Who plays in one game.
 
     Attributes:
-        opponent: under which the outcome is counted: self_play, past, a scripted player, or a pairing's `result_key`.
+        opponent: under which the outcome is counted: one of POLICIES, a scripted player, or a pairing's `result_key`.
         learner_seat: the seat whose outcome counts.
         seats: who plays each.
         learns: which seats' decisions are recorded, where the source records.
@@ -82,7 +82,7 @@ class OpponentDraw:
     """Draws the opponents of each game from the configured shares; equal generators and results draw equally.
 
     Args:
-        kinds: opponents that the game has, `self_play` and `past` first; those of the user's own are added.
+        kinds: opponents that the game has, POLICIES first; those of the user's own are added.
         seats: players of a game.
 
     Attributes:
@@ -110,7 +110,9 @@ class OpponentDraw:
     def draw(self, learner_seat: int, rng: random.Random) -> Matchup:
         """One kind of opponent, who plays all other seats. Without a past self, a game against one is self-play."""
         kind = rng.choices(self._kinds, self._shares)[0]
-        policy = self._draw_past(rng) if kind == PAST and self.past else self._learner_policy
+        policy = FROZEN if kind == FROZEN else self._learner_policy
+        if kind == PAST and self.past:
+            policy = self._draw_past(rng)
         if kind == PAST and not self.past:
             kind = SELF_PLAY
         learner = Contestant(self._learner_policy, policy=self._learner_policy)

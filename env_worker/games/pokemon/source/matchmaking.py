@@ -6,10 +6,11 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from simul.common.config.game_description import POLICIES
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
-from simul.env_worker.games.base.matchmaking import PAST, SELF_PLAY, Matchup, OpponentDraw, Schedule
+from simul.env_worker.games.base.matchmaking import Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.pokemon.host.backend import Play
 from simul.env_worker.games.pokemon.opponents.player_keeper import PlayerKeeper
 from simul.env_worker.games.pokemon.opponents.players import HOST_BOTS, SCRIPTED
@@ -21,7 +22,7 @@ from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, OwnPlayerSeat, PolicySeat, ScriptedSeat
 
 Seat = PolicySeat | ScriptedSeat | OwnPlayerSeat | HostedBotSeat
-KINDS = (SELF_PLAY, PAST, *SCRIPTED)
+KINDS = (*POLICIES, *SCRIPTED)
 
 
 class LiveBattle:
@@ -29,7 +30,7 @@ class LiveBattle:
 
     Attributes:
         learner_seat: the seat whose outcome counts; it alternates with the number.
-        opponent: self_play, past, a scripted player, or an evaluation's pairing: under which the outcome is counted.
+        opponent: one of POLICIES, a scripted player, or an evaluation's pairing: under which the outcome is counted.
         past_self: see `Matchup`.
         names: of the players at p1 and p2, for a replay.
         mirror: (pairing, number) of the mirrored pair it belongs to; None where it is not mirrored.
