@@ -18,6 +18,7 @@ import yaml
 from msgspec import inspect
 
 from simul.common.config.automatic import settle_automatic
+from simul.common.config.game_description import FROZEN, Game
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.learner_presets import LEARNER_PRESETS, SCHEDULES
 from simul.common.config.opponents import MIX, is_own, parse_mix
@@ -162,10 +163,10 @@ def _to_config(
     for override in settings:
         _override(tree, override, problems)
     given = {".".join(_keys_of(override)): override for override in overrides if _shown(override) not in problems}
-    said = _apply_frozen_opponent(tree, given)
     name = tree.get("game", Config().game)
-    said += _apply_learner_defaults(tree, given)
-    said += settle_automatic(tree, game_called(name if isinstance(name, str) else ""))
+    game = game_called(name if isinstance(name, str) else "")
+    said = [*_apply_frozen_opponent(tree, given, game), *_apply_learner_defaults(tree, given)]
+    said += settle_automatic(tree, game)
     if notes is not None:
         notes.extend(said)
     checked = check_section(inspect.type_info(Config), tree, "", problems)
@@ -284,13 +285,15 @@ def _is_opponent_setting(override: str) -> bool:
     return section == "opponents" and below[:1] != [] and below[0] in OPPONENT_SETTINGS
 
 
-def _apply_frozen_opponent(tree: Tree, given: Mapping[str, str]) -> list[str]:
+def _apply_frozen_opponent(tree: Tree, given: Mapping[str, str], game: Game) -> list[str]:
     """Where overrides name a frozen opponent and no share, it plays all games. Returns a note that says so."""
+    if FROZEN not in game.opponents:
+        return []
     shares = [key for key in given if key.partition(".")[0] == "opponents" and not _is_opponent_setting(given[key])]
     opponents = tree.get("opponents")
     if shares or "opponents.checkpoint" not in given or not isinstance(opponents, dict) or not opponents["checkpoint"]:
         return []
-    opponents |= parse_mix("frozen:1")
+    opponents |= parse_mix(f"{FROZEN}:1")
     return ["opponents.checkpoint is given without a share: all games are against it (opponents.frozen: 1)"]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import inspect
 
 from simul.common.config.automatic import AUTO, AUTOMATIC
-from simul.common.config.game_description import TABLE_PLAYER
+from simul.common.config.game_description import FROZEN, TABLE_PLAYER
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.opponents import is_own
 from simul.common.config.schema import Config
@@ -328,10 +328,10 @@ def _opponents(config: Config) -> Iterator[Rule]:
             "the URL of a store, or zoo:NAME",
         )
     if config.opponents.checkpoint and not config.opponents.frozen:
-        yield (
-            ("opponents.checkpoint", "opponents.frozen"),
-            "it names a frozen opponent, whose share opponents.frozen is 0; give it one, such as opponents=frozen:1",
-        )
+        wanted = "a share for it in opponents.frozen, such as opponents=frozen:1; it is 0"
+        if FROZEN not in known:
+            wanted = f"nothing: the game {config.game} has one seat and no opponents"
+        yield ("opponents.checkpoint", "opponents.frozen", "game"), f"expected {wanted}"
 
 
 def _sizes(config: Config) -> Iterator[Rule]:

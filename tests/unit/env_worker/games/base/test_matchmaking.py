@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from simul.common.config.game_description import POLICIES
 from simul.common.config.schema import OpponentsConfig
 from simul.env_worker.games.base.matchmaking import OpponentDraw, PastResults
 
@@ -15,7 +16,7 @@ SELVES = ("past/1", "past/2", "past/30")
 
 def draw_of(past_by: str) -> OpponentDraw:
     opponents = OpponentsConfig(self_play=0.0, past=1.0, past_by=past_by)
-    draw = OpponentDraw(opponents, ("self_play", "past"), 2, "learner")
+    draw = OpponentDraw(opponents, POLICIES, 2, "learner")
     draw.set_policies(["learner", *SELVES, "eval/1"])
     return draw
 
@@ -65,3 +66,10 @@ def test_equal_seeds_and_results_draw_equally():
     for draw in (one, other):
         draw.add_result("past/30", -1)
     assert [one.draw(0, random.Random(n)) for n in range(50)] == [other.draw(0, random.Random(n)) for n in range(50)]
+
+
+def test_a_frozen_opponent_plays_all_other_seats_and_the_learner_alone_learns():
+    opponents = OpponentsConfig(self_play=0.0, frozen=1.0, checkpoint="zoo:x")
+    matchup = OpponentDraw(opponents, POLICIES, 3, "learner").draw(1, random.Random(1))
+    assert [seat.policy for seat in matchup.seats] == ["frozen", "learner", "frozen"]
+    assert (matchup.opponent, matchup.past_self, matchup.learns) == ("frozen", "", (False, True, False))
