@@ -25,7 +25,7 @@ from simul.launch.evaluation.result import OUTCOMES, count_groups, effective_gam
 
 LEAGUE_FILE = "league.json"  # in a run directory
 MOST_BYTES = 16 << 20
-MOST_CONTESTANTS = 200  # rated together; the cost grows with the cube
+MOST_CONTESTANTS = 200  # rated together, those that played last; the cost grows with the cube
 BOT = "bot:"  # prefix of the key of a scripted player
 DIGITS = 16  # of a hash
 
@@ -132,12 +132,14 @@ class Ratings(NamedTuple):
     """Of all contestants that met, some of them through others.
 
     Attributes:
-        ratings: as of `elo_ratings`, with `key`.
+        ratings: as of `elo_ratings`, with `key` and `games`.
         apart: labels of those that met none of the rated ones, not even through others.
+        older: how many are left out, because more than MOST_CONTESTANTS have played since.
     """
 
     ratings: list[dict[str, Any]]
     apart: list[str]
+    older: int = 0
 
 
 def read_results(file: Path) -> PairResults:
@@ -210,31 +212,25 @@ def settings_of(conditions: Conditions) -> str:
 
 
 def rate(results: PairResults, settings: str, of_interest: Sequence[str] = ()) -> Ratings:
-    """Ratings from all pairs under `settings`, of those that met `of_interest`, by default those of the newest pair.
-
-    Raises ConfigError where they are too many.
-    """
+    """Ratings from all pairs under `settings`, of those that met `of_interest`, by default those of the newest pair."""
     pairs = [pair for pair in results.of(settings) if pair.games]
-    keys = list(dict.fromkeys(key for pair in reversed(pairs) for key in (pair.first, pair.second)))
-    if len(keys) > MOST_CONTESTANTS:
-        raise ConfigError(
-            f"{len(keys)} contestants met under these settings; at most {MOST_CONTESTANTS} are rated together. Begin "
-            "another file."
-        )
-    begin = [key for key in of_interest if key in keys] or keys
-    met = _connected(begin[0], pairs) if begin else set()
+    played = dict.fromkeys(key for pair in reversed(pairs) for key in (pair.first, pair.second))
+    newest_first = [*(key for key in of_interest if key in played), *played]
+    keys = list(dict.fromkeys(newest_first))[:MOST_CONTESTANTS]
+    pairs = [pair for pair in pairs if pair.first in keys and pair.second in keys]
+    met = _connected(keys[0], pairs) if keys else set()
     labels = results.labels([key for key in results.contestants if key in keys])
     rated = {label: key for key, label in labels.items() if key in met}
-    played = [
+    duels = [
         (labels[pair.first], labels[pair.second], pair.effective_games, pair.beaten / pair.games)
         for pair in pairs
         if pair.first in met
     ]
     found = [
         {"key": rated[each["label"]], **each, "games": _games_of(rated[each["label"]], pairs)}
-        for each in elo_ratings(list(rated), played)
+        for each in elo_ratings(list(rated), duels)
     ]
-    return Ratings(found, [label for key, label in labels.items() if key not in met])
+    return Ratings(found, [label for key, label in labels.items() if key not in met], len(played) - len(keys))
 
 
 def payoffs(results: PairResults, settings: str, keys: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:

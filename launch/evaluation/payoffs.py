@@ -35,15 +35,15 @@ def table_console() -> SafeConsole:
 
 
 def payoff_figures(known: Known, game: str) -> dict[str, Any]:
-    """Matrix of the contestants, ratings of them and of all that they met. Raises ConfigError: too many to rate."""
+    """Matrix of the contestants, ratings of them and of all that they met."""
     labels, keys = list(known.keys), list(known.keys.values())
-    ratings, apart = rate(known.results, known.settings, keys)
+    ratings, apart, older = rate(known.results, known.settings, keys)
     named = dict(zip(keys, labels))
     shown = [{**rating, "label": named.get(rating["key"], rating["label"])} for rating in ratings]
     others = len(known.results.pairs) - len(known.results.of(known.settings))
     return {
         "game": game, "settings": known.settings, **payoffs(known.results, known.settings, keys, labels),
-        "ratings": shown, "apart": apart, "pairs_of_other_settings": others,
+        "ratings": shown, "apart": apart, "older": older, "pairs_of_other_settings": others,
     }  # fmt: skip
 
 
@@ -62,6 +62,8 @@ def print_payoffs(figures: Mapping[str, Any]) -> None:
         print_text(f"No pair of {labels} has been played under these settings: --games N plays them.")
     if apart := figures["apart"]:
         print_text(f"Not rated, for they met none of these, not even through others: {', '.join(apart)}.")
+    if older := figures["older"]:
+        print_text(f"{older} contestants that have not played for longest are not rated.")
     if others := figures["pairs_of_other_settings"]:
         print_text(f"{others} pairs that were played under other settings of the game do not count here.")
 

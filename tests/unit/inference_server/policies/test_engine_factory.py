@@ -205,8 +205,5 @@ def test_the_opponent_of_a_run_cannot_be_unloaded_and_stays_when_past_selves_lea
     table.add_policy(table.build_external("frozen", folder, source="opponent"))
     with pytest.raises(ConfigError, match=r"'frozen' is no policy that was loaded from a checkpoint; loaded are: none"):
         table.unload("frozen", 0)
-    data = weights_to_bytes(build_network(NETWORK, SPEC))
-    table.install(
-        Weights(policy="learner", policy_version=9, fingerprint=fingerprint(data), resident=("learner",)), data
-    )
+    _install(table, "learner", 9, resident=("learner",))
     assert "frozen" in table.names

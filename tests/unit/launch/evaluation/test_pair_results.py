@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from simul.common.errors import ConfigError
+from simul.launch.evaluation import pair_results
 from simul.launch.evaluation.pair_results import (
-    MOST_CONTESTANTS,
     PairResult,
     PairResults,
     add_result,
@@ -63,7 +63,7 @@ def test_ratings_are_those_of_all_pairs_that_hang_together():
     kept = results(
         pair("a", "b", 30, 10), pair("b", "c", 25, 15), pair("d", "e", 9, 1), pair("a", "c", 0, 9, ELSEWHERE)
     )
-    found, apart = rate(kept, HERE, ["b"])
+    found, apart, _ = rate(kept, HERE, ["b"])
     assert apart == ["largest", "mcts"]
     alone = elo_ratings(
         ["past/1", "past/2", "random"], [("past/1", "past/2", 40, 0.75), ("past/2", "random", 40, 0.625)]
@@ -92,10 +92,13 @@ def test_the_matrix_has_the_asked_contestants_only():
     assert (first, second, wins, battles) == ("now", "then", 30, 40)
 
 
-def test_too_many_to_rate_are_refused():
-    many = results(*(pair(f"k{n}", f"k{n + 1}", 1, 1) for n in range(MOST_CONTESTANTS)))
-    with pytest.raises(ConfigError, match=rf"{MOST_CONTESTANTS + 1} contestants met .* at most {MOST_CONTESTANTS} "):
-        rate(many, HERE)
+def test_of_too_many_those_are_rated_that_played_last(monkeypatch):
+    monkeypatch.setattr(pair_results, "MOST_CONTESTANTS", 3)
+    many = results(*(pair(f"k{n}", f"k{n + 1}", 1, 1) for n in range(5)))
+    found, apart, older = rate(many, HERE)
+    assert ({each["key"] for each in found}, apart, older) == ({"k3", "k4", "k5"}, [], 3)
+    found, apart, older = rate(many, HERE, ["k1", "k2"])
+    assert ({each["key"] for each in found}, apart, older) == ({"k1", "k2"}, ["k4"], 3)
 
 
 def changed(**changes) -> str:
