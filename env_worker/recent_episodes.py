@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 ALL = "all"  # the group of every episode
@@ -36,11 +36,16 @@ class RecentEpisodes:
         self._window = window
         self._groups: dict[str, deque[Episode]] = {}
 
-    def add(self, episode: Episode, opponent: str = "") -> None:
-        """Add an episode to the group of all and, where it has one, to its opponent's and its seat's."""
+    def add(self, episode: Episode, opponent: str = "", past_self: str = "") -> None:
+        """Add an episode to the group of all and, where it has them, to its opponent's, past self's and seat's."""
         seat = "" if episode.seat is None else f"{SEAT}{episode.seat}"
-        for name in filter(None, (ALL, opponent, seat)):
+        for name in filter(None, (ALL, opponent, past_self, seat)):
             self._groups.setdefault(name, deque(maxlen=self._window)).append(episode)
+
+    def forget(self, prefix: str, kept: Collection[str]) -> None:
+        """Drop the groups that begin with `prefix`, but for those of `kept`."""
+        for name in [name for name in self._groups if name.startswith(prefix) and name not in kept]:
+            del self._groups[name]
 
     def figures(self) -> dict[str, dict[str, float]]:
         """By group: games, win_rate (where games have winners; not in `all`), return_*, length_*, FIGURE + facts.

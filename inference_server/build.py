@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from msgspec.structs import replace as replace_settings
 
+from simul.common.config.game_description import FROZEN
 from simul.common.config.schema import Config, ServerConfig
 from simul.common.config.trust import Trust
 from simul.common.errors import ConfigError
@@ -137,6 +138,10 @@ def _load_policies(arguments: RoleArguments, checkpoint: Path | None, stop: Stop
         weight_updates.wait_for_first(run_dir.checkpoints, stop)
     if policies.ready:
         log.info("serving version %d on %s in %s", policies.learner_version, placement.device, placement.precision)
+    if policies.ready and link is not None and config.opponents.frozen > 0:
+        frozen = policies.build_external(FROZEN, run_dir.checkpoints / FROZEN, source="opponent")
+        policies.add_policy(frozen)
+        log.info("policy %s version %d is served", FROZEN, frozen.version)
     facts = {"device": str(placement.device), "precision": str(placement.precision).removeprefix("torch.")}
     return LoadedPolicies(config, spec, policies, link, weight_updates, statistics, facts)
 

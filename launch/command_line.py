@@ -13,6 +13,7 @@ from simul.launch.commands.connect import add_connect
 from simul.launch.commands.eval import add_eval
 from simul.launch.commands.init import add_init
 from simul.launch.commands.keys import add_keys
+from simul.launch.commands.league import add_league
 from simul.launch.commands.logs import add_logs
 from simul.launch.commands.perft import add_perft
 from simul.launch.commands.play import add_play
@@ -71,6 +72,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_plot(command("plot", "learning curves of runs and seeds as PNG or SVG"))
     add_sweep(command("sweep", "search settings: trials, each a run of its own, of which the bad ones end early"))
     add_eval(command("eval", "play checkpoints, greedily, with frozen weights, and bots"))
+    add_league(command("league", "who of a run's past and present policies beats whom: payoffs and ratings"))
     add_serve(command("serve", "serve a checkpoint on its own, for clients in any language"))
     add_play(command("play", "play against a policy or a bot: at a table here, or Pokémon on a Showdown server"))
     add_showdown(command("showdown", "a Showdown server on this machine, for people and poke-env players"))

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +24,17 @@ def run_root(checkpoint: Path) -> Path:
     above = checkpoint.absolute().parent
     of_past_self = above.name == PAST and above.parent.name == "checkpoints"
     return (above.parent if of_past_self else above).parent
+
+
+def spread(versions: Collection[int], count: int) -> list[int]:
+    """The newest version, and older ones evenly spread over the run down to the oldest; at most `count`."""
+    ordered = sorted(versions)
+    if len(ordered) <= count:
+        return ordered
+    if count <= 1:
+        return ordered[len(ordered) - count :]
+    last = len(ordered) - 1
+    return [ordered[round(i * last / (count - 1))] for i in range(count)]
 
 
 @contextmanager

@@ -9,7 +9,9 @@ from typing import ClassVar
 from simul.common.config.section import Rule, Section
 
 TABLE_PLAYER = "simul.env_worker.terminal"  # plays any TurnGame, behind `simul play` and `simul watch`
-POLICIES = ("self_play", "past")  # opponents that a policy plays; all others are scripted
+FROZEN = "frozen"  # the policy of `opponents.checkpoint`, and its folder in checkpoints/
+POLICIES = ("self_play", "past", FROZEN)  # opponents that a policy plays; all others are scripted
+PAST_SELVES = "past/"  # prefix of the policies that are past selves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,7 @@ class Game:
         worker_mib: memory of an env worker and what it starts, for the same.
         in_every_fingerprint: True if its section and opponents count in the fingerprint of every configuration. Later
             games leave it out, so that adding one changes no fingerprint.
+        beside_play: keys of its section that change nothing about who wins: rewards, processes, how games are sent.
     """
 
     configuration: str = ""
@@ -56,6 +59,7 @@ class Game:
     least_workers: int = 1
     worker_mib: int = 400
     in_every_fingerprint: bool = False
+    beside_play: tuple[str, ...] = ()
 
     @property
     def scripted(self) -> tuple[str, ...]:

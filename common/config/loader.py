@@ -18,15 +18,17 @@ import yaml
 from msgspec import inspect
 
 from simul.common.config.automatic import settle_automatic
+from simul.common.config.game_description import FROZEN, Game
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.learner_presets import LEARNER_PRESETS, SCHEDULES
 from simul.common.config.opponents import MIX, is_own, parse_mix
-from simul.common.config.schema import Config, LearnerConfig
+from simul.common.config.schema import NOT_KINDS, Config, LearnerConfig
 from simul.common.config.trust import EVERYTHING, Trust, values_at_marked_keys
 from simul.common.config.validation import ELSEWHERE, Problems, Tree, broken_rules, check_section, describe_value
 from simul.common.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 
+OPPONENT_SETTINGS = tuple(key for key in NOT_KINDS if key != "classes")
 # YAML 1.1 reads 3e-4 as a string; YAML 1.2 reads the number, as here.
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 
@@ -150,16 +152,21 @@ def _to_config(
     _apply_mode(tree, mode, problems)
     _spread_mix(tree, problems)  # before an override such as opponents.random=0.5
     before = deepcopy(tree)
-    limit_sec = tree.get("opponents", {}).get("limit_sec")
+    kept = {key: value for key, value in tree.get("opponents", {}).items() if key in OPPONENT_SETTINGS}
+    settings = [override for override in overrides if _is_opponent_setting(override)]
     for override in overrides:
+        if override not in settings:
+            _override(tree, override, problems)
+    _spread_mix(tree, problems)
+    if isinstance(tree.get("opponents"), dict):  # a mix on the command line has none of them
+        tree["opponents"] |= {key: value for key, value in kept.items() if key not in tree["opponents"]}
+    for override in settings:
         _override(tree, override, problems)
     given = {".".join(_keys_of(override)): override for override in overrides if _shown(override) not in problems}
-    _spread_mix(tree, problems)
-    if limit_sec is not None and isinstance(tree.get("opponents"), dict):  # a mix on the command line has none
-        tree["opponents"].setdefault("limit_sec", limit_sec)
     name = tree.get("game", Config().game)
-    said = _apply_learner_defaults(tree, given)
-    said += settle_automatic(tree, game_called(name if isinstance(name, str) else ""))
+    game = game_called(name if isinstance(name, str) else "")
+    said = [*_apply_frozen_opponent(tree, given, game), *_apply_learner_defaults(tree, given)]
+    said += settle_automatic(tree, game)
     if notes is not None:
         notes.extend(said)
     checked = check_section(inspect.type_info(Config), tree, "", problems)
@@ -270,6 +277,24 @@ def _spread_mix(tree: Tree, problems: Problems) -> None:
     except ConfigError as error:
         problems["opponents"] = str(error)
         del tree["opponents"]
+
+
+def _is_opponent_setting(override: str) -> bool:
+    """It sets a key of `opponents` that is no share: it stands beside a mix."""
+    section, *below = _keys_of(override)
+    return section == "opponents" and below[:1] != [] and below[0] in OPPONENT_SETTINGS
+
+
+def _apply_frozen_opponent(tree: Tree, given: Mapping[str, str], game: Game) -> list[str]:
+    """Where overrides name a frozen opponent and no share, it plays all games. Returns a note that says so."""
+    if FROZEN not in game.opponents:
+        return []
+    shares = [key for key in given if key.partition(".")[0] == "opponents" and not _is_opponent_setting(given[key])]
+    opponents = tree.get("opponents")
+    if shares or "opponents.checkpoint" not in given or not isinstance(opponents, dict) or not opponents["checkpoint"]:
+        return []
+    opponents |= parse_mix(f"{FROZEN}:1")
+    return ["opponents.checkpoint is given without a share: all games are against it (opponents.frozen: 1)"]
 
 
 def _shipped_names(wanted: Path) -> str:

@@ -37,7 +37,7 @@ WATCHING = (
 )  # fmt: skip
 Auto = Literal["auto"]
 LONG_HORIZON = 20_000_000  # decisions
-NOT_KINDS = ("classes", "limit_sec")  # keys of `opponents` that are no opponent
+NOT_KINDS = ("classes", "limit_sec", "past_by", "checkpoint")  # keys of `opponents` that are no opponent
 S = TypeVar("S", bound=Section)
 
 
@@ -65,8 +65,11 @@ class OpponentsConfig(Section, frozen=True):
 
     self_play: Share = 1.0  # the current policy on every seat; all seats learn
     past: Share = 0.0  # frozen past selves; until the first exists, this share plays itself
+    frozen: Share = 0.0  # the policy of `checkpoint`, which does not change
     classes: SharesOfCode = field(default_factory=dict)  # players of one's own by module:Class
     limit_sec: PositiveFloat = 10.0  # Pokémon: a player of one's own that takes longer over a choice loses its battle
+    past_by: Literal["uniform", "hard"] = "uniform"  # hard: rather the past selves that win (prioritised self-play)
+    checkpoint: str = ""  # that `frozen` plays: a checkpoint, a run directory, the URL of a store, or zoo:NAME
 
     def shares(self) -> dict[str, float]:
         """The share of every kind of opponent: those with a key, then module:Class."""
@@ -74,9 +77,10 @@ class OpponentsConfig(Section, frozen=True):
         return {**named, **dict(sorted(self.classes.items()))}
 
     def learned_share(self, seats: int) -> float:
-        """Decisions that are learned from per decision that a policy answers: those of past selves are not."""
-        answered = (self.self_play + self.past) * seats + (1 - self.self_play - self.past)
-        return 1 - self.past * (seats - 1) / answered
+        """Decisions that are learned from per decision that a policy answers: those of frozen ones are not."""
+        others = self.past + self.frozen
+        answered = (self.self_play + others) * seats + (1 - self.self_play - others)
+        return 1 - others * (seats - 1) / answered
 
 
 class NetworkConfig(Section, frozen=True):
@@ -164,6 +168,7 @@ LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "gymnasium": ("frame_stack",),
     "network": ("normalize_observations",),
     "ofc": ("foul_cost", "rollouts_by"),
+    "opponents": ("checkpoint", "frozen", "past_by"),
     "pokemon": ("builtin_observation", "observation", "opponent_teams", "reward"),
     "workers": ("max_failed_share",),
     "learner": ("normalize_rewards", "opponent_coefficient", "target_kl", "weight_decay"),

@@ -8,7 +8,7 @@ import msgspec
 
 from simul.common.config.game_description import POLICIES
 from simul.common.config.opponents import is_own
-from simul.common.config.schema import Config, OpponentsConfig
+from simul.common.config.schema import NOT_KINDS, Config, OpponentsConfig
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
@@ -71,5 +71,6 @@ def _without(config: Config, keys: list[str]) -> Config:
         left = {POLICIES[0]: 1.0}
     own = {name: share for name, share in left.items() if is_own(name)}
     named = {name: share for name, share in left.items() if name not in own}
-    opponents = OpponentsConfig(**named, classes=own, limit_sec=config.opponents.limit_sec)
+    settings = {key: getattr(config.opponents, key) for key in NOT_KINDS}
+    opponents = OpponentsConfig(**{**settings, **named, "classes": own})
     return msgspec.structs.replace(config, opponents=opponents, evaluation=evaluation)

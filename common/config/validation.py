@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import inspect
 
 from simul.common.config.automatic import AUTO, AUTOMATIC
-from simul.common.config.game_description import TABLE_PLAYER
+from simul.common.config.game_description import FROZEN, TABLE_PLAYER
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.opponents import is_own, no_opponent
 from simul.common.config.schema import Config
@@ -322,6 +322,17 @@ def _opponents(config: Config) -> Iterator[Rule]:
             ("opponents.past", "learner.past_resident"),
             "past selves are wanted, but learner.past_resident is 0, so that none would ever be served",
         )
+    if config.opponents.frozen > 0 and not config.opponents.checkpoint:
+        yield (
+            ("opponents.frozen", "opponents.checkpoint"),
+            "a frozen opponent is wanted, but opponents.checkpoint does not name it: a checkpoint, a run directory, "
+            "the URL of a store, or zoo:NAME",
+        )
+    if config.opponents.checkpoint and not config.opponents.frozen:
+        wanted = "a share for it in opponents.frozen, such as opponents=frozen:1; it is 0"
+        if FROZEN not in known:
+            wanted = f"nothing: the game {config.game} has one seat and no opponents"
+        yield ("opponents.checkpoint", "opponents.frozen", "game"), f"expected {wanted}"
 
 
 def _sizes(config: Config) -> Iterator[Rule]:

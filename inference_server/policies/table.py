@@ -30,7 +30,7 @@ class NamedPolicy:
     name: str
     version: int
     engine: PolicyEngine
-    source: str = "league"  # learner | league | checkpoint (loaded over the control socket)
+    source: str = "league"  # learner | league | opponent (of the run) | checkpoint (loaded over the control socket)
     retired_at: float = 0.0  # not 0: no longer offered; serves the sessions bound to it, and latecomers for a while
 
 
@@ -120,7 +120,7 @@ class PolicyTable:
         policy = self._policies.get(weights.policy)
         if policy is None:
             return True
-        if policy.source == "checkpoint":
+        if policy.source in ("checkpoint", "opponent"):
             raise WeightsError(f"{policy.name} was loaded from a checkpoint and is frozen; unload it first")
         if weights.policy_version > policy.version:
             return True
@@ -135,7 +135,9 @@ class PolicyTable:
         if not 0 < len(name) <= MAX_NAME or not name.isprintable():
             raise ConfigError(f"A policy's name has 1 to {MAX_NAME} printable characters; got {len(name)}.")
 
-    def build_external(self, name: str, folder: Path, *, trusted: bool = False) -> NamedPolicy:
+    def build_external(
+        self, name: str, folder: Path, *, trusted: bool = False, source: str = "checkpoint"
+    ) -> NamedPolicy:
         """A checkpoint's policy, verified and warm, with the network that the checkpoint names. Changes nothing here.
 
         May run beside the main loop. `trusted`: the user trusts that network, a class of a module or not.
@@ -145,7 +147,7 @@ class PolicyTable:
             ConfigError, WeightsError: its network cannot be built, or its weights do not fit it.
         """
         version, engine = self._engine_factory.build_from_checkpoint(folder, trusted=trusted)
-        return NamedPolicy(name, version, engine, "checkpoint")
+        return NamedPolicy(name, version, engine, source)
 
     def add_policy(self, policy: NamedPolicy) -> None:
         """Serve a policy that `build_external` made."""

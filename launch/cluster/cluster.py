@@ -304,6 +304,11 @@ def check_config(config: Config) -> None:
             "server.endpoint and server.curve_keys are for runs on one machine: one on several makes its own endpoints "
             "and keys. Leave them out; for agents of others run `simul serve` with a checkpoint of the store."
         )
+    if config.opponents.frozen:
+        raise ConfigError(
+            "opponents.frozen is for runs on one machine: its checkpoint is copied into the run directory there. Leave "
+            "opponents.frozen and opponents.checkpoint out."
+        )
     if config.evaluation.every_decisions:
         raise ConfigError(
             "evaluation.every_decisions reads checkpoints on the machine of the supervisor, and those of a run on "

@@ -71,6 +71,11 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         help="the first checkpoint plays each of the others and of the opponents, and these not each other",
     )  # fmt: skip
     evaluate.add_argument(
+        "--elo", type=path, metavar="FILE",
+        help="keep the results of pairs in FILE, play only those that it lacks (--games of each), and rate all that it "
+        "holds",
+    )  # fmt: skip
+    evaluate.add_argument(
         "--replays", type=path, metavar="DIR",
         help="write every episode there: Pokémon as log and page, Gymnasium as JSON and video, other games as JSON "
         "(for `simul watch --replay`) and picture",
@@ -128,15 +133,31 @@ def _eval(options: argparse.Namespace) -> int:
     opponents, overrides = [*options.opponents, *bots], options.overrides
     if options.cross and len(named) + len(opponents) < 2:
         raise ConfigError("--cross plays each against each other: name two players or more.")
+    if options.elo is not None:
+        given = {"--replays": options.replays, "--calibration": options.calibration, "--no-mirror": not options.mirror}
+        if refused := [option for option, value in given.items() if value]:
+            raise ConfigError(f"--elo keeps only who won, of games from every seat: leave {', '.join(refused)} out.")
     if options.gtp is not None:
         opponents = [*opponents, "gtp"]
         overrides = [*overrides, f"blokus.gtp={json.dumps(options.gtp)}"]
     with local_checkpoints([each.place for each in named]) as checkpoints:
+        trust = command_line_trust(overrides, options.game, trust=options.trust)
+        searches = [each.search for each in named]
+        if options.elo is not None:
+            from simul.launch.evaluation.contestants import find_contestants
+            from simul.launch.evaluation.league import rate_contestants
+
+            contestants = find_contestants(
+                checkpoints, opponents, game=options.game, overrides=overrides, searches=searches, trust=trust
+            )
+            return rate_contestants(
+                options.elo, contestants, options.episodes, workers=options.workers, openings=options.openings,
+                only_first=options.only_first, as_json=options.json,
+            )  # fmt: skip
         return evaluate(
             checkpoints, game=options.game, opponents=opponents, episodes=options.episodes, workers=options.workers,
             overrides=overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
             only_first=options.only_first, matrix=bool(options.cross), replay_player=options.replay_player,
             calibration=options.calibration, duplicate=options.duplicate, openings=options.openings,
-            searches=[each.search for each in named],
-            trust=command_line_trust(overrides, options.game, trust=options.trust),
+            searches=searches, trust=trust,
         )  # fmt: skip

@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from simul.common.config.option_types import add_run, named_run
 from simul.common.runtime.terminal_text import print_text
 
+if TYPE_CHECKING:
+    from simul.common.role.run_directory import RunDir
+
+MOST_RATED = 8
 DOWN_LIMIT_SEC = 300.0  # longer than a supervisor waits for its roles, a learner at its store included
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 
@@ -32,15 +37,14 @@ def status(root: Path | None, *, as_json: bool) -> int:
 
     from simul.common.errors import ConfigError
     from simul.common.role.run_lock import choose_run, describe_start, living_owner
-    from simul.common.runtime.private_files import read_regular
     from simul.common.runtime.terminal_console import SafeConsole
-    from simul.launch.monitoring.snapshot import Snapshot
+    from simul.launch.monitoring.snapshot import STATUS, read_status
     from simul.launch.monitoring.view.panel import run_panel
 
     run_dir = choose_run(root, active_only=False)
-    file = run_dir.root / "status.json"
+    file = run_dir.root / STATUS
     try:
-        snapshot = msgspec.json.decode(read_regular(file), type=Snapshot)
+        snapshot = read_status(run_dir)
     except FileNotFoundError:
         missing = f"There is no run in {run_dir.root} (no status.json). Start one with `simul up`."
         raise ConfigError(describe_start(run_dir) or missing) from None
@@ -49,16 +53,33 @@ def status(root: Path | None, *, as_json: bool) -> int:
     except msgspec.DecodeError as error:
         raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None
     owner = living_owner(run_dir)
+    ratings, fault = _league_ratings(run_dir)
     if as_json:
-        active = {"active": owner is not None, "supervisor_pid": owner.pid if owner else None}
+        active = {"active": owner is not None, "supervisor_pid": owner.pid if owner else None, "league": ratings}
         print_text(msgspec.json.encode({**active, **msgspec.to_builtins(snapshot)}).decode())
     else:
         console = SafeConsole()
         console.print(run_panel(snapshot))
+        if ratings:
+            each = ", ".join(f"{rating['label']} {rating['elo']:+.0f}" for rating in ratings[:MOST_RATED])
+            console.print(f"Elo, of `simul league`: {each}")
+        if fault:
+            console.print(fault)
         if owner is None:
             age = max(0.0, time.time() - snapshot.time)
             console.print(f"This run is not active; these are its last figures, {age:,.0f} s old.")
     return 0 if owner is not None else 3
+
+
+def _league_ratings(run_dir: RunDir) -> tuple[list[dict[str, Any]], str]:
+    """What `simul league` has kept, rated; and why that cannot be read, where it cannot."""
+    from simul.common.errors import ConfigError
+    from simul.launch.evaluation.pair_results import LEAGUE_FILE, newest_ratings
+
+    try:
+        return newest_ratings(run_dir.root / LEAGUE_FILE), ""
+    except ConfigError as error:
+        return [], str(error)
 
 
 def down(root: Path | None) -> int:

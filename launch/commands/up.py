@@ -96,7 +96,7 @@ def _up(options: argparse.Namespace) -> int:
         display.say(note)
     notices = RunNotices(config, run_dir, open_addresses())
     supervisor = Supervisor(
-        config, run_dir, display, origin=origin, notices=notices, cluster=cluster, written=written
+        config, run_dir, display, origin=origin, notices=notices, cluster=cluster, written=written, trust=trust
     )  # fmt: skip
     with ForegroundGroup() if options.from_make else nullcontext():
         return supervisor.run()

@@ -6,19 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simul.common.errors import ConfigError
 from simul.launch.processes.role_reports import Metrics, counts
 
-FORMATS = (".png", ".svg")
 Rows = Sequence[Mapping[str, float]]
-
-
-def check_file(file: Path) -> None:
-    """Raises ConfigError for a picture that cannot be drawn."""
-    if file.suffix not in FORMATS:
-        raise ConfigError(f"--calibration {file}: expected a name that ends in {' or '.join(FORMATS)}.")
-    if not file.absolute().parent.is_dir():
-        raise ConfigError(f"--calibration {file}: there is no folder {file.absolute().parent}.")
 
 
 def calibration_rows(figures: Metrics) -> list[dict[str, float]]:

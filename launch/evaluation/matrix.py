@@ -27,6 +27,17 @@ def matrix_table(matrix: Mapping[str, Any]) -> Table:
     return table
 
 
+def ratings_table(ratings: Sequence[Mapping[str, Any]]) -> Table:
+    """Ratings, best first, with the games of each."""
+    table = Table(title="Ratings over all pairs that were played")
+    table.add_column("contestant", no_wrap=True)
+    for column in ("Elo (95%)", "games"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for rating in ratings:
+        table.add_row(rating["label"], _rating(rating), f"{rating['games']:,}")
+    return table
+
+
 def standings_table(matrix: Mapping[str, Any]) -> Table:
     """A table of the contestants over everything they played: Elo and, where the game has scores, score and rank."""
     standings = {standing["label"]: standing for standing in matrix["standings"]}
@@ -38,14 +49,18 @@ def standings_table(matrix: Mapping[str, Any]) -> Table:
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     for rating in matrix["ratings"]:
-        low, high = rating["elo_95"]
-        cells = [f"{rating['elo']:+.0f} ({low:+.0f} to {high:+.0f})"]
+        cells = [_rating(rating)]
         if standing := standings.get(rating["label"]):
             cells += [_mean(standing[f"mean_{name}"], standing[f"{name}_95"]) for name in ("score", "rank")]
             figures, intervals = standing["figures"], standing["figures_95"]
             cells += [_figure(figures[name], intervals[name]) if name in figures else "" for name in names]
         table.add_row(rating["label"], *cells)
     return table
+
+
+def _rating(rating: Mapping[str, Any]) -> str:
+    low, high = rating["elo_95"]
+    return f"{rating['elo']:+.0f} ({low:+.0f} to {high:+.0f})"
 
 
 def _mean(mean: float, interval: Sequence[float] | None) -> str:

@@ -19,7 +19,7 @@ SCALE = 400 / np.log(10)
 MOST_STEPS = 100
 
 
-def elo_ratings(labels: Sequence[str], pairs: Sequence[tuple[str, str, int, float]]) -> list[dict[str, Any]]:
+def elo_ratings(labels: Sequence[str], pairs: Sequence[tuple[str, str, float, float]]) -> list[dict[str, Any]]:
     """Ratings, best first, of mean 0, with 95% intervals from the curvature of the posterior.
 
     Args:
@@ -45,7 +45,7 @@ def elo_ratings(labels: Sequence[str], pairs: Sequence[tuple[str, str, int, floa
     return sorted(found, key=lambda each: -each["elo"])
 
 
-def _slope(ratings: np.ndarray, met: Sequence[tuple[int, int, int, float]]) -> tuple[np.ndarray, np.ndarray]:
+def _slope(ratings: np.ndarray, met: Sequence[tuple[int, int, float, float]]) -> tuple[np.ndarray, np.ndarray]:
     """Gradient [N] and negative second derivative [N, N] of the log posterior, in natural units."""
     gradient, curvature = np.zeros(len(ratings)), np.zeros((len(ratings), len(ratings)))
     for first, second, games, share in met:

@@ -18,6 +18,7 @@ from simul.launch.processes.process_group import ProcessGroup
 from simul.launch.processes.role_process import LOG_NAMES
 from simul.launch.processes.role_reports import Metrics, RoleReports, counts, decisions_of, number
 
+STATUS = "status.json"
 RATE_WINDOW_SEC = 10.0
 SILENT_SEC = 3.0
 SERVER_FIGURES = ("decisions", "policy_version", "latency_us", "clients", "sessions", "waiting", "unrolls")
@@ -260,6 +261,11 @@ def _mean(total: float | None, seconds: float) -> float | None:
     return round(total / seconds, 2) if total is not None and seconds else None
 
 
+def read_status(run_dir: RunDir) -> Snapshot:
+    """What status.json says. Raises OSError, msgspec.DecodeError."""
+    return msgspec.json.decode(read_regular(run_dir.root / STATUS), type=Snapshot)
+
+
 class StatusFile:
     """status.json of a run, for `simul status`. Where it cannot be written `say` gets one sentence; the run goes on."""
 
@@ -271,21 +277,21 @@ class StatusFile:
     def read(self) -> bytes:
         """Its content; empty where there is none."""
         with contextlib.suppress(OSError):
-            return read_regular(self._run_dir.root / "status.json")
+            return read_regular(self._run_dir.root / STATUS)
         return b""
 
     def restore(self, content: bytes) -> None:
         """Write back what `read` returned; a status that was written meanwhile is removed where there was none."""
         with contextlib.suppress(OSError):
             if content:
-                self._run_dir.write("status.json", content)
+                self._run_dir.write(STATUS, content)
             else:
-                (self._run_dir.root / "status.json").unlink(missing_ok=True)
+                (self._run_dir.root / STATUS).unlink(missing_ok=True)
 
     def write(self, snapshot: Snapshot) -> None:
         """Replace its content."""
         try:
-            write_atomically(self._run_dir, "status.json", snapshot)
+            write_atomically(self._run_dir, STATUS, snapshot)
             self._written = True
         except (OSError, ValueError, TypeError) as error:  # disk full, or a figure that JSON cannot express
             if self._written:

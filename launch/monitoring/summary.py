@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from simul.common.config.game_description import PAST_SELVES
 from simul.common.config.games import GAMES
 from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
@@ -21,6 +22,7 @@ from simul.launch.monitoring.view.panel import (
     format_causes,
     format_facts,
     format_number,
+    format_past_selves,
     format_replaced,
     format_search,
     format_seats,
@@ -152,9 +154,12 @@ def _whole_run_text(summary: Mapping[str, Any]) -> Iterator[str]:
 def _results_text(workers: Mapping[str, Any]) -> Iterator[str]:
     """Results of the recent games: wins and mean scores, and the game's own figures, in all and by opponent."""
     rates, seats = format_win_rates(workers), format_seats(workers)
-    opponents = [name for name in sorted(workers["recent"]) if name != ALL_EPISODES and not seat_of(name)]
+    others = [name for name in sorted(workers["recent"]) if name != ALL_EPISODES and not seat_of(name)]
+    opponents = [name for name in others if not name.startswith(PAST_SELVES)]
     if rates:
         yield f"recent wins{' (and mean scores)' if number(workers, 'returns', 'count') else ''}: {', '.join(rates)}"
+    if past := format_past_selves(workers):
+        yield f"recent wins against past selves: {past}"
     if seats:
         yield f"recent mean scores by seat: {seats}"
     if facts := format_facts(workers):

@@ -7,9 +7,10 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -39,6 +40,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.private_files import read_regular
 from simul.common.runtime.terminal_text import printable
 
+NOTHING_MORE: Mapping[str, bytes] = MappingProxyType({})
 OWN_SERVER = (  # where the run's own server was reached; a command that opens its checkpoint starts another one
     "server.endpoint=''", "server.ipc_access=owner", "server.curve_keys=''", "server.prometheus_port=0",
     "prometheus_port=0", "cluster.servers.count=1",
@@ -246,7 +248,8 @@ class InitialCheckpoint:
             )
         check_trust(network_values(meta.network), checkpoint_trust(origin, self._trust), f"{origin}/{META_FILE}")
         target = self._run_dir.checkpoints / f"{meta.version:09d}"
-        _copy(origin, target, msgspec.structs.replace(meta, decisions=0, updates=0, milestone=True, horizon=0))
+        begun = msgspec.structs.replace(meta, decisions=0, updates=0, milestone=True, horizon=0)
+        copy_checkpoint(origin, target, begun)
         self._copied = target
         self._run_dir.write_origin(str(self._path))
         moments = "" if OPTIMIZER_FILE in meta.files else ", which has no moments of Adam: they start at 0"
@@ -260,12 +263,17 @@ class InitialCheckpoint:
                 self._run_dir.write_origin("")
 
 
-def _copy(origin: Path, target: Path, meta: CheckpointMeta) -> None:
-    """Copy a checkpoint atomically: written aside, then renamed. Raises ConfigError, OSError."""
+def copy_checkpoint(
+    origin: Path, target: Path, meta: CheckpointMeta, further: Mapping[str, bytes] = NOTHING_MORE
+) -> None:
+    """Copy the weights, and the optimizer where `meta` has it, with `meta`: written aside, then renamed.
+
+    `further`: files beside them, by name. Raises ConfigError, OSError.
+    """
     files = {name: _verified(origin, name, meta) for name in (WEIGHTS_FILE, OPTIMIZER_FILE) if name in meta.files}
     meta = msgspec.structs.replace(meta, files={name: meta.files[name] for name in files})
     with new_folder(target) as aside:
-        for name, data in files.items():
+        for name, data in {**files, **further}.items():
             (aside / name).write_bytes(data)
         (aside / META_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(meta)))
 
@@ -275,7 +283,7 @@ def _verified(origin: Path, name: str, meta: CheckpointMeta) -> bytes:
     try:
         data = read_regular(origin / name, WEIGHTS_BYTES)
     except OSError as error:
-        raise ConfigError(f"The checkpoint {origin} of --from cannot be read: {name}: {error.strerror}.") from None
+        raise ConfigError(f"The checkpoint {origin} cannot be read: {name}: {error.strerror}.") from None
     if hashlib.sha256(data).hexdigest() != meta.files[name]:
-        raise ConfigError(f"The checkpoint {origin} of --from is damaged: {name} does not have the hash of meta.json.")
+        raise ConfigError(f"The checkpoint {origin} is damaged: {name} does not have the hash of meta.json.")
     return data

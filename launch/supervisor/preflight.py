@@ -12,6 +12,7 @@ import msgspec
 
 from simul.common.config.schema import Config
 from simul.common.config.seats import settle_opponents
+from simul.common.config.trust import NOTHING, Trust
 from simul.common.config.validation import workers_words
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -21,6 +22,7 @@ from simul.common.transport import probe_bind
 from simul.launch.processes.process_group import Command
 from simul.launch.processes.role_process import role_environment
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint
+from simul.launch.supervisor.frozen_opponent import copy_frozen_opponent
 from simul.launch.supervisor.game_spec import ask_for_spec, check_same_encoder
 from simul.launch.supervisor.run_curves import check_metrics
 from simul.launch.supervisor.store_process import prepare_store
@@ -105,11 +107,13 @@ def prepare_run(
     *,
     written: Mapping[str, str],
     elsewhere: bool = False,
+    trust: Trust = NOTHING,
 ) -> Config:
-    """Check, write the resolved configuration and the game spec, and fetch or copy the checkpoint that it begins with.
+    """Check, write the resolved configuration and the game spec, and fetch or copy the checkpoints that it begins with.
 
     Args:
         written: places of the keys that the user wrote: see `load_config`.
+        trust: what the command line trusts.
         elsewhere: the roles run on other machines, where devices are and the learner fetches its checkpoints itself.
 
     Returns:
@@ -138,7 +142,8 @@ def prepare_run(
             if origin is not None:
                 say(origin.copy_into_run(spec, config.network.name))
             check_same_encoder(run_dir, spec, config)
-            run_dir.write_config(msgspec.structs.replace(config, run_dir=str(run_dir.root)))
+            networks = copy_frozen_opponent(config, run_dir, spec, trust, say)
+            run_dir.write_config(msgspec.structs.replace(config, run_dir=str(run_dir.root)), networks)
             run_dir.write_spec(spec)
         except BaseException:
             if origin is not None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from simul.common.config.schema import Config
+from simul.common.config.trust import NOTHING, Trust
 from simul.common.errors import ConfigError
 from simul.common.role import run_lock
 from simul.common.role.run_directory import RunDir
@@ -53,8 +54,10 @@ class Supervisor:
         notices: RunNotices | None = None,
         cluster: Cluster | None = None,
         written: Mapping[str, str] | None = None,
+        trust: Trust = NOTHING,
     ) -> None:
-        """`cluster`: the machines on which the roles run; None: this one. `written`: see `prepare_run`."""
+        """`cluster`: the machines on which the roles run; None: this one. `written`, `trust`: see `prepare_run`."""
+        self._trust = trust
         self._config = config
         self._run_dir = run_dir
         self._display = display
@@ -128,7 +131,7 @@ class Supervisor:
         try:
             self._config = prepare_run(
                 self._config, self._run_dir, self._command, self._origin, self._say, self._poll_while_starting,
-                written=self._written, elsewhere=self._cluster is not None,
+                written=self._written, elsewhere=self._cluster is not None, trust=self._trust,
             )  # fmt: skip
             decisions = self._curves.position.decisions
             evaluations = self._evaluations = Evaluations(self._config, self._run_dir, decisions, self._say)

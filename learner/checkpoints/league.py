@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from simul.common.config.checkpoint_folder import spread
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE, CheckpointMeta, check_spec, read_meta, read_verified
 from simul.common.errors import CheckpointError
 from simul.common.protocol.specs import GameSpec
@@ -90,14 +90,3 @@ class League:
     def _read(self, version: int) -> PastSelf:
         path = self._folder / f"{version:09d}"
         return PastSelf(version, read_verified(path, read_meta(path), WEIGHTS_FILE))
-
-
-def spread(versions: Collection[int], count: int) -> list[int]:
-    """The newest version, and older ones evenly spread over the run down to the oldest; at most `count`."""
-    ordered = sorted(versions)
-    if len(ordered) <= count:
-        return ordered
-    if count <= 1:
-        return ordered[len(ordered) - count :]
-    last = len(ordered) - 1
-    return [ordered[round(i * last / (count - 1))] for i in range(count)]

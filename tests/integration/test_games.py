@@ -31,7 +31,8 @@ def test_the_spec_has_the_seats_and_the_name_of_the_description(name):
 
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, game in GAMES.items() for kind in game.opponents])
 def test_the_source_accepts_every_opponent_of_the_description(name, kind):
-    config = config_of(name, f"opponents={kind}:1", *(["blokus.gtp=sh"] if kind == "gtp" else []))
+    further = {"gtp": ["blokus.gtp=sh"], "frozen": ["opponents.checkpoint=zoo:pokemon"]}
+    config = config_of(name, f"opponents={kind}:1", *further.get(kind, []))
     source = build_source(config, index=0, episodes=None, greedy=False, record=True, trust=EVERYTHING)
     assert source.envs == 1
     source.close()

@@ -18,7 +18,7 @@ class OfcConfig(GameSection, frozen=True):
         configuration="ofc", seats=0, opponents=(*POLICIES, "random", "rule_based", "fantasy_rules", "monte_carlo"),
         short_names={"rule": "rule_based", "fantasy": "fantasy_rules", "mc": "monte_carlo"},
         networks={"ofc": "reads the observation of Open Face Chinese"}, episodes="games", pairings=True, replays=True,
-        player=TABLE_PLAYER,
+        player=TABLE_PLAYER, beside_play=("foul_cost", "reward_scale"),
     )  # fmt: skip
 
     players: Literal[2, 3] = 3

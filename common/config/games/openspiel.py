@@ -16,6 +16,7 @@ class OpenSpielConfig(GameSection, frozen=True):
     description: ClassVar[Game] = Game(
         configuration="openspiel", variant="name", seats=0, opponents=(*POLICIES, "random"), episodes="games",
         pairings=True, replays=True, player=TABLE_PLAYER, search=True, packages=("open_spiel",),
+        beside_play=("reward_scale",),
     )  # fmt: skip
 
     name: NonEmptyText = "tic_tac_toe"  # as in pyspiel.registered_names()

@@ -16,6 +16,7 @@ class PettingZooConfig(GameSection, frozen=True):
     description: ClassVar[Game] = Game(
         configuration="pettingzoo", variant="id", seats=0, opponents=(*POLICIES, "random"), episodes="games",
         pairings=True, replays=True, player=TABLE_PLAYER, packages=("pettingzoo",),
+        beside_play=("reward_scale",),
     )  # fmt: skip
 
     id: Annotated[NonEmptyText, Names.CODE] = "classic.tictactoe_v3"  # FAMILY.NAME_vN, or module:function of your own

@@ -80,6 +80,18 @@ class PokemonConfig(GameSection, frozen=True):
         packages=("poke-env",),
         data="simulator and set data of the pinned npm package pokemon-showdown (MIT)",
         in_every_fingerprint=True,
+        beside_play=(
+            "team_uses",
+            "accelerate",
+            "encoder",
+            "transport",
+            "local_servers",
+            "servers",
+            "replies_per_write",
+            "host_timeout_sec",
+            "reward",
+            "rewards",
+        ),
     )
 
     format: str = "gen9randombattle"

@@ -42,7 +42,7 @@ class Shutdown(Message, frozen=True, tag="SHUTDOWN"):
 
 
 class PolicyFacts(msgspec.Struct, frozen=True):
-    """A served policy. `source`: learner, league or checkpoint; `open`: new sessions may be bound to it.
+    """A served policy. `source`: learner, league, opponent or checkpoint; `open`: new sessions may be bound to it.
 
     `memory`: its network keeps a state for each session.
     """

@@ -6,19 +6,21 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simul.common.config.game_description import POLICIES
+from simul.common.config.game_description import PAST_SELVES, POLICIES
 from simul.common.config.matchups import Contestant, Pairing, result_key
 from simul.common.config.opponents import is_own
 from simul.common.config.schema import Config, OpponentsConfig
 
-SELF_PLAY, PAST = POLICIES
+SELF_PLAY, PAST, FROZEN = POLICIES
+RESULT_DECAY = 0.99  # of the weight of a past self's games with each further one: about the last 100 count
+HARD_POWER = 2.0  # `past_by: hard` draws a past self by (1 - win rate against it) to this power
 
 
 class Matchup(NamedTuple):
     """Who plays in one game.
 
     Attributes:
-        opponent: under which the outcome is counted: self_play, past, a scripted player, or a pairing's `result_key`.
+        opponent: under which the outcome is counted: one of POLICIES, a scripted player, or a pairing's `result_key`.
         learner_seat: the seat whose outcome counts.
         seats: who plays each.
         learns: which seats' decisions are recorded, where the source records.
@@ -30,6 +32,36 @@ class Matchup(NamedTuple):
     seats: tuple[Contestant, ...]
     learns: tuple[bool, ...]
     mirror: tuple[int, int] | None = None
+
+    @property
+    def past_self(self) -> str:
+        """The policy that plays as a past self; "" where none does."""
+        return next((seat.policy for seat in self.seats if seat.label == PAST), "") if self.opponent == PAST else ""
+
+
+class PastResults:
+    """Results of a worker's own games against past selves, each game worth RESULT_DECAY of the next one.
+
+    `weights` are those of prioritised fictitious self-play (AlphaStar, Vinyals et al. 2019): f(p) = (1 - p)^HARD_POWER.
+    """
+
+    def __init__(self) -> None:
+        self._games: dict[str, float] = {}
+        self._won: dict[str, float] = {}
+
+    def add(self, policy: str, outcome: int | None) -> None:
+        """A game against `policy` is over: 1 won, 0 tied, -1 lost, None truncated, which counts as tied."""
+        won = ((outcome or 0) + 1) / 2
+        self._games[policy] = RESULT_DECAY * self._games.get(policy, 0.0) + 1.0
+        self._won[policy] = RESULT_DECAY * self._won.get(policy, 0.0) + won
+
+    def win_rate(self, policy: str) -> float:
+        """Decayed, with one game in all that was tied before the first: 0.5 without games, never 0 or 1."""
+        return (self._won.get(policy, 0.0) + 0.5) / (self._games.get(policy, 0.0) + 1.0)
+
+    def weights(self, policies: Sequence[str]) -> list[float]:
+        """How often each is drawn, beside each other."""
+        return [(1.0 - self.win_rate(policy)) ** HARD_POWER for policy in policies]
 
 
 def own_opponents(opponents: OpponentsConfig, pairings: Sequence[Pairing]) -> list[str]:
@@ -47,10 +79,10 @@ def asked_own_opponents(config: Config) -> list[str]:
 
 
 class OpponentDraw:
-    """Draws the opponents of each game from the configured shares; equal generators draw equally.
+    """Draws the opponents of each game from the configured shares; equal generators and results draw equally.
 
     Args:
-        kinds: opponents that the game has, `self_play` and `past` first; those of the user's own are added.
+        kinds: opponents that the game has, POLICIES first; those of the user's own are added.
         seats: players of a game.
 
     Attributes:
@@ -63,16 +95,24 @@ class OpponentDraw:
         self._shares = [shares.get(kind, 0.0) for kind in self._kinds]
         self._seats = seats
         self._learner_policy = learner_policy
+        self._results = PastResults() if opponents.past_by == "hard" else None
         self.past: list[str] = []
 
     def set_policies(self, names: Sequence[str]) -> None:
         """The policies that the server offers."""
-        self.past = sorted(name for name in names if name.startswith("past/"))
+        self.past = sorted(name for name in names if name.startswith(PAST_SELVES))
+
+    def add_result(self, past_self: str, outcome: int | None) -> None:
+        """A game is over, of the learner's seat as for `GameCounters.count_game`; `past_self`: "" where none played."""
+        if past_self and self._results is not None:
+            self._results.add(past_self, outcome)
 
     def draw(self, learner_seat: int, rng: random.Random) -> Matchup:
         """One kind of opponent, who plays all other seats. Without a past self, a game against one is self-play."""
         kind = rng.choices(self._kinds, self._shares)[0]
-        policy = rng.choice(self.past) if kind == PAST and self.past else self._learner_policy
+        policy = FROZEN if kind == FROZEN else self._learner_policy
+        if kind == PAST and self.past:
+            policy = self._draw_past(rng)
         if kind == PAST and not self.past:
             kind = SELF_PLAY
         learner = Contestant(self._learner_policy, policy=self._learner_policy)
@@ -80,6 +120,11 @@ class OpponentDraw:
         seats = tuple(learner if seat == learner_seat else opponent for seat in range(self._seats))
         learns = tuple(seat == learner_seat or kind == SELF_PLAY for seat in range(self._seats))
         return Matchup(kind, learner_seat, seats, learns)
+
+    def _draw_past(self, rng: random.Random) -> str:
+        if self._results is None:
+            return rng.choice(self.past)
+        return rng.choices(self.past, self._results.weights(self.past))[0]
 
 
 class Schedule:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Collection
 from typing import Any
 
+from simul.common.config.game_description import PAST_SELVES
 from simul.env_worker.recent_episodes import Episode, RecentEpisodes
 
 RECENT_GAMES = 200
@@ -28,18 +30,25 @@ class GameCounters:
         self._open: dict[tuple[int, int], list[bool]] = {}  # groups of mirrored games that still run: won, of each
         self._mirrored: dict[str, Counter[str]] = {}
 
-    def count_game(self, opponent: str, outcome: int | None, episode: Episode | None = None) -> None:
+    def count_game(
+        self, opponent: str, outcome: int | None, episode: Episode | None = None, past_self: str = ""
+    ) -> None:
         """A game was played out (outcome 1, 0, -1 of the learner's seat) or truncated (None).
 
-        `episode`: of the learner's seat; None where a bot sits there, and in an evaluation of pairings.
+        `episode`: of the learner's seat; None where a bot sits there, and in an evaluation of pairings. `past_self`:
+        see `Matchup`.
         """
         self.finished += 1
         name = "truncated" if outcome is None else OUTCOMES[outcome + 1]
         self._results.setdefault(opponent, Counter())[name] += 1
         if episode is not None:
-            self._recent.add(episode, opponent)
+            self._recent.add(episode, opponent, past_self)
         self.ties += outcome == 0
         self.truncated += outcome is None
+
+    def keep_past_selves(self, policies: Collection[str]) -> None:
+        """Report no recent games against past selves that are not among `policies`, which the server offers."""
+        self._recent.forget(PAST_SELVES, policies)
 
     def finish_mirrored(self, mirror: tuple[int, int], outcome: int | None, games: int = 2) -> None:
         """One of the `games` of the group `mirror` (pairing, number) is over."""

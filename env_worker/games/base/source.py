@@ -156,6 +156,7 @@ class TurnGameSource:
     def set_policies(self, names: Sequence[str]) -> None:
         """The policies that the server offers; past selves are drawn from them."""
         self._draw.set_policies(names)
+        self._counters.keep_past_selves(names)
 
     def drain(self) -> None:
         """Start no new games."""
@@ -313,7 +314,9 @@ class TurnGameSource:
             episode = Episode(
                 score, seat.step + 1, found == 1 if several else None, own, matchup.learner_seat if several else None
             )
-        self._counters.count_game(matchup.opponent, found, episode)
+        past_self = matchup.past_self
+        self._counters.count_game(matchup.opponent, found, episode, past_self)
+        self._draw.add_result(past_self, found)
         self._returns.add(score)
         if matchup.mirror is not None:
             self._counters.finish_mirrored(matchup.mirror, found, len(returns))

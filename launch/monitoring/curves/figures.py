@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from simul.common.config.game_description import PAST_SELVES
 from simul.common.runtime.intervals import wilson
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.processes.role_process import LOG_NAMES
@@ -82,6 +83,7 @@ CURVES = (
     *(f"learner/{curve.name}" for curve in LEARNER_CURVES),
     *EVALUATION_CURVES,
 )  # fmt: skip
+MOST_GAMES = 1e9
 FIRST_INTERVAL_SEC, LAST_INTERVAL_SEC = 1.0, 10.0
 INTERVAL_SHARE = 0.01  # of the time that the run has trained: reports grow rarer, so that a week fits a small file
 
@@ -220,21 +222,41 @@ def _episodes(now: Snapshot) -> Iterator[Figure]:
             for name, value in own.items():
                 yield Figure("game_at/<seat>/<figure>", value, seat, name)
             continue
-        for name in EPISODE_FIGURES:
+        for name in EPISODE_FIGURES if not opponent.startswith(PAST_SELVES) else ():  # there are many: only who wins
             if name in figures and opponent == ALL_EPISODES:
                 yield Figure(f"episodes/{name}", figures[name])
             elif name in figures:
                 yield Figure(f"episodes_against/<opponent>/{name}", figures[name], opponent)
-        for name, value in own.items():
+        for name, value in own.items() if not opponent.startswith(PAST_SELVES) else ():
             if opponent == ALL_EPISODES:
                 yield Figure("game/<figure>", value, name)
             else:
                 yield Figure("game_against/<opponent>/<figure>", value, opponent, name)
-        if "win_rate" in figures and figures.get("games"):
-            low, high = wilson(round(figures["win_rate"] * figures["games"]), round(figures["games"]))
-            yield Figure("win_rate/<opponent>", figures["win_rate"], opponent)
-            yield Figure("win_rate_low/<opponent>", low, opponent)
-            yield Figure("win_rate_high/<opponent>", high, opponent)
+    for opponent, recent_games in recent_win_rates(now.workers).items():
+        yield Figure("win_rate/<opponent>", recent_games.win_rate, opponent)
+        yield Figure("win_rate_low/<opponent>", recent_games.low, opponent)
+        yield Figure("win_rate_high/<opponent>", recent_games.high, opponent)
+
+
+class RecentGames(NamedTuple):
+    """Share won of the recent `games` against an opponent, with Wilson's 95% interval."""
+
+    games: int
+    win_rate: float
+    low: float
+    high: float
+
+
+def recent_win_rates(workers: Mapping[str, Any]) -> dict[str, RecentGames]:
+    """By opponent, past selves and self-play among them."""
+    found: dict[str, RecentGames] = {}
+    recent: Any = workers.get("recent")
+    for opponent in sorted(recent) if isinstance(recent, Mapping) else ():
+        games, rate = number(recent, opponent, "games") or 0.0, number(recent, opponent, "win_rate")
+        if rate is not None and 0.0 <= rate <= 1.0 and 1.0 <= games <= MOST_GAMES:  # status.json may come from others
+            low, high = wilson(round(rate * games), round(games))
+            found[opponent] = RecentGames(round(games), rate, low, high)
+    return found
 
 
 def seat_of(group: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -197,9 +198,13 @@ def _usual(runs: Sequence[Curves]) -> list[str]:
 
 
 def _members(runs: Sequence[Curves], family: str) -> list[str]:
-    """The figures `family/<name>` that the runs have, in the order of their columns; without self-play."""
+    """The figures `family/<name>` that the runs have, in the order of their columns; without self-play.
+
+    Past selves are one line together: there may be a hundred of them, each served for a while.
+    """
     names = dict.fromkeys(name for run in runs for name in run.columns if name.rpartition("/")[0] == family)
-    return [name for name in names if not name.endswith(f"win_rate/{SELF_PLAY}") and _has(runs, name)]
+    left_out = re.compile(rf"win_rate/({SELF_PLAY}|past_\d+)$")
+    return [name for name in names if not left_out.search(name) and _has(runs, name)]
 
 
 def _known(runs: Sequence[Curves], figure: str) -> bool:

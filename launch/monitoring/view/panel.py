@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from simul.common.config.game_description import PAST_SELVES
 from simul.common.config.games import game_called
 from simul.common.runtime.terminal_text import printable
 from simul.launch.monitoring.curves.figures import ALL_EPISODES, OWN_FIGURE, SEAT, seat_of
@@ -99,7 +100,7 @@ def _figures(snapshot: Snapshot) -> Table:
 
 
 def format_results(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(label, text): mean return, in all and by seat, the game's own figures, and win rates with mean scores.
+    """(label, text): mean return, in all and by seat, the game's own figures, win rates with mean scores, past selves.
 
     Each where the game has it; two opponents a line.
     """
@@ -113,7 +114,8 @@ def format_results(workers: Mapping[str, Any]) -> list[tuple[str, str]]:
     rates = format_win_rates(workers)[:MOST_OPPONENTS] or ([] if rows else ["-"])
     lines = [", ".join(rates[at : at + 2]) for at in range(0, len(rates), 2)]
     label = "wins, score" if any("(" in rate for rate in rates) else "recent wins"
-    return rows + [(label if at == 0 else "", line) for at, line in enumerate(lines)]
+    rows += [(label if at == 0 else "", line) for at, line in enumerate(lines)]
+    return rows + ([("past selves", past)] if (past := format_past_selves(workers)) else [])
 
 
 def format_facts(workers: Mapping[str, Any], group: str = ALL_EPISODES) -> str:
@@ -288,10 +290,26 @@ def format_win_rates(workers: Mapping[str, Any]) -> list[str]:
     rates = []
     for opponent in sorted(recent):
         figures = counts(recent, opponent)
-        if "win_rate" in figures and opponent != "self_play":
+        if "win_rate" in figures and opponent != "self_play" and not opponent.startswith(PAST_SELVES):
             score = f" ({figures['return_mean']:,.2f})" if scored and "return_mean" in figures else ""
             rates.append(f"{opponent} {figures['win_rate']:.0%} of {figures['games']:.0f}{score}")
     return rates
+
+
+def format_past_selves(workers: Mapping[str, Any]) -> str:
+    """`300 62% of 120, 900 51% of 98`: wins of the recent games against each past self that is served, by version."""
+    recent = workers.get("recent") or {}
+    versions = sorted((name.removeprefix(PAST_SELVES) for name in recent if name.startswith(PAST_SELVES)), key=_by_size)
+    each = {version: counts(recent, f"{PAST_SELVES}{version}") for version in versions[-MOST_SHOWN:]}
+    return ", ".join(
+        f"{version} {figures['win_rate']:.0%} of {figures['games']:.0f}"
+        for version, figures in each.items()
+        if {"win_rate", "games"} <= figures.keys()
+    )
+
+
+def _by_size(version: str) -> tuple[int, str]:
+    return len(version), version
 
 
 def format_seats(workers: Mapping[str, Any]) -> str:

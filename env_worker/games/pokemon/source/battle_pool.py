@@ -69,7 +69,8 @@ class BattlePool:
             episode = Episode(learner.paid, learner.step + 1, outcome == 1, learner.reward_figures())
         for failures in self._failures.values():
             failures.add_finished(battle.env)
-        self._score.finish(battle.opponent, outcome, turns, episode)
+        self._score.finish(battle.opponent, outcome, turns, episode, battle.past_self)
+        self._matchmaker.add_result(battle, outcome)
         if battle.mirror is not None:
             self._score.finish_mirrored(battle.mirror, outcome)
         self._forget(battle)

@@ -6,10 +6,11 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from simul.common.config.game_description import POLICIES
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
-from simul.env_worker.games.base.matchmaking import PAST, SELF_PLAY, Matchup, OpponentDraw, Schedule
+from simul.env_worker.games.base.matchmaking import Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.pokemon.host.backend import Play
 from simul.env_worker.games.pokemon.opponents.player_keeper import PlayerKeeper
 from simul.env_worker.games.pokemon.opponents.players import HOST_BOTS, SCRIPTED
@@ -21,7 +22,7 @@ from simul.env_worker.games.pokemon.source.rewards import RewardWeights
 from simul.env_worker.games.pokemon.source.seats import HostedBotSeat, OwnPlayerSeat, PolicySeat, ScriptedSeat
 
 Seat = PolicySeat | ScriptedSeat | OwnPlayerSeat | HostedBotSeat
-KINDS = (SELF_PLAY, PAST, *SCRIPTED)
+KINDS = (*POLICIES, *SCRIPTED)
 
 
 class LiveBattle:
@@ -29,7 +30,8 @@ class LiveBattle:
 
     Attributes:
         learner_seat: the seat whose outcome counts; it alternates with the number.
-        opponent: self_play, past, a scripted player, or an evaluation's pairing: under which the outcome is counted.
+        opponent: one of POLICIES, a scripted player, or an evaluation's pairing: under which the outcome is counted.
+        past_self: see `Matchup`.
         names: of the players at p1 and p2, for a replay.
         mirror: (pairing, number) of the mirrored pair it belongs to; None where it is not mirrored.
         of_learner: which seats play with the learner's teams; in an evaluation, that of the pairing's `first`.
@@ -38,6 +40,7 @@ class LiveBattle:
     def __init__(self, number: int, env: int, episode: int, opponent: str, seats: tuple[Seat, ...]) -> None:
         self.number, self.env, self.episode = number, env, episode
         self.opponent = opponent
+        self.past_self = ""
         self.learner_seat = number % 2
         self.seats = seats
         self.mirror: tuple[int, int] | None = None
@@ -111,6 +114,10 @@ class Matchmaker:
     def set_policies(self, names: Sequence[str]) -> None:
         self._draw.set_policies(names)
 
+    def add_result(self, battle: LiveBattle, outcome: int | None) -> None:
+        """A battle is over, with the learner's outcome as for `BattlePool.finish`."""
+        self._draw.add_result(battle.past_self, outcome)
+
     def seed_of(self, number: int) -> str:
         """The seed of everything drawn for battle `number`: teams, dice, seats."""
         return f"{self._seed}/{number}"
@@ -127,6 +134,7 @@ class Matchmaker:
             for seat, contestant in enumerate(matchup.seats)
         )
         battle = LiveBattle(number, env, episode, matchup.opponent, seats)
+        battle.past_self = matchup.past_self
         first, second = [contestant.policy == self._learner_policy for contestant in matchup.seats]
         battle.of_learner = first, second
         return battle

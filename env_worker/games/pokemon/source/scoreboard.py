@@ -31,10 +31,12 @@ class Scoreboard(GameCounters):
         self.parse_errors: Counter[str] = Counter()
         self.reward_parts = [0.0] * len(PARTS)
 
-    def finish(self, opponent: str, outcome: int | None, turns: int, episode: Episode | None = None) -> None:
+    def finish(
+        self, opponent: str, outcome: int | None, turns: int, episode: Episode | None = None, past_self: str = ""
+    ) -> None:
         """A battle was played out or truncated, as for `count_game`, after so many turns."""
         self.turns += turns
-        self.count_game(opponent, outcome, episode)
+        self.count_game(opponent, outcome, episode, past_self)
 
     def replace_scripted(self, why: str, said: str) -> None:
         """A scripted player's choice was replaced by a random legal one: `why` is raised or invalid."""

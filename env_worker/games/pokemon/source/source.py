@@ -184,6 +184,7 @@ class PokemonSource:
 
     def set_policies(self, names: Sequence[str]) -> None:
         self._matchmaker.set_policies(names)
+        self._score.keep_past_selves(names)
 
     def drain(self) -> None:
         self._battles.open = False

@@ -10,9 +10,9 @@ from simul.common.config.schema import Config
 
 @pytest.fixture
 def load(tmp_path):
-    def load(text: str, *overrides: str) -> Config:
+    def load(text: str, *overrides: str, notes: list[str] | None = None) -> Config:
         path = tmp_path / "run.yaml"
         path.write_text(text or "game: gymnasium")
-        return load_config(path, overrides)
+        return load_config(path, overrides, notes=notes)
 
     return load

@@ -94,7 +94,7 @@ def test_the_section_and_the_description_of_the_configured_game():
 @pytest.mark.parametrize("name", ["my.module:Env", "seed"])
 def test_a_game_of_ones_own_has_the_seats_that_its_spec_says_and_any_opponent_that_fits_every_game(name):
     game = game_called(name)
-    opponents = ("self_play", "past", "random")
+    opponents = ("self_play", "past", "frozen", "random")
     assert (game.seats, game.opponents, game.episodes, game.pairings) == (0, opponents, "episodes", True)
     assert type(Config(game=name).game_section) is GameSection
 

@@ -278,8 +278,23 @@ def test_overrides_that_do_not_parse(load, override):
     ("text", "path", "reason"),
     [
         ("game: pokemon\nopponents: self:0.5,past:0.5\nlearner: {past_resident: 0}", "opponents.past", "none "),
+        ("game: my:Env\nopponents: frozen:1", "opponents.frozen", "opponents.checkpoint does not name it"),
+        (
+            "game: my:Env\nopponents: {checkpoint: runs/x}",
+            "opponents.checkpoint",
+            "expected a share for it in opponents",
+        ),
+        (
+            "opponents: {checkpoint: runs/x}",
+            "opponents.checkpoint",
+            "expected nothing: the game gymnasium has one seat",
+        ),
         ("opponents: {self_play: 0.5, past: 0.5}", "opponents", "one seat and no opponents; leave past out"),
-        ("game: my:Env\nopponents: max:0.5,past:0.5", "opponents", "self_play, past, random; leave max_base_power"),
+        (
+            "game: my:Env\nopponents: max:0.5,past:0.5",
+            "opponents",
+            "self_play, past, frozen, random; leave max_base_power",
+        ),
         ("learner: {batch_steps: 10}", "learner.batch_steps", "because every minibatch takes whole unrolls"),
         ("workers: {envs: 5000}", "server.max_sessions", "because the server refuses"),
         ("server: {deterministic: true, precision: bfloat16}", "server.precision", "float32 only"),
@@ -376,6 +391,21 @@ def test_a_list_of_sections(load):
 )
 def test_a_list_of_sections_that_is_wrong(load, servers, path, sentence):
     assert problems_of(load, f"pokemon: {{servers: {servers}}}") == {f"pokemon.servers{path}": sentence}
+
+
+def test_a_frozen_opponent_that_is_named_alone_plays_all_games_and_its_settings_stand_beside_a_mix(load):
+    notes: list[str] = []
+    text = "game: my:Env\nopponents: {self_play: 0.7, past: 0.3, past_by: hard}"
+    alone = load(text, "opponents.checkpoint=zoo:x", notes=notes).opponents
+    assert {kind: share for kind, share in alone.shares().items() if share} == {"frozen": 1.0}
+    assert (alone.checkpoint, alone.past_by) == ("zoo:x", "hard")
+    assert any("all games are against it" in note for note in notes)
+    for overrides in (
+        ("opponents.checkpoint=zoo:x", "opponents=frozen:0.5,past:0.5"),
+        ("opponents=frozen:0.5,past:0.5", "opponents.checkpoint=zoo:x"),
+    ):
+        mixed = load(text, *overrides).opponents
+        assert (mixed.frozen, mixed.past, mixed.self_play, mixed.checkpoint) == (0.5, 0.5, 0.0, "zoo:x")
 
 
 def test_a_section_given_as_one_string_and_by_its_keys_is_a_contradiction(load):

@@ -28,7 +28,7 @@ def test_every_scripted_opponent_of_pokemon_has_a_player():
     [
         ("heuristic:1", "no opponent 'heuristic'. Did you mean heuristics"),
         ("pats:1", "no opponent 'pats'. Did you mean past"),
-        ("zzz:1", "no opponent 'zzz'. Opponents are self_play \\(self\\), past, random, "),
+        ("zzz:1", "no opponent 'zzz'. Opponents are self_play \\(self\\), past, frozen, random, "),
         ("random", "expected NAME:SHARE"),
         ("random:0.5,", "expected NAME:SHARE.*got ''"),
         ("mybot:MyBot,random:0.5", "the share of mybot:MyBot is missing: write mybot:MyBot:0.2"),

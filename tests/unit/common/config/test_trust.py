@@ -42,6 +42,7 @@ from tests.support.stores import make_mirror, new_run, new_url
 
 MARKS = dict(marked_keys())
 HARMLESS = {  # texts and mappings of the schema that run nothing, and why
+    "opponents.checkpoint": "weights; the class that they name as their network is trusted or refused by itself",
     "run_dir": "a path; commands that read data write elsewhere",
     "pokemon.format": "looked up by Showdown",
     "pokemon.servers": "addresses that are connected to",

@@ -196,3 +196,14 @@ def test_the_network_of_a_stranger_is_loaded_only_where_the_user_trusts_it(tmp_p
     with pytest.raises(ConfigError, match=r'network.name: ".*:Uncopyable".*--trust'):
         table.build_external("theirs", folder)
     assert table.build_external("theirs", folder, trusted=True).version == 1
+
+
+def test_the_opponent_of_a_run_cannot_be_unloaded_and_stays_when_past_selves_leave(tmp_path):
+    table, folder = _table(), tmp_path / "frozen"
+    files = {WEIGHTS_FILE: weights_to_bytes(build_network(NETWORK, SPEC))}
+    write_folder(folder, RunFacts(SPEC, NETWORK, "0" * 16, 1).meta(7, 0, 0, files, False), files)
+    table.add_policy(table.build_external("frozen", folder, source="opponent"))
+    with pytest.raises(ConfigError, match=r"'frozen' is no policy that was loaded from a checkpoint; loaded are: none"):
+        table.unload("frozen", 0)
+    _install(table, "learner", 9, resident=("learner",))
+    assert "frozen" in table.names

@@ -10,6 +10,7 @@ from simul.common.config.schema import (
     ClusterLearnerConfig,
     ClusterServersConfig,
     Config,
+    OpponentsConfig,
     PlacementConfig,
     ServerConfig,
     WorkersConfig,
@@ -120,6 +121,10 @@ def test_the_place_of_the_processes_is_no_part_of_what_is_learned() -> None:
         ({"store": ""}, "store"),
         ({"server": ServerConfig(endpoint="tcp://127.0.0.1:5555")}, "server.endpoint"),
         ({"server": ServerConfig(curve_keys="keys")}, "server.curve_keys"),
+        (
+            {"opponents": OpponentsConfig(self_play=0.0, frozen=1.0, checkpoint="zoo:x")},
+            r"opponents\.frozen is for runs",
+        ),
     ],
 )
 def test_settings_that_a_cluster_does_not_have_are_refused_with_a_sentence(changed, word) -> None:

@@ -1,11 +1,17 @@
-"""`simul down`: which summary it names."""
+"""`simul status`: the ratings of a league; `simul down`: which summary it names."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import time
 
-from simul.launch.commands.status import _written_since
+from simul.common.role.run_directory import RunDir
+from simul.launch.commands.status import _written_since, status
+from simul.launch.evaluation.pair_results import LEAGUE_FILE, PairResult, add_result
+from simul.launch.monitoring.snapshot import StatusFile
+from tests.support.recorded_run import snapshot
 
 
 def test_only_a_summary_of_this_stop_is_named(tmp_path):
@@ -17,3 +23,19 @@ def test_only_a_summary_of_this_stop_is_named(tmp_path):
     assert not _written_since(summary, now)
     os.utime(summary, (now + 1, now + 1))
     assert _written_since(summary, now)
+
+
+def test_ratings_of_the_league_stand_below_the_figures_and_a_damaged_file_is_a_sentence(tmp_path, capsys):
+    run_dir = RunDir(tmp_path)
+    StatusFile(run_dir, print).write(snapshot())
+    assert status(tmp_path, as_json=False) == 3
+    assert "Elo" not in capsys.readouterr().out
+    played = PairResult("a", "bot:random", "0" * 16, 2, 10, 9, 1, 0, 0, beaten=9.0)
+    add_result(tmp_path / LEAGUE_FILE, {"a": "past/7", "bot:random": "random"}, played)
+    assert status(tmp_path, as_json=False) == 3
+    assert re.search(r"Elo, of `simul league`: past/7 \+\d+, random -\d+", capsys.readouterr().out)
+    assert status(tmp_path, as_json=True) == 3
+    assert [each["label"] for each in json.loads(capsys.readouterr().out)["league"]] == ["past/7", "random"]
+    (tmp_path / LEAGUE_FILE).write_text("[]")
+    assert status(tmp_path, as_json=False) == 3
+    assert "Move it away, or name another file." in " ".join(capsys.readouterr().out.split())

@@ -12,7 +12,7 @@ from simul.common.config.opponents import SCRIPTED
 from simul.common.config.trust import EVERYTHING
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.launch.evaluation import eval_runner
+from simul.launch.evaluation import contestants, eval_runner
 from simul.launch.evaluation.eval_runner import evaluate
 from simul.launch.supervisor.checkpoint_files import checkpoint_labels
 from tests.support.checkpoints import write_checkpoint
@@ -71,7 +71,7 @@ def test_a_bot_may_play_itself(monkeypatch):
 
     spec = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=2)
     monkeypatch.setattr(eval_runner, "ask_for_spec", lambda config, command, *_: spec)
-    monkeypatch.setattr(eval_runner, "_arguments", arguments)
+    monkeypatch.setattr(eval_runner, "pairing_arguments", arguments)
     with pytest.raises(ConfigError, match="reached"):
         evaluate([], game="openspiel", opponents=["random", "random"], episodes=4)
 
@@ -128,6 +128,6 @@ def test_battles_that_a_server_deals_are_not_played_in_duplicate(monkeypatch):
 def test_bots_of_different_games_do_not_meet(monkeypatch):
     chess = Game(opponents=("self_play", "random", "mirror"), pairings=True)
     monkeypatch.setitem(GAMES, "chess", chess)
-    monkeypatch.setattr(eval_runner, "SCRIPTED", (*SCRIPTED, "mirror"))
+    monkeypatch.setattr(contestants, "SCRIPTED", (*SCRIPTED, "mirror"))
     with pytest.raises(ConfigError, match=r"No game has all of the opponents damage, mirror: pokemon: .*; chess: "):
         evaluate([], opponents=["damage", "mirror"], episodes=5)

@@ -147,6 +147,10 @@ def test_past_selves_are_bound_for_the_game_and_only_the_learner_is_recorded():
         assert len(policies) == 2
         assert [bool(row.flags & RECORD) for row in game] == [row.policy == "learner" for row in game]
     assert {row.policy for row in rows} == {"learner", "past/1", "past/2"}
+    recent = hosted.metrics()["recent"]
+    assert recent["past/1"]["games"] + recent["past/2"]["games"] == recent["past"]["games"] > 0
+    hosted.set_policies(["learner", "past/2", "past/3"])
+    assert hosted.metrics()["recent"].keys() & {"past/1", "past/2", "past"} == {"past/2", "past"}
 
 
 def play_on(hosted, rows):

@@ -140,7 +140,7 @@ def win_rates(rate, **others):
 
 def test_the_first_panel_has_the_win_rates_against_every_opponent_with_their_recorded_intervals(tmp_path):
     figures = {RETURN: 0.0, "learner/entropy": 1.0, "evaluation/score": 0.5, "evaluation/win_rate/random": 0.5}
-    folder = record(tmp_path / "two-seats", Config(), [figures | win_rates(rate) for rate in (0.2, 0.6)])
+    folder = record(tmp_path / "two-seats", Config(), [figures | win_rates(rate, past_30=0.5) for rate in (0.2, 0.6)])
     names = plot([folder], [], tmp_path / "curves.svg")
     assert names == ["win_rate", "evaluation/win_rate", "learner/entropy", RETURN], "self-play holds the return at 0"
     lines = panel_lines([read_curves(folder)], "win_rate", "decisions", "minmax")

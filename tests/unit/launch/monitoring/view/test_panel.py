@@ -11,7 +11,14 @@ from rich.console import Console
 from simul.common.config.schema import Config
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.monitoring.summary import summarise, summary_text
-from simul.launch.monitoring.view.panel import format_causes, format_histogram, format_store, run_line, run_panel
+from simul.launch.monitoring.view.panel import (
+    format_causes,
+    format_histogram,
+    format_results,
+    format_store,
+    run_line,
+    run_panel,
+)
 from simul.launch.processes.role_reports import number
 from tests.support import recorded_run
 from tests.support.recorded_run import process, workers
@@ -134,6 +141,13 @@ def test_what_is_shown_and_that_it_fits_80_by_24(changes, panel, line, summary):
     assert [words for words in summary if words not in long] == []
     assert "\n" not in plain
     assert "seat_" not in long
+
+
+def test_past_selves_have_a_line_of_their_own_by_version():
+    recent = {f"past/{version}": {"games": 100, "win_rate": version / 200} for version in (9, 100, 20)}
+    rows = dict(format_results({"recent": {**recent, "past": {"games": 300, "win_rate": 0.4}}}))
+    assert rows["past selves"] == "9 4% of 100, 20 10% of 100, 100 50% of 100"
+    assert rows["recent wins"] == "past 40% of 300"
 
 
 def test_what_a_run_does_not_have_is_not_shown():

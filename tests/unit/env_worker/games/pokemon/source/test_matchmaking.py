@@ -29,3 +29,17 @@ def test_only_the_learner_itself_plays_with_its_teams(kind, seats):
     battles = [matchmaker.make(number, 0, 0, random.Random(number)) for number in range(2)]
     assert {battle.of_learner for battle in battles} == seats
     assert all(battle.of_learner[battle.learner_seat] for battle in battles)
+
+
+def test_results_of_battles_decide_which_past_self_plays():
+    opponents = OpponentsConfig(self_play=0.0, past=1.0, past_by="hard")
+    matchmaker = Matchmaker(
+        opponents, reward_weights(RewardsConfig(), 1.0), seed="1", gen=9, record=True, greedy=False,
+        learner_policy="learner",
+    )  # fmt: skip
+    matchmaker.set_policies(["learner", "past/3", "past/4"])
+    for number in range(200):
+        battle = matchmaker.make(number, 0, 0, random.Random(number))
+        matchmaker.add_result(battle, 1 if battle.past_self == "past/3" else -1)
+    later = [matchmaker.make(number, 0, 0, random.Random(number)).past_self for number in range(200, 400)]
+    assert later.count("past/4") > 190

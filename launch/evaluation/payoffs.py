@@ -1,0 +1,105 @@
+"""What is known of contestants that met: payoff matrix and ratings as tables, JSON, and a picture."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from simul.common.errors import ConfigError
+from simul.common.runtime.terminal_console import SafeConsole
+from simul.common.runtime.terminal_text import print_text, printable
+from simul.launch.evaluation.matrix import matrix_table, ratings_table
+from simul.launch.evaluation.pair_results import Known, payoffs, rate
+
+FORMATS = (".png", ".svg")  # of a picture
+LONGEST_LABEL = 40  # characters, in a picture
+CELL_INCHES = 0.7
+WIDEST = 1000  # columns of a table where the output is no terminal
+
+
+def check_picture(option: str, file: Path) -> None:
+    """Raises ConfigError for a picture that cannot be drawn. `option`: that names it."""
+    if file.suffix not in FORMATS:
+        raise ConfigError(f"{option} {file}: expected a name that ends in {' or '.join(FORMATS)}.")
+    if not file.absolute().parent.is_dir():
+        raise ConfigError(f"{option} {file}: there is no folder {file.absolute().parent}.")
+
+
+def table_console() -> SafeConsole:
+    """For tables; wide ones are whole where the output is no terminal."""
+    return SafeConsole(width=None if sys.stdout.isatty() else WIDEST)
+
+
+def payoff_figures(known: Known, game: str) -> dict[str, Any]:
+    """Matrix of the contestants, ratings of them and of all that they met."""
+    labels, keys = list(known.keys), list(known.keys.values())
+    ratings, apart, older = rate(known.results, known.settings, keys)
+    named = dict(zip(keys, labels))
+    shown = [{**rating, "label": named.get(rating["key"], rating["label"])} for rating in ratings]
+    others = len(known.results.pairs) - len(known.results.of(known.settings))
+    return {
+        "game": game, "settings": known.settings, **payoffs(known.results, known.settings, keys, labels),
+        "ratings": shown, "apart": apart, "older": older, "pairs_of_other_settings": others,
+    }  # fmt: skip
+
+
+def print_payoffs(figures: Mapping[str, Any]) -> None:
+    """Tables, and sentences about what they leave out."""
+    console = table_console()
+    print_text(f"game {figures['game']}")
+    plies = max((pair["openings"] for pair in figures["pairs"]), default=0)
+    if plies:
+        print_text(f"each opening of up to {plies} random {'ply' if plies == 1 else 'plies'} is played from every seat")
+    if figures["pairs"]:
+        console.print(matrix_table(figures))
+        console.print(ratings_table(figures["ratings"]))
+    else:
+        labels = ", ".join(contestant["label"] for contestant in figures["contestants"])
+        print_text(f"No pair of {labels} has been played under these settings: --games N plays them.")
+    if apart := figures["apart"]:
+        print_text(f"Not rated, for they met none of these, not even through others: {', '.join(apart)}.")
+    if older := figures["older"]:
+        print_text(f"{older} contestants that have not played for longest are not rated.")
+    if others := figures["pairs_of_other_settings"]:
+        print_text(f"{others} pairs that were played under other settings of the game do not count here.")
+
+
+def print_json(figures: Mapping[str, Any]) -> None:
+    """The same as one line of JSON."""
+    print_text(msgspec.json.encode(figures).decode())
+
+
+def draw_payoffs(figures: Mapping[str, Any], file: Path) -> None:
+    """The matrix as a picture: row against column, white where nothing was played. Raises ConfigError."""
+    import numpy as np
+    from matplotlib.figure import Figure  # only here: every evaluation would import it
+
+    labels = [contestant["label"] for contestant in figures["contestants"]]
+    rates = np.full((len(labels), len(labels)), np.nan)
+    for pair in figures["pairs"]:
+        row, column = labels.index(pair["first"]), labels.index(pair["second"])
+        rates[row, column], rates[column, row] = pair["wins"] / pair["battles"], pair["losses"] / pair["battles"]
+    size = 2.5 + CELL_INCHES * len(labels)
+    figure = Figure(figsize=(size + 1, size), layout="constrained")
+    axes = figure.subplots()
+    image = axes.imshow(rates, cmap="RdYlGn", vmin=0.0, vmax=1.0)
+    ticks = range(len(labels))
+    axes.set_xticks(ticks, _short(labels), rotation=45, ha="right", parse_math=False)
+    axes.set_yticks(ticks, _short(labels), parse_math=False)
+    for row, column in np.argwhere(~np.isnan(rates)):
+        axes.text(column, row, f"{rates[row, column]:.2f}", ha="center", va="center", fontsize=8)
+    axes.set_title("win rate of the row against the column", fontsize=9)
+    figure.colorbar(image, ax=axes, shrink=0.8)
+    try:
+        figure.savefig(file)
+    except OSError as error:
+        raise ConfigError(f"The picture {file} cannot be written: {error.strerror or error}.") from None
+
+
+def _short(labels: Sequence[str]) -> list[str]:
+    texts = (printable(label) for label in labels)
+    return [text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 3]}..." for text in texts]

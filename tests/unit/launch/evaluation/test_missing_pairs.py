@@ -1,0 +1,69 @@
+"""Which games are still to be played, and who is the same player."""
+
+from __future__ import annotations
+
+from simul.common.config.games.openspiel import OpenSpielConfig
+from simul.common.config.matchups import Contestant
+from simul.common.config.schema import Config, EvaluationConfig
+from simul.common.config.search import SearchConfig
+from simul.common.protocol.specs import GameSpec
+from simul.launch.evaluation.contestants import Conditions, Contestants
+from simul.launch.evaluation.missing_pairs import missing_pairs, players_of
+from simul.launch.evaluation.pair_results import PairResult, PairResults, checkpoint_key, settings_of
+from tests.support.checkpoints import write_small_checkpoint
+
+A, B, C = (Contestant(name, bot=name) for name in ("a", "b", "c"))
+KEYS = {"a": "bot:a", "b": "bot:b", "c": "bot:c"}
+SPEC = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=2)
+
+
+def conditions(config: Config = Config(game="openspiel"), seats: int = 2) -> Conditions:  # noqa: B008
+    return Conditions(config, seats, mirrored=True)
+
+
+def known(first: str, second: str, games: int) -> PairResults:
+    played = PairResult(first, second, settings_of(conditions()), 2, games, games, 0, 0, 0, float(games))
+    return PairResults().with_pair({first: "x", second: "y"}, played)
+
+
+def orders(results: PairResults, games: int, **options) -> list[tuple[str, str, int, int]]:
+    found = missing_pairs(results, [A, B, C], KEYS, options.pop("under", conditions()), games, **options)
+    pairings = [order.pairing for order in found]
+    return [(each.first.label, each.second.label, each.start, each.battles) for each in pairings]
+
+
+def test_only_what_a_pair_lacks_is_played_and_behind_its_last_game():
+    assert orders(PairResults(), 10) == [("a", "b", 0, 10), ("a", "c", 0, 10), ("b", "c", 0, 10)]
+    assert orders(known("bot:a", "bot:b", 6), 10) == [("a", "b", 6, 4), ("a", "c", 0, 10), ("b", "c", 0, 10)]
+    assert orders(known("bot:c", "bot:a", 10), 10) == [("a", "b", 0, 10), ("b", "c", 0, 10)]
+
+
+def test_who_was_first_stays_first_and_every_game_is_played_from_every_seat():
+    assert ("b", "a", 4, 8) in orders(known("bot:b", "bot:a", 4), 11)
+    assert orders(PairResults(), 10, under=conditions(seats=4), only_first=True) == [
+        ("a", "b", 0, 12),
+        ("a", "c", 0, 12),
+    ]
+
+
+def test_settings_are_those_that_decide_games():
+    def key(**settings) -> str:
+        return settings_of(conditions(Config(game="openspiel", **settings)))
+
+    same = key()
+    assert same == key(seed=7, openspiel=OpenSpielConfig(reward_scale=2.0))
+    assert same != key(openspiel=OpenSpielConfig(name="go"))
+    assert same != key(evaluation=EvaluationConfig(openings=2))
+
+
+def test_a_checkpoint_is_known_by_its_weights_and_search_and_counts_once(tmp_path):
+    one = write_small_checkpoint(tmp_path / "one" / "000000003", 3, spec=SPEC)
+    copy = write_small_checkpoint(tmp_path / "other" / "000000004", 3, spec=SPEC)
+    another = write_small_checkpoint(tmp_path / "one" / "000000005", 5, spec=SPEC)
+    assert checkpoint_key(one) == checkpoint_key(copy) != checkpoint_key(another)
+    assert len({checkpoint_key(one), *(checkpoint_key(one, SearchConfig(worlds=worlds)) for worlds in (20, 60))}) == 3
+    served = {"learner": one, "eval/1": copy, "eval/2": another}
+    listed = [Contestant(name, policy=name) for name in served]
+    bots = [Contestant("random", bot="random"), Contestant("random#2", bot="random")]
+    players = players_of(Contestants(Config(game="openspiel"), frozenset(), served, [*listed, *bots]))
+    assert list(players) == ["learner", "eval/2", "random"]
