@@ -82,8 +82,9 @@ class OpponentsConfig(Section, frozen=True):
 class NetworkConfig(Section, frozen=True):
     """The network that plays."""
 
-    name: CodeName = "mlp_lstm"  # mlp_lstm, conv_lstm, board_resnet, a network made for the game, or module:Class
+    name: CodeName = "mlp_lstm"  # see docs/networks.md; or module:Class
     options: Annotated[dict[str, Any], ArgumentsOf("network.name")] = field(default_factory=dict)  # of the network
+    shared: bool = True  # policy and value share all layers but the last; false: a network each
     normalize_observations: bool = False  # to mean 0 and variance 1 over all that was learned from, clipped at 10
 
 
@@ -162,7 +163,7 @@ class LearnerConfig(Section, frozen=True):
 
 LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "gymnasium": ("frame_stack",),
-    "network": ("normalize_observations",),
+    "network": ("normalize_observations", "shared"),
     "ofc": ("foul_cost", "rollouts_by"),
     "pokemon": ("builtin_observation", "observation", "opponent_teams", "reward"),
     "workers": ("max_failed_share",),

@@ -200,7 +200,7 @@ def describe_value(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-NETWORKS = ("mlp_lstm", "conv_lstm", "board_resnet")  # for any game: vectors, images, boards
+NETWORKS = ("mlp", "mlp_lstm", "mlp_gru", "attention", "conv_lstm", "board_resnet")  # for any game
 MADE_FOR_A_GAME = {name: reads for game in GAMES.values() for name, reads in game.networks.items()}
 STORE_SCHEMES = ("s3", "gs", "file")
 MOST_PORT = 65535

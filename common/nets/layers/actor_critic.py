@@ -1,4 +1,4 @@
-"""What networks share that encode an observation into a vector: an LSTM beside a skip connection, and two heads."""
+"""What networks share that encode an observation into a vector: a memory beside a skip connection, and two heads."""
 
 from __future__ import annotations
 
@@ -9,22 +9,48 @@ import torch
 from torch import Tensor, nn
 
 from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.layers.choices import check_choice
+from simul.common.nets.layers.gru import PackedGRU
 from simul.common.nets.layers.lstm import PackedLSTM, make_packing
 
+MEMORIES = "none", "lstm", "gru"
 
-class LstmActorCritic(RecurrentNetwork):
-    """An encoder, an LSTM of `hidden` units unless `memory` is false, policy and value heads over both.
 
-    A subclass builds its encoder, calls `add_heads`, and implements `encode`.
+class ActorCritic(RecurrentNetwork):
+    """An encoder, a memory of `hidden` units (an LSTM, a GRU, or none), policy and value heads over both.
+
+    A subclass builds its encoder, calls `add_heads`, and implements `encode`:
+
+        class GruNetwork(ActorCritic):
+            def __init__(self, spec: GameSpec, hidden: int = 64) -> None:
+                super().__init__()
+                self.body = nn.Linear(spec.observation_size, hidden)
+                self.add_heads(hidden, hidden, "gru", spec.num_actions)
+
+            def encode(self, observation: Tensor) -> Tensor:
+                return self.body(observation.to(compute_dtype(self.body.weight))).relu()
     """
 
     lstm: PackedLSTM | None
+    gru: PackedGRU | None
 
-    def add_heads(self, width: int, hidden: int, memory: bool, num_actions: int) -> None:
-        """`width`: of what `encode` returns."""
-        self.lstm = PackedLSTM(width, hidden) if memory else None
-        self.state_size = 2 * hidden if memory else 0
-        features = width + (hidden if memory else 0)
+    def add_heads(self, width: int, hidden: int, memory: str, num_actions: int) -> None:
+        """Add the memory and both heads; the last call of a subclass's `__init__`.
+
+        Args:
+            width: of what `encode` returns.
+            hidden: units of the memory.
+            memory: one of MEMORIES.
+            num_actions: A.
+
+        Raises:
+            ConfigError: another memory.
+        """
+        check_choice("memory", memory, MEMORIES)
+        self.lstm = PackedLSTM(width, hidden) if memory == "lstm" else None
+        self.gru = PackedGRU(width, hidden) if memory == "gru" else None
+        self.state_size = {"none": 0, "lstm": 2 * hidden, "gru": hidden}[memory]
+        features = width + (hidden if self.state_size else 0)
         self.policy_head = nn.Linear(features, num_actions)
         self.value_head = nn.Linear(features, 1)
         nn.init.orthogonal_(self.policy_head.weight, 0.01)
@@ -38,9 +64,10 @@ class LstmActorCritic(RecurrentNetwork):
     def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As `RecurrentNetwork.forward`."""
         x = self.encode(observation)
-        if self.lstm is None:
+        memory = self.lstm or self.gru
+        if memory is None:
             return *self._heads(x, None), state
-        h, new_state = self.lstm(x, state)
+        h, new_state = memory(x, state)
         return *self._heads(x, h), new_state
 
     def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -48,8 +75,9 @@ class LstmActorCritic(RecurrentNetwork):
         packing = make_packing(lengths, observation.shape[0], observation.device)
         x = self.encode(packing.pack(observation))
         h = None
-        if self.lstm is not None:
-            h = self.lstm.run(x, state.index_select(0, packing.order), packing.batch_sizes)
+        memory = self.lstm or self.gru
+        if memory is not None:
+            h = memory.run(x, state.index_select(0, packing.order), packing.batch_sizes)
         logits, value = self._heads(x, h)
         return packing.pad(logits), packing.pad(value)
 

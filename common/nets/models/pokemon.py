@@ -46,9 +46,9 @@ from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
 from simul.common.nets.layers.entities import (
     EntityBlocks,
+    EntityEncoder,
     IdReader,
     dot_products,
-    embedding_sum,
     mean_and_max,
     number_columns,
 )
@@ -57,25 +57,6 @@ from simul.common.protocol.specs import GameSpec
 
 TEAM, MOVES = 6, 4
 OPPONENT_UNITS = 96
-
-
-class EntityEncoder(nn.Module):
-    """Encodes all entities of a kind: summed embeddings of ids, numbers, one hidden layer.
-
-    The embedding has the width of the hidden layer, so adding it equals a linear layer on one-hot ids.
-    """
-
-    def __init__(self, blocks: EntityBlocks, size: int) -> None:
-        super().__init__()
-        self.table = nn.Parameter(torch.randn(blocks.ids.table_rows, size) * 0.1)
-        self.numbers = nn.Linear(blocks.numbers.count, size)
-        self.output = nn.Linear(size, size)
-
-    def forward(self, ids: Tensor, numbers: Tensor) -> Tensor:
-        """ids: int64 [N, K]; numbers: [N, M], contiguous. Returns [N, size]."""
-        embedded = embedding_sum(self.table, ids)
-        hidden = torch.relu(self.numbers(numbers) + embedded.to(numbers.dtype))
-        return torch.relu(self.output(hidden))
 
 
 class OpponentHead(nn.Module):
@@ -184,6 +165,7 @@ class EntityNetwork(RecurrentNetwork):
             places = packing.places_of(labelled)
             chosen = round_up_rows(places)
             first, rows = self.move_run
+            assert self.move_encoder.table is not None
             moves = self.move_encoder.table[first : first + rows]
             asked = (rows.index_select(0, chosen) for rows in (features, foes, self._shown_moves(observation)))
             opponent = self.opponent_head(*asked, moves)[: len(places)]

@@ -11,6 +11,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.ofc.observation import ofc_spec
 from simul.env_worker.games.ofc.rules import Rules
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
+from tests.support.declared import DECLARED
 
 
 def observe(spec: GameSpec, *shape: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -22,6 +23,10 @@ def observe(spec: GameSpec, *shape: int, seed: int = 0) -> tuple[torch.Tensor, t
         if part.kind == "id":
             ids = rng.integers(0, part.vocabulary, (*shape, part.size))
             observation[..., part.start : part.start + part.size] = ids
+    for group in spec.entities:
+        for i in range(group.count if group.present else 0):
+            column = spec.slice(f"{group.name}.{i}.{group.present}").start
+            observation[..., column] = rng.random(shape) < 0.6
     mask = rng.random((*shape, spec.num_actions)) < 0.5
     mask[..., 0] = True
     return torch.from_numpy(observation), torch.from_numpy(mask)
@@ -30,6 +35,11 @@ def observe(spec: GameSpec, *shape: int, seed: int = 0) -> tuple[torch.Tensor, t
 @pytest.fixture
 def flat_spec() -> GameSpec:
     return GameSpec("flat", 4, 2)
+
+
+@pytest.fixture
+def declared_spec() -> GameSpec:
+    return DECLARED
 
 
 @pytest.fixture
