@@ -282,7 +282,8 @@ def _names(config: Config) -> Iterator[Rule]:
             hint = f"; did you mean {close[0]}?" if close else ""
             yield (path,), f"expected {', '.join(known)} or module:Class, got {name!r}{hint}"
     if config.game in GAMES and network in MADE_FOR_A_GAME and network not in GAMES[config.game].networks:
-        fitting = " or ".join((*NETWORKS, *GAMES[config.game].networks))
+        *others, last = (*NETWORKS, *GAMES[config.game].networks)
+        fitting = f"{', '.join(others)} or {last}"
         yield (
             ("network.name", "game"),
             f"the network {network} {MADE_FOR_A_GAME[network]}; use {fitting} for the game {config.game}",

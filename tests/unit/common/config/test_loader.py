@@ -288,7 +288,7 @@ def test_overrides_that_do_not_parse(load, override):
         ("game: pokemon\ngame_options: {format: gen1ou}", "game_options", "use the keys of the section pokemon"),
         ("game: my:Env\ngymnasium: {kwargs: {length: 3}}", "gymnasium.kwargs", "use game_options"),
         ("game: pokemn", "game", "did you mean pokemon?"),
-        ("network: {name: pokemon}", "network.name", "use mlp_lstm"),
+        ("network: {name: pokemon}", "network.name", "use mlp, mlp_lstm, "),
         ("game: pokemon\npokemon: {format: gen9vgc2026bo3, transport: websocket}", "pokemon.format", "without bo3"),
     ],
 )
