@@ -333,6 +333,19 @@ def _sizes(config: Config) -> Iterator[Rule]:
             f"expected at least unroll_length x minibatches = {least}, because every minibatch takes whole unrolls; "
             f"got {learner.batch_steps}",
         )
+    if learner.burn_in > learner.unroll_length // 2:
+        yield (
+            ("learner.burn_in", "learner.unroll_length"),
+            f"expected at most half of unroll_length, {learner.unroll_length // 2}, because nothing is learned from "
+            f"these steps; got {learner.burn_in}",
+        )
+    for value, schedule in (("learning_rate", "learning_rate_schedule"), ("entropy_coefficient", "entropy_schedule")):
+        ends = getattr(learner, value), getattr(learner, f"final_{value}")
+        if getattr(learner, schedule) == "exponential" and min(ends) <= 0:
+            yield (
+                (f"learner.{schedule}", f"learner.{value}", f"learner.final_{value}"),
+                f"an exponential schedule has both ends above 0; got {value} {ends[0]:g} and final_{value} {ends[1]:g}",
+            )
     seats = config.game_section.seats() or 1  # else checked again with the game's spec
     wanted = config.workers_of_a_server * workers.envs * seats
     if server.max_sessions < wanted:
@@ -385,6 +398,8 @@ def _alphazero(config: Config) -> Iterator[Rule]:
             f"alphazero learns from games played by search, and the game {config.game} has no search; "
             "use ppo, vtrace or reinforce",
         )
+    if learner.burn_in:
+        yield ("learner.burn_in",), "alphazero learns from single positions, and no state is advanced; leave it out"
     if learner.target_kl:
         yield ("learner.target_kl",), "alphazero makes one pass over what it draws; leave it out"
     if learner.normalize_rewards:

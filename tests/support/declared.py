@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from simul.common.protocol.specs import EntityGroup, GameSpec, Slice
 
 UNITS, TOWERS = 5, 2
@@ -28,7 +30,14 @@ def _layout() -> tuple[Slice, ...]:
 
 
 LAYOUT = _layout()
+FIRST = LAYOUT[2].start  # of the units
 DECLARED = GameSpec(
     "declared", LAYOUT[-1].start + 2, 5, layout=LAYOUT,
     entities=(EntityGroup("unit", UNITS, "present"), EntityGroup("tower", TOWERS)),
+)  # fmt: skip
+ONLY_ENTITIES = GameSpec(
+    "only entities", 4 * UNITS, 5, entities=DECLARED.entities[:1],
+    layout=tuple(
+        msgspec.structs.replace(part, start=part.start - FIRST) for part in LAYOUT if part.name.startswith("unit.")
+    ),
 )  # fmt: skip

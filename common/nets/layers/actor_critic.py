@@ -8,15 +8,11 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from simul.common.nets.base import RecurrentNetwork
-from simul.common.nets.layers.choices import check_choice
-from simul.common.nets.layers.gru import PackedGRU
-from simul.common.nets.layers.lstm import PackedLSTM, make_packing
-
-MEMORIES = "none", "lstm", "gru"
+from simul.common.nets.layers.lstm import make_packing
+from simul.common.nets.layers.memory import RememberingNetwork
 
 
-class ActorCritic(RecurrentNetwork):
+class ActorCritic(RememberingNetwork):
     """An encoder, a memory of `hidden` units (an LSTM, a GRU, or none), policy and value heads over both.
 
     A subclass builds its encoder, calls `add_heads`, and implements `encode`:
@@ -31,25 +27,19 @@ class ActorCritic(RecurrentNetwork):
                 return self.body(observation.to(compute_dtype(self.body.weight))).relu()
     """
 
-    lstm: PackedLSTM | None
-    gru: PackedGRU | None
-
     def add_heads(self, width: int, hidden: int, memory: str, num_actions: int) -> None:
         """Add the memory and both heads; the last call of a subclass's `__init__`.
 
         Args:
             width: of what `encode` returns.
             hidden: units of the memory.
-            memory: one of MEMORIES.
+            memory: `none`, `lstm` or `gru`.
             num_actions: A.
 
         Raises:
             ConfigError: another memory.
         """
-        check_choice("memory", memory, MEMORIES)
-        self.lstm = PackedLSTM(width, hidden) if memory == "lstm" else None
-        self.gru = PackedGRU(width, hidden) if memory == "gru" else None
-        self.state_size = {"none": 0, "lstm": 2 * hidden, "gru": hidden}[memory]
+        self.add_memory(width, hidden, memory)
         features = width + (hidden if self.state_size else 0)
         self.policy_head = nn.Linear(features, num_actions)
         self.value_head = nn.Linear(features, 1)
@@ -64,21 +54,14 @@ class ActorCritic(RecurrentNetwork):
     def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As `RecurrentNetwork.forward`."""
         x = self.encode(observation)
-        memory = self.lstm or self.gru
-        if memory is None:
-            return *self._heads(x, None), state
-        h, new_state = memory(x, state)
+        h, new_state = self.remember(x, state)
         return *self._heads(x, h), new_state
 
     def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """As `RecurrentNetwork.unroll`, on valid rows only."""
         packing = make_packing(lengths, observation.shape[0], observation.device)
         x = self.encode(packing.pack(observation))
-        h = None
-        memory = self.lstm or self.gru
-        if memory is not None:
-            h = memory.run(x, state.index_select(0, packing.order), packing.batch_sizes)
-        logits, value = self._heads(x, h)
+        logits, value = self._heads(x, self.remember_rows(x, state, packing))
         return packing.pad(logits), packing.pad(value)
 
     def lowered(self, dtype: torch.dtype) -> Self:

@@ -44,7 +44,7 @@ class Transformer(nn.Module):
     def __init__(self, width: int, layers: int, heads: int) -> None:
         super().__init__()
         if heads < 1 or width % heads:
-            raise ConfigError(f"heads: expected a divisor of the width {width}, got {heads}")
+            raise ConfigError(f"a transformer of {heads} heads needs a width that {heads} divides, got {width}")
         self.blocks = nn.ModuleList(AttentionBlock(width, heads) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
 

@@ -6,7 +6,7 @@ A network of one's own uses the same layers:
     self.inputs = PooledInputs(spec, width=32)            # entities pooled: their order does not matter
     self.inputs = AttendedInputs(spec, 64, layers=1, heads=4)
     ...
-    x = self.inputs(observation, dtype)                   # [B, self.inputs.width], see `compute_dtype` for `dtype`
+    x = self.inputs(observation)                          # [B, self.inputs.width], float32 or the dtype given
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ class VectorInputs(nn.Module):
         taken = {part.name for group in without for i in range(group.count) for part in spec.block(f"{group.name}.{i}")}
         whole = (Slice("observation", 0, spec.observation_size),)
         parts = [_behind(part, begin) for part in spec.layout or whole if part.name not in taken]
+        parts = [part for part in parts if part.size]
         self._numbers = number_columns(parts)
         self.width += self._numbers.count
         tables: dict[str, list[Slice]] = {}
@@ -86,7 +87,7 @@ class VectorInputs(nn.Module):
             self.embeddings.append(torch.randn(reader.table_rows, size) * 0.1)
             self.width += reader.count * size
 
-    def forward(self, observation: Tensor, dtype: torch.dtype) -> Tensor:
+    def forward(self, observation: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """Wire dtype or float32 [B, D] -> `dtype` [B, width]."""
         parts = [self._numbers.read(observation).to(dtype)]
         if self._image is not None:
@@ -173,7 +174,7 @@ class PooledInputs(nn.Module):
         self.groups = nn.ModuleList(EntityInputs(spec, group, width) for group in spec.entities)
         self.width = self.rest.width + len(spec.entities) * (2 * width + 1)
 
-    def forward(self, observation: Tensor, dtype: torch.dtype) -> Tensor:
+    def forward(self, observation: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """Wire dtype or float32 [B, D] -> `dtype` [B, width]."""
         parts = [self.rest(observation, dtype)]
         for group in self.groups:
@@ -233,10 +234,10 @@ class AttendedInputs(nn.Module):
         self.transformer = Transformer(width, layers, heads)
         self.width = width * (3 if groups else 1)
 
-    def forward(self, observation: Tensor, dtype: torch.dtype) -> Tensor:
+    def forward(self, observation: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """Wire dtype or float32 [B, D] -> `dtype` [B, width]."""
         rest = self.rest(observation, dtype)
-        first = self.rest_token(rest if self.rest.width else rest.new_ones(len(rest), 1))
+        first = self.rest_token(rest if self.rest.width else torch.ones_like(observation[:, :1], dtype=dtype))
         if not len(self.groups):
             alone: Tensor = self.transformer(first[:, None], None)[:, 0]
             return alone.to(dtype)

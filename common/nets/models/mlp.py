@@ -16,7 +16,8 @@ from simul.common.protocol.specs import GameSpec
 class Mlp(ActorCritic):
     """Declared inputs, linear + activation (`layers` times), policy and value heads.
 
-    `entities`, `embedding`, `channels`: see `declared_inputs`; `activation`: see `linear_layers`. Raises ConfigError.
+    `width` (of an entity's encoding), `entities`, `embedding`, `channels`: see `declared_inputs`; `activation`: see
+    `linear_layers`. Raises ConfigError.
     """
 
     memory = "none"
@@ -28,11 +29,12 @@ class Mlp(ActorCritic):
         layers: int = 2,
         activation: str = "relu",
         entities: str = "pool",
+        width: int = 64,
         embedding: int | str = AUTO,
         channels: Sequence[int] = (16, 32, 32),
     ) -> None:
         super().__init__()
-        self.inputs = declared_inputs(spec, hidden, entities, embedding, channels)
+        self.inputs = declared_inputs(spec, width, entities, embedding, channels)
         self.body = linear_layers(self.inputs.width, hidden, layers, activation)
         self.add_heads(hidden if layers else self.inputs.width, hidden, self.memory, spec.num_actions)
 

@@ -281,6 +281,12 @@ def test_overrides_that_do_not_parse(load, override):
         ("opponents: {self_play: 0.5, past: 0.5}", "opponents", "one seat and no opponents; leave past out"),
         ("game: my:Env\nopponents: max:0.5,past:0.5", "opponents", "self_play, past, random; leave max_base_power"),
         ("learner: {batch_steps: 10}", "learner.batch_steps", "because every minibatch takes whole unrolls"),
+        ("learner: {burn_in: 17}", "learner.burn_in", "at most half of unroll_length, 16, because nothing is learned"),
+        (
+            "learner: {entropy_schedule: exponential, final_entropy_coefficient: 0}",
+            "learner.entropy_schedule",
+            "above 0",
+        ),
         ("workers: {envs: 5000}", "server.max_sessions", "because the server refuses"),
         ("server: {deterministic: true, precision: bfloat16}", "server.precision", "float32 only"),
         ("server: {endpoint: 'tcp://0.0.0.0:5'}", "server.endpoint", "is not local"),

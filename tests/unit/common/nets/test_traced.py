@@ -25,11 +25,13 @@ from simul.common.nets.traced import trace_network, traced_forward, with_packed_
         ("mlp_gru", "declared_spec"),
         ("attention", "declared_spec"),
         ("attention", "flat_spec"),
+        ("attention", "only_entities_spec"),
         ("pokemon", "entity_spec"),
         ("pokemon", "doubles_spec"),
         ("board_resnet", "board_spec"),
         ("ofc", "ofc_spec"),
         ("examples.custom_network:GruNetwork", "entity_spec"),
+        ("examples.attention_network:AttentionNetwork", "declared_spec"),
     ],
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
