@@ -35,7 +35,7 @@ def embedding_size(rows: int) -> int:
 
 
 class VectorInputs(nn.Module):
-    """Numbers as they are, ids embedded, an image through IMPALA's residual tower: one vector.
+    """Numbers as they are, ids embedded, an image of bytes through IMPALA's residual tower: one vector.
 
     Attributes:
         width: of the vector. It may be 0.
@@ -51,7 +51,7 @@ class VectorInputs(nn.Module):
         """Args:
             spec: of the game.
             embedding: width of every table of ids; `auto`: by their number, see `embedding_size`.
-            channels: of the tower, see `residual_tower`.
+            channels: of the tower, see `residual_tower`; IMAGE_BLOCKS residual blocks for each.
             without: entities that something else reads.
 
         Raises:
@@ -60,7 +60,8 @@ class VectorInputs(nn.Module):
         super().__init__()
         if embedding != AUTO and not (isinstance(embedding, int) and embedding > 0):
             raise ConfigError(f"embedding: expected auto, or a width of at least 1, got {embedding!r}")
-        self._image = ImageReader(spec) if spec.observation_shape else None
+        bytes_observed = spec.observation_dtype == "uint8"  # a board of float32 is numbers
+        self._image = ImageReader(spec) if bytes_observed else None
         begin = self.width = 0
         if self._image is not None:
             begin = spec.observation_size - self._image.rest
