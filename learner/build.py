@@ -46,9 +46,9 @@ from simul.learner.replay.experience_replay import ExperienceReplay
 from simul.learner.replay.files import ReplayFiles
 from simul.learner.replay.sample_layout import SampleLayout
 from simul.learner.replay.schedule import ReplayWindow, UseSchedule
-from simul.learner.schedules import scheduled
 from simul.learner.training.minibatches import empty_unroll
 from simul.learner.training.sample_trainer import DealtSampleTrainer, SampleTrainer, SampleUpdater
+from simul.learner.training.schedules import scheduled
 from simul.learner.training.trainer import NetworkUpdater, Trainer
 from simul.learner.training.unroll_trainer import UnrollTrainer
 from simul.learner.training.update import STAGES, Updater

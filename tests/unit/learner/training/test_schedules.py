@@ -4,7 +4,7 @@ import pytest
 
 from simul.common.config.schema import LearnerConfig
 from simul.learner.build import learning_schedule
-from simul.learner.schedules import scheduled
+from simul.learner.training.schedules import scheduled
 
 
 @pytest.mark.parametrize(
