@@ -8,7 +8,7 @@ CONFIG ?= configs/pokemon.yaml
 HOURS ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long test-races test-faults test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-strength bench-tables bench-ofc bench-search bench-scale docs clean
+.PHONY: help up setup test test-long test-races test-faults test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-strength bench-tables bench-networks bench-ofc bench-search bench-scale docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -47,7 +47,7 @@ lint: setup ## style, types, import contracts, names in comments
 	.venv/bin/lint-imports
 	$(PY) .ci/backticks.py
 
-learn-check: setup ## CartPole and the memory task learn, through all three processes
+learn-check: setup ## tasks with known answers are learned, through all processes (half an hour)
 	$(PY) -m benchmarks.learn_check $(ARGS)
 
 loadtest: setup ## how many actions a second at which latency, under 2 minutes (ARGS="--help")
@@ -79,6 +79,9 @@ bench-strength: setup ## how strong a policy becomes from random weights: tables
 
 bench-tables: setup ## legal moves, hands and boards of Blokus and OFC, and the start of their workers (5 minutes; ARGS=--markdown)
 	$(PY) -m benchmarks tables $(ARGS)
+
+bench-networks: setup ## size, forward and update time of each network, as ratios (a minute)
+	$(PY) -m benchmarks networks $(ARGS)
 
 bench-ofc: setup .venv-sb3/.stamp ## Open Face Chinese beside MaskablePPO: decisions learned from a second (15 minutes)
 	.venv-sb3/bin/python -m benchmarks ofc $(ARGS)

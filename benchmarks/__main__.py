@@ -18,6 +18,7 @@ BENCHMARKS = {
     "ofc": ("benchmarks.ofc.main", False),
     "search": ("benchmarks.search.main", True),
     "scale": ("benchmarks.scale.main", True),
+    "networks": ("benchmarks.networks", True),
     "tables": ("benchmarks.tables.main", True),
     "strength": ("benchmarks.strength.main", False),
     "pokemon": ("benchmarks.pokemon_layers.main", False),

@@ -1,8 +1,10 @@
 """`make learn-check`: does the system learn? Problems with known answers, through all processes.
 
-CartPole must be solved, with normalisation too, and so must a task seen as images, one with actions of several
-components, and a memory task. The same memory task must stay near chance when the recurrent state is zeroed at every
-step. Each case trains from random weights, then plays fresh greedy episodes.
+CartPole must be solved by each network for vectors, with normalisation too, and so must a task seen as images, one with
+actions of several components, and a memory task. The same memory task must stay near chance when the recurrent state is
+zeroed at every step. Entities in random order must be pooled or attended to, and ids embedded: a network that reads the
+one as a row of numbers, or the other as a number, must fail. Each case trains from random weights, then plays fresh
+greedy episodes.
 
     make learn-check ARGS="--only memory --json learn.json"
 """
@@ -70,13 +72,48 @@ IMAGES = (
 )  # fmt: skip
 CHORDS = ("gymnasium.id=benchmarks.learn_envs:ChordEnv", "gymnasium.reward_scale=1", "learner.discount=0.9")
 NORMALIZED = ("gymnasium.reward_scale=1", "network.normalize_observations=true", "learner.normalize_rewards=true")
+ENTITIES = (
+    "gymnasium.id=benchmarks.learn_envs:StrongestEnv", "gymnasium.max_entities=12", "gymnasium.ids=columns",
+    "gymnasium.reward_scale=1", "learner.discount=0",
+)  # fmt: skip
+IDS = (
+    "gymnasium.id=benchmarks.learn_envs:CodeBookEnv", "gymnasium.ids=columns", "gymnasium.reward_scale=1",
+    "learner.discount=0",
+)  # fmt: skip
+CARTPOLE, MEMORY = "configs/cartpole.yaml", "configs/memory.yaml"
+
+
+def network(name: str, options: str = "{}") -> tuple[str, ...]:
+    """Overrides that choose a network."""
+    return f"network.name={name}", f"network.options={options}"
+
+
+GRU = network("mlp_gru", "{hidden: 64, layers: 1}")
+ATTENTION_GRU = network("attention", "{width: 32, hidden: 64, memory: gru}")
+ATTENTION_LSTM = network("attention", "{width: 32, hidden: 64, memory: lstm}")
+ATTENTION = network("attention", "{width: 32, hidden: 64}")
+MLP, FLAT = network("mlp", "{hidden: 64}"), network("mlp", "{hidden: 64, entities: flat}")
+SCALED = network("mlp_lstm", "{hidden: 64, layers: 2, memory: false}")
 CASES = (
-    Case("cartpole", "configs/cartpole.yaml", 200_000, 100, at_least=475.0),
-    Case("cartpole_normalized", "configs/cartpole.yaml", 200_000, 100, at_least=475.0, overrides=NORMALIZED),
-    Case("images", "configs/cartpole.yaml", 60_000, 500, at_least=0.95, overrides=IMAGES),
-    Case("chords", "configs/cartpole.yaml", 60_000, 500, at_least=3.8, overrides=CHORDS),
-    Case("memory", "configs/memory.yaml", 350_000, 1000, at_least=0.95),
-    Case("memory_without_state", "configs/memory.yaml", 350_000, 1000, below=0.35, overrides=ZERO_STATE),
+    Case("cartpole", CARTPOLE, 200_000, 100, at_least=475.0),
+    Case("cartpole_normalized", CARTPOLE, 200_000, 100, at_least=475.0, overrides=NORMALIZED),
+    Case("cartpole_mlp", CARTPOLE, 200_000, 100, at_least=475.0, overrides=MLP),
+    Case("cartpole_gru", CARTPOLE, 200_000, 100, at_least=475.0, overrides=GRU),
+    Case("cartpole_attention", CARTPOLE, 200_000, 100, at_least=475.0, overrides=ATTENTION),
+    Case("images", CARTPOLE, 60_000, 500, at_least=0.95, overrides=IMAGES),
+    Case("chords", CARTPOLE, 60_000, 500, at_least=3.8, overrides=CHORDS),
+    Case("memory", MEMORY, 350_000, 1000, at_least=0.95),
+    Case("memory_without_state", MEMORY, 350_000, 1000, below=0.35, overrides=ZERO_STATE),
+    Case("memory_gru", MEMORY, 350_000, 1000, at_least=0.95, overrides=GRU),
+    Case("memory_gru_without_state", MEMORY, 350_000, 1000, below=0.35, overrides=GRU + ZERO_STATE),
+    Case("memory_attention_gru", MEMORY, 350_000, 1000, at_least=0.95, overrides=ATTENTION_GRU),
+    Case("memory_attention_lstm", MEMORY, 350_000, 1000, at_least=0.95, overrides=ATTENTION_LSTM),
+    Case("memory_attention_without_state", MEMORY, 350_000, 1000, below=0.35, overrides=ATTENTION_GRU + ZERO_STATE),
+    Case("entities_pooled", CARTPOLE, 100_000, 1000, at_least=0.9, overrides=ENTITIES + MLP),
+    Case("entities_attended", CARTPOLE, 100_000, 1000, at_least=0.9, overrides=ENTITIES + ATTENTION),
+    Case("entities_flat", CARTPOLE, 100_000, 1000, below=0.7, overrides=ENTITIES + FLAT),
+    Case("ids_embedded", CARTPOLE, 60_000, 1000, at_least=0.95, overrides=IDS + MLP),
+    Case("ids_scaled", CARTPOLE, 60_000, 1000, below=0.6, overrides=IDS + SCALED),
 )
 
 

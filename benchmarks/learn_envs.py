@@ -83,3 +83,72 @@ class ChordEnv(gymnasium.Env):
         mask = np.ones(sum(self.TONES), np.int8)
         mask[:3] = np.arange(3) == self._first
         return self._key, {"action_mask": mask}
+
+
+class StrongestEnv(gymnasium.Env):
+    """Name the kind of the strongest unit, 5 times an episode: 0.2 if right. By chance 0.25 to 0.4 of a return of 1.
+
+    Observation: 3 to MOST units in random order, each of a kind of 4 and with a strength from 0 to 1.
+    """
+
+    MOST = 12
+    KINDS = 4
+
+    def __init__(self) -> None:
+        unit = spaces.Dict(kind=spaces.Discrete(self.KINDS), strength=spaces.Box(0.0, 1.0, (1,), np.float32))
+        self.observation_space = spaces.Sequence(unit)
+        self.action_space = spaces.Discrete(self.KINDS)
+        self._answer = self._steps = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Draw units."""
+        super().reset(seed=seed)
+        self._steps = 0
+        return self._draw(), {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Judge the answer and draw again."""
+        self._steps += 1
+        reward = 0.2 * (int(action) == self._answer)
+        return self._draw(), reward, self._steps == 5, False, {}
+
+    def _draw(self) -> tuple[dict[str, Any], ...]:
+        count = int(self.np_random.integers(3, self.MOST + 1))
+        kinds, strengths = (
+            self.np_random.integers(self.KINDS, size=count),
+            self.np_random.random((count, 1), np.float32),
+        )
+        self._answer = int(kinds[strengths.argmax()])
+        return tuple({"kind": kind, "strength": strength} for kind, strength in zip(kinds, strengths))
+
+
+class CodeBookEnv(gymnasium.Env):
+    """One of 50 words is shown, 10 times; each has one right answer of 5, in no order: 0.1 if right.
+
+    By chance the return is 0.2.
+    """
+
+    WORDS = 50
+    ANSWERS = 5
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Discrete(self.WORDS)
+        self.action_space = spaces.Discrete(self.ANSWERS)
+        self._answers = np.random.default_rng(50).permutation(np.arange(self.WORDS) % self.ANSWERS)
+        self._word = self._steps = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+        """Draw a word."""
+        super().reset(seed=seed)
+        self._steps = 0
+        return self._draw(), {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        """Judge the answer and draw again."""
+        self._steps += 1
+        reward = 0.1 * (int(action) == self._answers[self._word])
+        return self._draw(), reward, self._steps == 10, False, {}
+
+    def _draw(self) -> int:
+        self._word = int(self.np_random.integers(self.WORDS))
+        return self._word

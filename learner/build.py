@@ -38,7 +38,7 @@ from simul.learner.io.learner_io import LearnerIO
 from simul.learner.io.samples import SampleChecker
 from simul.learner.io.server_handshake import ServerHandshake
 from simul.learner.io.unrolls import UnrollChecker
-from simul.learner.learner import Learner, LearnerParts, LearningSchedule, TrainingProgress, linear
+from simul.learner.learner import Learner, LearnerParts, LearningSchedule, TrainingProgress
 from simul.learner.ranked_learner import RankedLearner, RankFollower, share_start
 from simul.learner.ranks import ALONE, Ranks
 from simul.learner.replay.buffer import ReplayBuffer
@@ -48,6 +48,7 @@ from simul.learner.replay.sample_layout import SampleLayout
 from simul.learner.replay.schedule import ReplayWindow, UseSchedule
 from simul.learner.training.minibatches import empty_unroll
 from simul.learner.training.sample_trainer import DealtSampleTrainer, SampleTrainer, SampleUpdater
+from simul.learner.training.schedules import scheduled
 from simul.learner.training.trainer import NetworkUpdater, Trainer
 from simul.learner.training.unroll_trainer import UnrollTrainer
 from simul.learner.training.update import STAGES, Updater
@@ -123,7 +124,11 @@ def _choose_device(config: Config, rank: int) -> torch.device:
 def _assemble(context: BuildContext, reporter: Reporter, stop: StopFlag, opened: ExitStack) -> Learner:
     replay = None
     updater: SampleUpdater | Updater
-    if context.leads and (note := opponent_note(context.options, context.spec, context.network)):
+    notes = (
+        opponent_note(context.options, context.spec, context.network),
+        burn_in_note(context.options, context.network),
+    )
+    for note in filter(None, notes if context.leads else ()):
         reporter.send({}, event=note)
     if context.options.algorithm == ALPHAZERO:
         updater = _sample_updater(context)
@@ -252,6 +257,7 @@ def _updater(context: BuildContext) -> Updater:
         stages=context.stages,
         ranks=context.ranks,
         nothing=empty_unroll(context.spec, context.network.state_size),
+        burn_in=options.burn_in if context.network.state_size else 0,
     )
 
 
@@ -260,7 +266,8 @@ def _sample_updater(context: BuildContext) -> SampleUpdater:
     if network.state_size:
         raise ConfigError(
             f"learner.algorithm: alphazero learns from single positions, and the network {config.network.name} has a "
-            f"memory of {network.state_size} numbers. Set network.options.memory: false, or network.name: board_resnet."
+            f"memory of {network.state_size} numbers. Set network.name: board_resnet or mlp, or switch the memory off "
+            "in network.options, by memory: false or none."
         )
     return SampleUpdater(
         network,
@@ -305,6 +312,13 @@ def opponent_note(options: LearnerConfig, spec: GameSpec, network: RecurrentNetw
     return f"learner.opponent_coefficient is not used: nothing predicts what the opponent does, because {what}."
 
 
+def burn_in_note(options: LearnerConfig, network: RecurrentNetwork) -> str:
+    """A sentence where burn-in is configured and the network has no state that it would advance; else empty."""
+    if not options.burn_in or network.state_size:
+        return ""
+    return "learner.burn_in is not used: the network has no memory."
+
+
 def learning_schedule(options: LearnerConfig, horizon: int) -> LearningSchedule:
     """What the configuration lets change over a run, until `horizon` decisions are learned."""
     fixed = Settings(
@@ -317,11 +331,13 @@ def learning_schedule(options: LearnerConfig, horizon: int) -> LearningSchedule:
     )
 
     def settings(decisions: int) -> Settings:
-        entropy = linear(options.entropy_coefficient, options.final_entropy_coefficient, decisions, horizon)
+        first, last = options.entropy_coefficient, options.final_entropy_coefficient
+        entropy = scheduled(options.entropy_schedule, first, last, decisions, horizon)
         return dataclasses.replace(fixed, entropy_coefficient=entropy)
 
     def learning_rate(decisions: int) -> float:
-        return linear(options.learning_rate, options.final_learning_rate, decisions, horizon)
+        first, last = options.learning_rate, options.final_learning_rate
+        return scheduled(options.learning_rate_schedule, first, last, decisions, horizon)
 
     oldest = math.inf if options.algorithm == ALPHAZERO else options.max_policy_lag
     return LearningSchedule(options.max_skipped_minibatches, oldest, learning_rate, settings)

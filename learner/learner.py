@@ -24,12 +24,6 @@ from simul.learner.reports import LagAlarm, SkipAlarm, StallAlarm, TrainingStati
 from simul.learner.training.trainer import Trainer
 from simul.learner.training.update import STAGES
 
-
-def linear(first: float, last: float, decisions: int, total: int) -> float:
-    """From `first` at 0 to `last` at `total` decisions, and `last` from then on."""
-    return first + (last - first) * min(decisions / total, 1.0)
-
-
 STOP_SAY_SEC = 3.0  # a stop that waits longer for the store says so
 PULL_SEC = 0.2  # longest wait for a full batch; signals and reports are handled in between
 

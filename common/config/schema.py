@@ -36,6 +36,7 @@ WATCHING = (
     "store_milestone_decisions", "notice_every_decisions",
 )  # fmt: skip
 Auto = Literal["auto"]
+Schedule = Literal["constant", "linear", "cosine", "exponential"]
 LONG_HORIZON = 20_000_000  # decisions
 NOT_KINDS = ("classes", "limit_sec", "past_by", "checkpoint")  # keys of `opponents` that are no opponent
 S = TypeVar("S", bound=Section)
@@ -86,8 +87,9 @@ class OpponentsConfig(Section, frozen=True):
 class NetworkConfig(Section, frozen=True):
     """The network that plays."""
 
-    name: CodeName = "mlp_lstm"  # mlp_lstm, conv_lstm, board_resnet, a network made for the game, or module:Class
+    name: CodeName = "mlp_lstm"  # see docs/networks.md; or module:Class
     options: Annotated[dict[str, Any], ArgumentsOf("network.name")] = field(default_factory=dict)  # of the network
+    shared: bool = True  # policy and value share all layers but the last; false: a network each
     normalize_observations: bool = False  # to mean 0 and variance 1 over all that was learned from, clipped at 10
 
 
@@ -137,12 +139,14 @@ class LearnerConfig(Section, frozen=True):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     threads: Few = 1
     unroll_length: Many = 32
+    burn_in: NonNegative = 0  # first steps of an unroll that only advance the recurrent state, see docs/networks.md
     batch_steps: Annotated[int, Meta(ge=1, le=10**8)] = 4096  # steps learned from per update, in whole unrolls
     minibatches: Positive = 2
     epochs: Positive = 1
     target_kl: NonNegativeFloat = 0.0  # no further pass of an update once the policy's KL is larger; 0: off
     learning_rate: PositiveFloat = 3e-4
-    final_learning_rate: NonNegativeFloat = 0.0  # linear schedule over total_decisions
+    final_learning_rate: NonNegativeFloat = 0.0  # at total_decisions
+    learning_rate_schedule: Schedule = "linear"  # constant: learning_rate alone; exponential: both are above 0
     total_decisions: Positive | Auto = AUTO  # horizon of the schedules, see `Config.horizon`
     discount: Share = 0.999
     gae_lambda: Share = 0.95
@@ -150,6 +154,7 @@ class LearnerConfig(Section, frozen=True):
     value_coefficient: NonNegativeFloat = 0.5
     entropy_coefficient: NonNegativeFloat = 0.01
     final_entropy_coefficient: NonNegativeFloat = 0.001
+    entropy_schedule: Schedule = "linear"  # as learning_rate_schedule
     opponent_coefficient: NonNegativeFloat = 0.0  # predict what the opponent does, where the game has labels of it
     rho_clip: PositiveFloat = 1.0  # V-trace
     c_clip: PositiveFloat = 1.0  # V-trace
@@ -165,13 +170,21 @@ class LearnerConfig(Section, frozen=True):
 
 
 LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
-    "gymnasium": ("frame_stack",),
-    "network": ("normalize_observations",),
+    "gymnasium": ("frame_stack", "ids", "max_entities"),
+    "network": ("normalize_observations", "shared"),
     "ofc": ("foul_cost", "rollouts_by"),
     "opponents": ("checkpoint", "frozen", "past_by"),
     "pokemon": ("builtin_observation", "observation", "opponent_teams", "reward"),
     "workers": ("max_failed_share",),
-    "learner": ("normalize_rewards", "opponent_coefficient", "target_kl", "weight_decay"),
+    "learner": (
+        "burn_in",
+        "entropy_schedule",
+        "learning_rate_schedule",
+        "normalize_rewards",
+        "opponent_coefficient",
+        "target_kl",
+        "weight_decay",
+    ),
 }
 LATER_SECTIONS = ("replay", "search", "cluster")  # likewise
 

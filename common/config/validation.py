@@ -201,7 +201,7 @@ def describe_value(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-NETWORKS = ("mlp_lstm", "conv_lstm", "board_resnet")  # for any game: vectors, images, boards
+NETWORKS = ("mlp", "mlp_lstm", "mlp_gru", "attention", "conv_lstm", "board_resnet")  # for any game
 MADE_FOR_A_GAME = {name: reads for game in GAMES.values() for name, reads in game.networks.items()}
 STORE_SCHEMES = ("s3", "gs", "file")
 MOST_PORT = 65535
@@ -282,7 +282,8 @@ def _names(config: Config) -> Iterator[Rule]:
             hint = f"; did you mean {close[0]}?" if close else ""
             yield (path,), f"expected {', '.join(known)} or module:Class, got {name!r}{hint}"
     if config.game in GAMES and network in MADE_FOR_A_GAME and network not in GAMES[config.game].networks:
-        fitting = " or ".join((*NETWORKS, *GAMES[config.game].networks))
+        *others, last = (*NETWORKS, *GAMES[config.game].networks)
+        fitting = f"{', '.join(others)} or {last}"
         yield (
             ("network.name", "game"),
             f"the network {network} {MADE_FOR_A_GAME[network]}; use {fitting} for the game {config.game}",
@@ -344,6 +345,19 @@ def _sizes(config: Config) -> Iterator[Rule]:
             f"expected at least unroll_length x minibatches = {least}, because every minibatch takes whole unrolls; "
             f"got {learner.batch_steps}",
         )
+    if learner.burn_in > learner.unroll_length // 2:
+        yield (
+            ("learner.burn_in", "learner.unroll_length"),
+            f"expected at most half of unroll_length, {learner.unroll_length // 2}, because nothing is learned from "
+            f"these steps; got {learner.burn_in}",
+        )
+    for value, schedule in (("learning_rate", "learning_rate_schedule"), ("entropy_coefficient", "entropy_schedule")):
+        ends = getattr(learner, value), getattr(learner, f"final_{value}")
+        if getattr(learner, schedule) == "exponential" and min(ends) <= 0:
+            yield (
+                (f"learner.{schedule}", f"learner.{value}", f"learner.final_{value}"),
+                f"an exponential schedule has both ends above 0; got {value} {ends[0]:g} and final_{value} {ends[1]:g}",
+            )
     seats = config.game_section.seats() or 1  # else checked again with the game's spec
     wanted = config.workers_of_a_server * workers.envs * seats
     if server.max_sessions < wanted:
@@ -396,6 +410,8 @@ def _alphazero(config: Config) -> Iterator[Rule]:
             f"alphazero learns from games played by search, and the game {config.game} has no search; "
             "use ppo, vtrace or reinforce",
         )
+    if learner.burn_in:
+        yield ("learner.burn_in",), "alphazero learns from single positions, and no state is advanced; leave it out"
     if learner.target_kl:
         yield ("learner.target_kl",), "alphazero makes one pass over what it draws; leave it out"
     if learner.normalize_rewards:

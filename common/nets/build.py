@@ -14,23 +14,27 @@ from simul.common.config.named_class import load_class
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import NOTHING, Trust, check_trust, network_values
 from simul.common.errors import ConfigError
-from simul.common.nets import base, normalization
+from simul.common.nets import base, normalization, separate
 from simul.common.nets.base import ModuleAdapter, RecurrentNetwork, example_observation
+from simul.common.nets.models.attention import Attention
 from simul.common.nets.models.board_resnet import BoardResNet
 from simul.common.nets.models.conv_lstm import ConvLstm
+from simul.common.nets.models.mlp import Mlp
+from simul.common.nets.models.mlp_gru import MlpGru
 from simul.common.nets.models.mlp_lstm import MlpLstm
 from simul.common.nets.models.ofc import OfcNetwork
 from simul.common.nets.models.pokemon import pokemon_network
 from simul.common.nets.normalization import NormalizedNetwork
+from simul.common.nets.separate import SeparateNetworks
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.error_place import describe_error
 
 NETWORKS: dict[str, Callable[..., nn.Module]] = {
-    "mlp_lstm": MlpLstm, "conv_lstm": ConvLstm, "board_resnet": BoardResNet, "pokemon": pokemon_network,
-    "ofc": OfcNetwork,
+    "mlp": Mlp, "mlp_lstm": MlpLstm, "mlp_gru": MlpGru, "attention": Attention, "conv_lstm": ConvLstm,
+    "board_resnet": BoardResNet, "pokemon": pokemon_network, "ofc": OfcNetwork,
 }  # fmt: skip
 TRIAL_BATCH = 3
-_CALLERS = frozenset({__file__, base.__file__, normalization.__file__})
+_CALLERS = frozenset({__file__, base.__file__, normalization.__file__, separate.__file__})
 
 
 def build_network(
@@ -50,10 +54,12 @@ def build_network(
         torch.manual_seed(seed)
         try:
             module = kind(spec, **network.options)
+            if not network.shared:
+                module = SeparateNetworks(_recurrent(module), _recurrent(kind(spec, **network.options)))
         except Exception as error:  # noqa: BLE001  (an invalid option such as a width of -5, or an error in a user's class)
             text = _cause(error, network.name).rstrip(".")
             raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {text}.") from None
-    built = module if isinstance(module, RecurrentNetwork) else ModuleAdapter(module)
+    built = _recurrent(module)
     if network.normalize_observations:
         if built.reads_exactly:
             raise ConfigError(
@@ -63,6 +69,10 @@ def build_network(
         built = NormalizedNetwork(built, spec)
     check_network(built, spec, network.name)
     return built
+
+
+def _recurrent(module: nn.Module) -> RecurrentNetwork:
+    return module if isinstance(module, RecurrentNetwork) else ModuleAdapter(module)
 
 
 def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
@@ -157,7 +167,9 @@ def _describe(output: Any) -> str:
 
 def _import(name: str, trust: Trust) -> type[nn.Module]:
     if ":" not in name:
-        raise ConfigError(f"Unknown network {name!r}: expected {', '.join(NETWORKS)} or module:Class.")
+        close = difflib.get_close_matches(name, NETWORKS, 1)
+        hint = f"; did you mean {close[0]}?" if close else "."
+        raise ConfigError(f"Unknown network {name!r}: expected {', '.join(NETWORKS)} or module:Class{hint}")
     kind = load_class(name, trust=trust)
     if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
         raise ConfigError(f"The network {name} is not a class of torch.nn.Module.")

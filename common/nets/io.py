@@ -54,7 +54,8 @@ def check_state(state: dict[str, Tensor], module: nn.Module) -> None:
     """Compare names, shapes, kinds and finiteness with `module`. Raises WeightsError naming the first difference."""
     expected = module.state_dict()
     if unknown := sorted(state.keys() ^ expected.keys()):
-        raise WeightsError(f"tensors that only one side has: {', '.join(unknown[:5])}")
+        shown = ", ".join(f"{name} {_shape_and_side(name, state, expected)}" for name in unknown[:5])
+        raise WeightsError(f"tensors that only one side has: {shown}")
     for name, value in state.items():
         if value.shape != expected[name].shape:
             raise WeightsError(f"{name}: expected {list(expected[name].shape)}, got {list(value.shape)}")
@@ -62,6 +63,12 @@ def check_state(state: dict[str, Tensor], module: nn.Module) -> None:
             raise WeightsError(f"{name}: expected {expected[name].dtype} or the like, got {value.dtype}")
     if name := first_nonfinite(state):
         raise WeightsError(f"{name}: not finite")
+
+
+def _shape_and_side(name: str, state: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
+    if name in expected:
+        return f"{list(expected[name].shape)} (expected, missing)"
+    return f"{list(state[name].shape)} (not expected)"
 
 
 def first_nonfinite(tensors: Mapping[str, Tensor]) -> str:

@@ -20,30 +20,28 @@ EPSILON = 1e-8  # added to a variance
 class NormalizedNetwork(RecurrentNetwork):
     """`network` behind clip((observation - mean) / sqrt(variance + EPSILON), -CLIP, CLIP).
 
-    Buffers, float32 [D]: `observation_mean` and `observation_variance`, at first 0 and 1.
+    Ids of the layout, and the numbers that say which entities are present, stay as they are. Buffers, float32 [D]:
+    `observation_mean` and `observation_variance`, at first 0 and 1.
     """
 
     observation_mean: Tensor
     observation_variance: Tensor
+    kept: Tensor | None
 
     def __init__(self, network: RecurrentNetwork, spec: GameSpec) -> None:
-        """Raises ConfigError for observations that must stay what they are: images, and layouts with ids."""
+        """Raises ConfigError for images, which must stay what they are."""
         super().__init__()
         if spec.observation_dtype == "uint8":
             raise ConfigError(
                 f"network.normalize_observations: {spec.name} observes images, which networks scale to [0, 1] "
                 "themselves. Leave it out."
             )
-        if ids := [part.name for part in spec.layout if part.kind == "id"]:
-            raise ConfigError(
-                f"network.normalize_observations: the observations of {spec.name} hold ids such as {ids[0]}, which "
-                "must stay whole. Leave it out."
-            )
         self.network = network
         self.state_size = network.state_size
         self.predicts_opponent = network.predicts_opponent
         self.register_buffer("observation_mean", torch.zeros(spec.observation_size))
         self.register_buffer("observation_variance", torch.ones(spec.observation_size))
+        self.register_buffer("kept", _columns_kept(spec), persistent=False)
 
     def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As `RecurrentNetwork.forward`."""
@@ -73,4 +71,16 @@ class NormalizedNetwork(RecurrentNetwork):
 
     def _normalized(self, observation: Tensor) -> Tensor:
         deviation = (self.observation_variance + EPSILON).sqrt()
-        return ((observation.float() - self.observation_mean) / deviation).clamp(-CLIP, CLIP)
+        whole = observation.float()
+        normalized = ((whole - self.observation_mean) / deviation).clamp(-CLIP, CLIP)
+        return normalized if self.kept is None else torch.where(self.kept, whole, normalized)
+
+
+def _columns_kept(spec: GameSpec) -> Tensor | None:
+    """bool [D], True for columns that are no quantities; None where there are none."""
+    present = {f"{group.name}.{i}.{group.present}" for group in spec.entities for i in range(group.count)}
+    kept = torch.zeros(spec.observation_size, dtype=torch.bool)
+    for part in spec.layout:
+        if part.kind == "id" or part.name in present:
+            kept[part.start : part.start + part.size] = True
+    return kept if kept.any() else None

@@ -14,6 +14,7 @@ ASKED = "?"  # in HELLO, a fingerprint that asks for the server's own
 # Fields added later: in the fingerprint only where they are used.
 _LATER = (
     "observation_shape", "observation_axes", "action_planes", "action_cells", "opponent_labels", "opponent_classes",
+    "entities",
 )  # fmt: skip
 MOST_CLASSES = 32767  # a label is an int16
 
@@ -42,6 +43,21 @@ class Slice(msgspec.Struct, frozen=True):
     table: str = ""
 
 
+class EntityGroup(msgspec.Struct, frozen=True):
+    """Entities of one kind, such as the units of one side: equal blocks of the layout, evenly spaced.
+
+    Attributes:
+        name: the slices of entity i are called `NAME.i.*`, from `NAME.0.*` on.
+        count: how many blocks there are, at least 1.
+        present: field, `NAME.i.PRESENT`, that is 1 where the block holds an entity, 0 where it is padding; empty: all
+            blocks hold one.
+    """
+
+    name: str
+    count: int
+    present: str = ""
+
+
 class GameSpec(msgspec.Struct, frozen=True):
     """The contract between a game's env source, the server, the networks and the checkpoints.
 
@@ -63,6 +79,7 @@ class GameSpec(msgspec.Struct, frozen=True):
         opponent_labels: K, labels that a client may give each step: what the opponent did at the same time, one for
             each of its slots. They are learned from (`learner.opponent_coefficient`) and never observed. 0: none.
         opponent_classes: C, a label is one of 0 to C - 1.
+        entities: groups of entities in the layout, which networks may pool or attend to.
     """
 
     name: str
@@ -78,15 +95,47 @@ class GameSpec(msgspec.Struct, frozen=True):
     action_cells: tuple[int, ...] = ()
     opponent_labels: int = 0
     opponent_classes: int = 0
+    entities: tuple[EntityGroup, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the labels cannot be."""
+        """Raises ValueError where the labels cannot be, and where entities are not in the layout."""
         labels, classes = self.opponent_labels, self.opponent_classes
         if labels < 0 or (classes != 0 if not labels else not 1 <= classes <= MOST_CLASSES):
             raise ValueError(
                 f"{self.name} declares opponent_labels = {labels} of opponent_classes = {classes}; expected a positive "
                 f"number of 1 to {MOST_CLASSES} classes, or 0 and 0"
             )
+        if len({group.name for group in self.entities}) < len(self.entities):
+            raise ValueError(f"{self.name} declares a group of entities twice; expected a name of its own for each")
+        for group in self.entities:
+            self._check_entities(group)
+
+    def _check_entities(self, group: EntityGroup) -> None:
+        """Raises ValueError for a group whose blocks are missing, differ, or are not evenly spaced."""
+        blocks = [self.block(f"{group.name}.{i}") for i in range(max(group.count, 1))]
+        for i, block in enumerate(blocks):
+            if group.count < 1 or not block:
+                raise ValueError(
+                    f"{self.name} declares {group.count} entities {group.name}, and its layout has no slices "
+                    f"{group.name}.{i}.*; expected a positive count, and slices of each"
+                )
+            expected = blocks[0][0].start + i * (blocks[min(i, 1)][0].start - blocks[0][0].start)
+            if block[0].start != expected or block_shape(block) != block_shape(blocks[0]):
+                raise ValueError(
+                    f"{self.name}: the slices {group.name}.{i}.* differ from {group.name}.0.*; expected equal fields, "
+                    "evenly spaced"
+                )
+        sizes = [part.size for part in blocks[0] if part.name == f"{group.name}.0.{group.present}"]
+        if group.present and sizes != [1]:
+            raise ValueError(
+                f"{self.name}: the entities {group.name} have no field {group.present!r} of one number, 1 where there "
+                "is an entity"
+            )
+
+    def block(self, name: str) -> list[Slice]:
+        """The slice called `name` and those called `NAME.*`, in the order of the observation."""
+        found = [part for part in self.layout if part.name == name or part.name.startswith(name + ".")]
+        return sorted(found, key=lambda part: part.start)
 
     def fingerprint(self) -> str:
         """First 16 hex digits of SHA-256 over the canonical encoding of every field that is used."""
@@ -114,8 +163,16 @@ class GameSpec(msgspec.Struct, frozen=True):
         raise KeyError(name)
 
 
+def block_shape(block: list[Slice]) -> list[tuple[int, int, str, str]]:
+    """What two equal blocks share: the places inside, sizes, kinds and tables of their slices."""
+    return [(part.start - block[0].start, part.size, part.kind, part.table) for part in block]
+
+
 def random_observations(spec: GameSpec, rows: int, draw: np.random.Generator) -> NDArray[Any]:
-    """Wire dtype [rows, D], uniform in what each slice of the layout, else the dtype, allows; ids are whole numbers."""
+    """Wire dtype [rows, D], uniform in what each slice of the layout, else the dtype, allows; ids are whole numbers.
+
+    Half of the entities that may be absent are.
+    """
     if spec.dtype() == np.uint8:
         return draw.integers(0, 256, (rows, spec.observation_size), np.uint8)
     values = draw.random((rows, spec.observation_size), np.float32)
@@ -126,4 +183,8 @@ def random_observations(spec: GameSpec, rows: int, draw: np.random.Generator) ->
         else:
             place *= part.high - part.low
             place += part.low
+    for group in spec.entities:
+        for i in range(group.count if group.present else 0):
+            column = spec.slice(f"{group.name}.{i}.{group.present}").start
+            values[:, column] = draw.random(rows) < 0.5
     return values.astype(spec.dtype())

@@ -184,6 +184,7 @@ def _refuse_gymnasium(config: Config, kind: str) -> None:
     """Raises ConfigError where settings of Gymnasium envs are given for a game of another `kind`."""
     for key, given in (
         ("frame_stack", config.gymnasium.frame_stack != 1), ("reward_scale", config.gymnasium.reward_scale != 1.0),
+        ("ids", config.gymnasium.ids != "one_hot"), ("max_entities", config.gymnasium.max_entities),
     ):  # fmt: skip
         if given:
             raise ConfigError(

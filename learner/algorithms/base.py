@@ -22,7 +22,8 @@ class Trajectories:
         action: int64 [T, B]. reward: float32 [T, B], earned by the action of the same row.
         behaviour_log_prob: float32 [T, B], recorded when the action was sampled.
         discount: float32 [T, B]; 0 at the last step of an episode that terminated.
-        valid: bool [T, B], rows to learn from; a run from row 0 in each column. The bootstrap row is not one.
+        valid: bool [T, B], rows to learn from; one run in each column, behind those of burn-in. The bootstrap row is
+            not one.
         label: int64 [T, B, K], what the opponent did at the same time, -1 = not known; None: the game has no labels.
     """
 

@@ -59,8 +59,9 @@ def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.O
         made = checkpoint.meta.network
         raise CheckpointError(
             f"{which} does not fit the configured network: {error}. "
-            f"Its own is network.name: {made.name}, network.options: {made.options}, network.normalize_observations: "
-            f"{str(made.normalize_observations).lower()}: set all as they were, or "
+            f"Its own is network.name: {made.name}, network.options: {made.options}, network.shared: "
+            f"{str(made.shared).lower()}, network.normalize_observations: {str(made.normalize_observations).lower()}: "
+            "set all as they were, or "
             "begin without it: another run directory with --run-dir, and no --from."
         ) from None
     network.load_state_dict(weights)

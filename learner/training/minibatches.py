@@ -58,8 +58,18 @@ def empty_unroll(spec: GameSpec, state_size: int) -> ReceivedUnroll:
     return ReceivedUnroll(0, terminated=False, arrays=arrays, packed_actions=packed)
 
 
-def make_minibatch(unrolls: Sequence[ReceivedUnroll], discount: float, device: torch.device) -> Minibatch:
-    """Pad unrolls with zeros (labels with NO_LABEL) into tensors on `device`. `discount`: of one step."""
+def make_minibatch(
+    unrolls: Sequence[ReceivedUnroll], discount: float, device: torch.device, burn_in: int = 0
+) -> Minibatch:
+    """Pad unrolls with zeros (labels with NO_LABEL) into tensors on `device`.
+
+    Args:
+        unrolls: at least one.
+        discount: of one step.
+        device: of the tensors.
+        burn_in: so many first steps of an unroll are evaluated and not learned from, but at most half of them. The
+            first unroll of an episode has none: the state before it is exact.
+    """
     steps, sessions = max(unroll.length for unroll in unrolls), len(unrolls)
     padded = {
         name: np.zeros(
@@ -79,6 +89,7 @@ def make_minibatch(unrolls: Sequence[ReceivedUnroll], discount: float, device: t
     tensors = {name: torch.from_numpy(array).to(device) for name, array in padded.items()}
     length = torch.tensor([unroll.length for unroll in unrolls])
     terminated = torch.tensor([unroll.terminated for unroll in unrolls])
+    burned = torch.tensor([min(burn_in, unroll.length // 2) if unroll.first_step else 0 for unroll in unrolls])
     step = torch.arange(steps)[:, None]
     ends = terminated & (step == length - 1)  # (T, B)
     trajectories = Trajectories(
@@ -87,7 +98,7 @@ def make_minibatch(unrolls: Sequence[ReceivedUnroll], discount: float, device: t
         reward=tensors["reward"],
         behaviour_log_prob=tensors["log_prob"],
         discount=torch.where(ends, 0.0, discount).to(device),
-        valid=(step < length).to(device),
+        valid=((step >= burned) & (step < length)).to(device),
         label=tensors["label"].long() if "label" in tensors else None,
     )
     return Minibatch(

@@ -149,11 +149,13 @@ class Updater:
         stages: Stages | None = None,
         ranks: Ranks = ALONE,
         nothing: ReceivedUnroll | None = None,
+        burn_in: int = 0,
     ) -> None:
         """`stages`: those of the learner's loop, see STAGES.
 
         `target_kl`: of the behaviour policy and the current one, as the algorithm reports it; after the first pass, an
         update ends with the first minibatch above it. 0: never.
+        `burn_in`: see `make_minibatch`.
         `nothing`: with several ranks, the `empty_unroll` for a minibatch of which this one has no part.
         """
         self._ranks = ranks
@@ -170,6 +172,7 @@ class Updater:
         self._target_kl = target_kl or math.inf
         self._precision = precision
         self._zero_state = zero_state
+        self._burn_in = burn_in
         self._random = np.random.default_rng(seed + ranks.rank)
         self._reward_scale = RewardScale(discount) if normalize_rewards else None
         self._statistics: list[RunningStatistics] = [self._reward_scale] if self._reward_scale else []
@@ -198,7 +201,7 @@ class Updater:
         skipped, cause = 0, ""
         in_a_pass = min(self._minibatches, most)
         for number, part in enumerate(self._draw(len(unrolls), in_a_pass)):
-            minibatch = make_minibatch(self._choose(unrolls, part), self._discount, self.device)
+            minibatch = make_minibatch(self._choose(unrolls, part), self._discount, self.device, self._burn_in)
             if self._reward_scale is not None:
                 minibatch = _with_rewards(minibatch, self._reward_scale.scaled(minibatch.trajectories.reward))
             self._stages.lap("batch")

@@ -29,6 +29,8 @@ LOG = logging.getLogger("test")
 
 def network(seed: int = 0, spec: GameSpec = SPEC) -> RecurrentNetwork:
     config = NetworkConfig(options={"hidden": 16})
+    if spec.entities:
+        config = NetworkConfig("attention", {"hidden": 16, "width": 8, "memory": "gru"})
     if spec.observation_dtype == "uint8":
         config = NetworkConfig("conv_lstm", {"hidden": 16, "channels": [4, 6], "blocks": 1})
     return build_network(config, spec, seed=seed)
@@ -72,7 +74,7 @@ class Sessions:
         noise[draw.random(n) < 0.3] = 0.0
         mask = (draw.random((n, spec.num_actions)) < 0.6).astype(np.uint8)
         mask[:, 0] = 1
-        if spec.observation_dtype == "uint8":
+        if spec.observation_dtype == "uint8" or spec.layout:
             observation = random_observations(spec, n, draw)
         else:
             observation = draw.standard_normal((n, spec.observation_size)).astype(spec.dtype())

@@ -1,4 +1,4 @@
-"""What networks share that encode an observation into a vector: an LSTM beside a skip connection, and two heads."""
+"""What networks share that encode an observation into a vector: a memory beside a skip connection, and two heads."""
 
 from __future__ import annotations
 
@@ -8,23 +8,39 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from simul.common.nets.base import RecurrentNetwork
-from simul.common.nets.layers.lstm import PackedLSTM, make_packing
+from simul.common.nets.layers.lstm import make_packing
+from simul.common.nets.layers.memory import RememberingNetwork
 
 
-class LstmActorCritic(RecurrentNetwork):
-    """An encoder, an LSTM of `hidden` units unless `memory` is false, policy and value heads over both.
+class ActorCritic(RememberingNetwork):
+    """An encoder, a memory of `hidden` units (an LSTM, a GRU, or none), policy and value heads over both.
 
-    A subclass builds its encoder, calls `add_heads`, and implements `encode`.
+    A subclass builds its encoder, calls `add_heads`, and implements `encode`:
+
+        class GruNetwork(ActorCritic):
+            def __init__(self, spec: GameSpec, hidden: int = 64) -> None:
+                super().__init__()
+                self.body = nn.Linear(spec.observation_size, hidden)
+                self.add_heads(hidden, hidden, "gru", spec.num_actions)
+
+            def encode(self, observation: Tensor) -> Tensor:
+                return self.body(observation.to(compute_dtype(self.body.weight))).relu()
     """
 
-    lstm: PackedLSTM | None
+    def add_heads(self, width: int, hidden: int, memory: str, num_actions: int) -> None:
+        """Add the memory and both heads; the last call of a subclass's `__init__`.
 
-    def add_heads(self, width: int, hidden: int, memory: bool, num_actions: int) -> None:
-        """`width`: of what `encode` returns."""
-        self.lstm = PackedLSTM(width, hidden) if memory else None
-        self.state_size = 2 * hidden if memory else 0
-        features = width + (hidden if memory else 0)
+        Args:
+            width: of what `encode` returns.
+            hidden: units of the memory.
+            memory: `none`, `lstm` or `gru`.
+            num_actions: A.
+
+        Raises:
+            ConfigError: another memory.
+        """
+        self.add_memory(width, hidden, memory)
+        features = width + (hidden if self.state_size else 0)
         self.policy_head = nn.Linear(features, num_actions)
         self.value_head = nn.Linear(features, 1)
         nn.init.orthogonal_(self.policy_head.weight, 0.01)
@@ -38,19 +54,14 @@ class LstmActorCritic(RecurrentNetwork):
     def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As `RecurrentNetwork.forward`."""
         x = self.encode(observation)
-        if self.lstm is None:
-            return *self._heads(x, None), state
-        h, new_state = self.lstm(x, state)
+        h, new_state = self.remember(x, state)
         return *self._heads(x, h), new_state
 
     def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """As `RecurrentNetwork.unroll`, on valid rows only."""
         packing = make_packing(lengths, observation.shape[0], observation.device)
         x = self.encode(packing.pack(observation))
-        h = None
-        if self.lstm is not None:
-            h = self.lstm.run(x, state.index_select(0, packing.order), packing.batch_sizes)
-        logits, value = self._heads(x, h)
+        logits, value = self._heads(x, self.remember_rows(x, state, packing))
         return packing.pad(logits), packing.pad(value)
 
     def lowered(self, dtype: torch.dtype) -> Self:

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from simul.common.errors import ConfigError
-from simul.common.protocol.specs import GameSpec, Slice
+from simul.common.protocol.specs import GameSpec, Slice, block_shape
 
 
 class _EmbeddingSum(torch.autograd.Function):
@@ -158,12 +158,17 @@ class EntityBlocks(nn.Module):
 
     def __init__(self, names: Sequence[str], spec: GameSpec) -> None:
         super().__init__()
-        blocks = [_block(spec, name) for name in names]
+        blocks = [spec.block(name) for name in names]
+        if missing := [name for name, block in zip(names, blocks) if not block]:
+            raise ConfigError(
+                f"The network needs a block {missing[0]}.* in the layout of {spec.name}, which has none. "
+                "Set network.name: mlp_lstm, which takes any layout."
+            )
         self.names, self.parts = tuple(names), blocks[0]
         self.count, self.start = len(names), blocks[0][0].start
         self.stride = blocks[1][0].start - self.start if self.count > 1 else sum(part.size for part in self.parts)
         for number, (name, block) in enumerate(zip(names, blocks)):
-            if _shape_of(block) != _shape_of(self.parts) or block[0].start != self.start + number * self.stride:
+            if block_shape(block) != block_shape(self.parts) or block[0].start != self.start + number * self.stride:
                 raise ConfigError(f"The layout's block {name} differs from {names[0]}: expected equal, evenly spaced.")
         self.ids = IdReader(self.parts, self.start)
         self.numbers = number_columns(self.parts, self.start)
@@ -181,15 +186,24 @@ class EntityBlocks(nn.Module):
         return observation[:, self.start : stop].unflatten(1, (self.count, self.stride))
 
 
-def _block(spec: GameSpec, name: str) -> list[Slice]:
-    block = [part for part in spec.layout if part.name == name or part.name.startswith(name + ".")]
-    if not block:
-        raise ConfigError(
-            f"The network needs a block {name}.* in the layout of {spec.name}, which has none. "
-            "Set network.name: mlp_lstm, which takes any layout."
-        )
-    return sorted(block, key=lambda part: part.start)
+class EntityEncoder(nn.Module):
+    """Encodes all entities of a kind: summed embeddings of ids, numbers, one hidden layer.
 
+    The embedding has the width of the hidden layer, so adding it equals a linear layer on one-hot ids.
+    """
 
-def _shape_of(block: list[Slice]) -> list[tuple[int, int, str, str]]:
-    return [(part.start - block[0].start, part.size, part.kind, part.table) for part in block]
+    def __init__(self, blocks: EntityBlocks, size: int) -> None:
+        super().__init__()
+        rows = blocks.ids.table_rows
+        self.table = nn.Parameter(torch.randn(rows, size) * 0.1) if rows else None
+        self.numbers = nn.Linear(blocks.numbers.count, size) if blocks.numbers.count else None
+        self.output = nn.Linear(size, size)
+
+    def forward(self, ids: Tensor, numbers: Tensor) -> Tensor:
+        """ids: int64 [N, K]; numbers: [N, M], contiguous. Returns [N, size]."""
+        parts = [] if self.numbers is None else [self.numbers(numbers)]
+        if self.table is not None:
+            parts.append(embedding_sum(self.table, ids).to(numbers.dtype))
+        hidden = parts[0] if len(parts) == 1 else parts[0] + parts[1]
+        encoded: Tensor = torch.relu(self.output(torch.relu(hidden)))
+        return encoded

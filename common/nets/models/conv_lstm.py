@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from simul.common.nets.base import compute_dtype
-from simul.common.nets.layers.actor_critic import LstmActorCritic
+from simul.common.nets.layers.actor_critic import ActorCritic
 from simul.common.nets.layers.conv import ImageReader, residual_tower
 from simul.common.protocol.specs import GameSpec
 
 
-class ConvLstm(LstmActorCritic):
+class ConvLstm(ActorCritic):
     """IMPALA's residual tower, Linear + ReLU, an LSTM of `hidden` units beside a skip connection, two heads.
 
     `channels` and `blocks`: see `residual_tower`; each of `channels` halves height and width. Numbers behind the image
@@ -36,10 +36,10 @@ class ConvLstm(LstmActorCritic):
             height, width = -(-height // 2), -(-width // 2)
         planes = channels[-1] if channels else self._reader.channels
         self.body = nn.Linear(planes * height * width + self._reader.rest, hidden)
-        self.add_heads(hidden, hidden, memory, spec.num_actions)
+        self.add_heads(hidden, hidden, "lstm" if memory else "none", spec.num_actions)
 
     def encode(self, observation: Tensor) -> Tensor:
-        """As `LstmActorCritic.encode`."""
+        """As `ActorCritic.encode`."""
         image, rest = self._reader.read(observation, compute_dtype(self.body.weight))
         x = self.tower(image).relu().flatten(1)
         return self.body(torch.cat((x, rest), dim=1)).relu()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from simul.common.errors import ConfigError
 from simul.common.nets.base import compute_dtype
-from simul.common.nets.layers.actor_critic import LstmActorCritic
+from simul.common.nets.layers.actor_critic import ActorCritic
+from simul.common.nets.layers.inputs import VectorInputs
+from simul.common.nets.layers.mlp import linear_layers
 from simul.common.protocol.specs import GameSpec
-
-_ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
 def _scale_of_ids(spec: GameSpec) -> Tensor | None:
@@ -26,43 +24,43 @@ def _scale_of_ids(spec: GameSpec) -> Tensor | None:
     return scale
 
 
-class MlpLstm(LstmActorCritic):
+class MlpLstm(ActorCritic):
     """Linear + activation (`layers` times), an LSTM of `hidden` units beside a skip connection, policy and value heads.
 
-    `activation`: relu, or tanh, which keeps exploring where few numbers of like size are observed (Andrychowicz et al.
-    2021, section 3.2); layers of tanh begin orthogonal, with gain sqrt(2). With `memory: false` there is no LSTM and no
-    state. Ids of the layout are scaled to [0, 1]; `name: pokemon` embeds them instead. Raises ConfigError for images,
-    and for another activation.
+    `activation`: see `linear_layers`. With `memory: false` there is no LSTM and no state. `embedding`: 0 scales the ids
+    of the layout to [0, 1]; else they are embedded, see `VectorInputs`. Raises ConfigError for images, and for another
+    activation or embedding.
     """
 
     scale: Tensor | None
 
     def __init__(
-        self, spec: GameSpec, hidden: int = 256, layers: int = 1, memory: bool = True, activation: str = "relu"
+        self,
+        spec: GameSpec,
+        hidden: int = 256,
+        layers: int = 1,
+        memory: bool = True,
+        activation: str = "relu",
+        embedding: int | str = 0,
     ) -> None:
         super().__init__()
-        if activation not in tuple(_ACTIVATIONS):
-            raise ConfigError(f"activation: expected one of {', '.join(_ACTIVATIONS)}, got {activation!r}")
         if spec.observation_dtype == "uint8":
             raise ConfigError(
                 f"{spec.name} observes images, uint8 {list(spec.observation_shape)}; mlp_lstm takes vectors. "
                 "Set network.name: conv_lstm"
             )
-        sizes = [spec.observation_size] + [hidden] * layers
-        self.body = nn.Sequential()
-        for inputs, outputs in pairwise(sizes):
-            linear = nn.Linear(inputs, outputs)
-            if activation == "tanh":
-                nn.init.orthogonal_(linear.weight, 2**0.5)
-                nn.init.zeros_(linear.bias)
-            self.body.extend([linear, _ACTIVATIONS[activation]()])
-        self.add_heads(sizes[-1], hidden, memory, spec.num_actions)
-        self.register_buffer("scale", _scale_of_ids(spec), persistent=False)
+        self.inputs = VectorInputs(spec, embedding) if embedding else None
+        width = spec.observation_size if self.inputs is None else self.inputs.width
+        self.body = linear_layers(width, hidden, layers, activation)
+        self.add_heads(hidden if layers else width, hidden, "lstm" if memory else "none", spec.num_actions)
+        self.register_buffer("scale", None if embedding else _scale_of_ids(spec), persistent=False)
 
     def encode(self, observation: Tensor) -> Tensor:
-        """As `LstmActorCritic.encode`."""
-        weight = next(self.body.parameters(), self.policy_head.weight)
-        if self.scale is not None:
+        """As `ActorCritic.encode`."""
+        dtype = compute_dtype(next(self.body.parameters(), self.policy_head.weight))
+        if self.inputs is not None:
+            observation = self.inputs(observation, dtype)
+        elif self.scale is not None:
             observation = observation.float() * self.scale
-        x: Tensor = self.body(observation.to(compute_dtype(weight)))
+        x: Tensor = self.body(observation.to(dtype))
         return x

@@ -1,8 +1,10 @@
 """`pokemon`: an entity network for singles and one for doubles; entities are encoded by shared weights.
 
     12 Pokémon --shared--> encodings --+-- pooled --+
-    the moves  --shared--> encodings --+-- pooled --+--> trunk --> LSTM --+--> value
-    the rest, legal actions ----------------------+                    +--> queries . encodings = logits
+    the moves  --shared--> encodings --+-- pooled --+--> trunk --> memory --+--> value
+    the rest, legal actions ----------------------+                      +--> queries . encodings = logits
+
+The memory is an LSTM, a GRU or none. With `attention` a transformer lets the 12 encodings see each other first.
 
 Layout of both: blocks `own.0..5.*`, `foe.0..5.*`, `move.0..3.*`. Optional blocks `set.0..5.*` say more about the foes:
 their encodings are added to those of `foe.0..5.*`.
@@ -43,39 +45,23 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from simul.common.errors import ConfigError
-from simul.common.nets.base import RecurrentNetwork, compute_dtype
+from simul.common.nets.base import compute_dtype
+from simul.common.nets.layers.attention import Transformer
 from simul.common.nets.layers.entities import (
     EntityBlocks,
+    EntityEncoder,
     IdReader,
     dot_products,
-    embedding_sum,
     mean_and_max,
     number_columns,
 )
-from simul.common.nets.layers.lstm import PackedLSTM, make_packing, round_up_rows
+from simul.common.nets.layers.lstm import make_packing, round_up_rows
+from simul.common.nets.layers.memory import RememberingNetwork
 from simul.common.protocol.specs import GameSpec
 
 TEAM, MOVES = 6, 4
 OPPONENT_UNITS = 96
-
-
-class EntityEncoder(nn.Module):
-    """Encodes all entities of a kind: summed embeddings of ids, numbers, one hidden layer.
-
-    The embedding has the width of the hidden layer, so adding it equals a linear layer on one-hot ids.
-    """
-
-    def __init__(self, blocks: EntityBlocks, size: int) -> None:
-        super().__init__()
-        self.table = nn.Parameter(torch.randn(blocks.ids.table_rows, size) * 0.1)
-        self.numbers = nn.Linear(blocks.numbers.count, size)
-        self.output = nn.Linear(size, size)
-
-    def forward(self, ids: Tensor, numbers: Tensor) -> Tensor:
-        """ids: int64 [N, K]; numbers: [N, M], contiguous. Returns [N, size]."""
-        embedded = embedding_sum(self.table, ids)
-        hidden = torch.relu(self.numbers(numbers) + embedded.to(numbers.dtype))
-        return torch.relu(self.output(hidden))
+HEADS = 4  # of the transformer
 
 
 class OpponentHead(nn.Module):
@@ -110,7 +96,7 @@ class OpponentHead(nn.Module):
         return logits.scatter_add_(2, torch.cat((classes, shown + TEAM + 1), dim=2), torch.where(used, few, 0.0))
 
 
-class EntityNetwork(RecurrentNetwork):
+class EntityNetwork(RememberingNetwork):
     """Base of both networks. `_read` of a subclass chooses the pooled encodings and the encodings of move actions.
 
     Order of the actions: `plain` ones that concern no entity, 6 that switch to own.i, then `kinds` groups that use a
@@ -120,9 +106,13 @@ class EntityNetwork(RecurrentNetwork):
     standing: tuple[tuple[str, int], ...] = ()
 
     def __init__(
-        self, spec: GameSpec, entity: int, hidden: int, *, moves: Sequence[str], pooled: int, kinds: int, plain: int
-    ) -> None:
-        """`entity`: width of an encoding; `hidden`: of trunk and LSTM; `moves`: blocks; `pooled`: encodings pooled."""
+        self, spec: GameSpec, entity: int, hidden: int, memory: str, attention: int, *, moves: Sequence[str],
+        pooled: int, kinds: int, plain: int,
+    ) -> None:  # fmt: skip
+        """`entity`: width of an encoding; `hidden`: of trunk and memory; `moves`: blocks; `pooled`: encodings pooled.
+
+        `memory`: none, lstm or gru; `attention`: layers of the transformer. Raises ConfigError.
+        """
         super().__init__()
         team = [f"{side}.{i}" for side in ("own", "foe") for i in range(TEAM)]
         self.pokemon, self.moves = EntityBlocks(team, spec), EntityBlocks(moves, spec)
@@ -137,8 +127,7 @@ class EntityNetwork(RecurrentNetwork):
         self.other_table = nn.Parameter(torch.randn(self.other_ids.table_rows, entity // 4) * 0.1)
         other = self.other_numbers.count + self.other_ids.count * (entity // 4)
         self.trunk = nn.Linear(pooled * entity + other + spec.num_actions, hidden)
-        self.lstm = PackedLSTM(hidden, hidden)
-        self.state_size = 2 * hidden
+        self.add_memory(hidden, hidden, memory)
         self.kinds, self.plain, self.entity = kinds, plain, entity
         self.query = nn.Linear(hidden, plain + (1 + kinds) * (entity + 1))
         self.value_head = nn.Linear(hidden, 1)
@@ -151,12 +140,14 @@ class EntityNetwork(RecurrentNetwork):
             nn.init.zeros_(self.value_head.bias)
         if self.predicts_opponent:  # behind the others, whose first weights do not depend on it
             self.opponent_head = OpponentHead(hidden, entity, spec.opponent_labels)
+        self.attention = Transformer(entity, attention, HEADS) if attention else None
 
     def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As `RecurrentNetwork.forward`."""
         x, sides, uses = self._encode(observation, mask)
-        h, new_state = self.lstm(x, state)
-        return *self._heads(x.float() + h, sides.unbind(1)[0], uses), new_state
+        h, new_state = self.remember(x, state)
+        features = x.float() if h is None else x.float() + h
+        return *self._heads(features, sides.unbind(1)[0], uses), new_state
 
     def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """As `RecurrentNetwork.unroll`, on valid rows only."""
@@ -176,7 +167,8 @@ class EntityNetwork(RecurrentNetwork):
         packing = make_packing(lengths, observation.shape[0], observation.device)
         observation = packing.pack(observation)
         x, sides, uses = self._encode(observation, packing.pack(mask))
-        features = x.float() + self.lstm.run(x, state.index_select(0, packing.order), packing.batch_sizes)
+        h = self.remember_rows(x, state, packing)
+        features = x.float() if h is None else x.float() + h
         own, foes = sides.unbind(1)
         logits, value = self._heads(features, own, uses)
         opponent = None
@@ -184,6 +176,7 @@ class EntityNetwork(RecurrentNetwork):
             places = packing.places_of(labelled)
             chosen = round_up_rows(places)
             first, rows = self.move_run
+            assert self.move_encoder.table is not None
             moves = self.move_encoder.table[first : first + rows]
             asked = (rows.index_select(0, chosen) for rows in (features, foes, self._shown_moves(observation)))
             opponent = self.opponent_head(*asked, moves)[: len(places)]
@@ -225,6 +218,8 @@ class EntityNetwork(RecurrentNetwork):
         if self.sets is not None and self.set_encoder is not None:
             own, foes = team.split(TEAM, dim=1)
             team = torch.cat((own, foes + self._encode_blocks(self.sets, self.set_encoder, exact, low)), dim=1)
+        if self.attention is not None:
+            team = self.attention(team, None).to(low.dtype).relu()  # poolings want what a ReLU gives
         sides = team.unflatten(1, (2, TEAM))  # (B, 2, 6, E)
         pooled, uses = self._read(low, sides, moves)
         ids = F.embedding(self.other_ids(exact), self.other_table).flatten(1)
@@ -256,11 +251,13 @@ class EntityNetwork(RecurrentNetwork):
 
 
 class PokemonNetwork(EntityNetwork):
-    """Singles. `entity` is the width of an encoding, `hidden` that of trunk and LSTM."""
+    """Singles. Options as of `EntityNetwork`."""
 
     standing = (("active", 0),)
 
-    def __init__(self, spec: GameSpec, entity: int = 64, hidden: int = 256) -> None:
+    def __init__(
+        self, spec: GameSpec, entity: int = 64, hidden: int = 256, memory: str = "lstm", attention: int = 0
+    ) -> None:
         kinds, rest = divmod(spec.num_actions - TEAM, MOVES)
         if kinds < 1 or rest:
             raise ConfigError(
@@ -269,7 +266,8 @@ class PokemonNetwork(EntityNetwork):
             )
         moves = [f"move.{i}" for i in range(MOVES)]
         shows_active = any(part.name == "own.0.active" for part in spec.layout)
-        super().__init__(spec, entity, hidden, moves=moves, pooled=6 + 2 * shows_active, kinds=kinds, plain=0)
+        pooled = 6 + 2 * shows_active
+        super().__init__(spec, entity, hidden, memory, attention, moves=moves, pooled=pooled, kinds=kinds, plain=0)
         self.active = self.pokemon.column("active")
 
     def _read(self, low: Tensor, sides: Tensor, moves: Tensor) -> tuple[list[Tensor], Tensor]:
@@ -288,11 +286,13 @@ SELF_AND_PARTNER, NO_TARGET, FOE = slice(0, 2), slice(2, 3), slice(3, 4)  # rows
 
 
 class PokemonDoublesNetwork(EntityNetwork):
-    """Doubles, see the module. `entity` is the width of an encoding, `hidden` that of trunk and LSTM."""
+    """Doubles, see the module. Options as of `EntityNetwork`."""
 
     standing = (("slot", 0), ("slot", 1))
 
-    def __init__(self, spec: GameSpec, entity: int = 64, hidden: int = 256) -> None:
+    def __init__(
+        self, spec: GameSpec, entity: int = 64, hidden: int = 256, memory: str = "lstm", attention: int = 0
+    ) -> None:
         kinds, rest = divmod(spec.num_actions - PASS - TEAM, MOVES * TARGETS)
         if kinds < 1 or rest:
             raise ConfigError(
@@ -300,7 +300,7 @@ class PokemonDoublesNetwork(EntityNetwork):
                 "Set network.name: mlp_lstm."
             )
         moves = [f"{whose}.{i}" for whose in ("move", "partner_move") for i in range(MOVES)]
-        super().__init__(spec, entity, hidden, moves=moves, pooled=POOLED, kinds=kinds, plain=PASS)
+        super().__init__(spec, entity, hidden, memory, attention, moves=moves, pooled=POOLED, kinds=kinds, plain=PASS)
         self.slot = self.pokemon.column("slot")
         self.right = next((part.start for part in spec.layout if part.name == "global.right"), -1)
         self.against = [
@@ -353,7 +353,12 @@ class PokemonDoublesNetwork(EntityNetwork):
         return torch.stack((unknown, unknown, (left + right) / 2, left, right), dim=2)
 
 
-def pokemon_network(spec: GameSpec, entity: int = 64, hidden: int = 256) -> EntityNetwork:
-    """The network `pokemon` for a layout: doubles where it has blocks `partner_move.*`, else singles."""
+def pokemon_network(
+    spec: GameSpec, entity: int = 64, hidden: int = 256, memory: str = "lstm", attention: int = 0
+) -> EntityNetwork:
+    """The network `pokemon` for a layout: doubles where it has blocks `partner_move.*`, else singles.
+
+    Options as of `EntityNetwork`.
+    """
     doubles = any(part.name.startswith("partner_move.") for part in spec.layout)
-    return (PokemonDoublesNetwork if doubles else PokemonNetwork)(spec, entity, hidden)
+    return (PokemonDoublesNetwork if doubles else PokemonNetwork)(spec, entity, hidden, memory, attention)

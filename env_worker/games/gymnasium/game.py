@@ -48,8 +48,8 @@ def class_spec(config: Config, env_class: Callable[..., Any]) -> GameSpec:
 
 
 def _wrapped(make: EnvBuilder, config: Config) -> EnvBuilder:
-    frames = config.gymnasium.frame_stack
-    return lambda **more: discrete_env(make(**more), frames)
+    options = config.gymnasium
+    return lambda **more: discrete_env(make(**more), options.frame_stack, options.ids, options.max_entities)
 
 
 def _source(config: Config, make: EnvBuilder, name: str, options: SourceOptions) -> GymnasiumSource:

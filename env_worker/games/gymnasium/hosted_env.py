@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.checks import check_reward
 from simul.env_worker.games.gymnasium.consecutive_choices import ConsecutiveChoices
+from simul.env_worker.games.gymnasium.declared_columns import DeclaredColumns
 from simul.env_worker.games.gymnasium.replays import EpisodeRecorder
 from simul.env_worker.games.gymnasium.spaces import action_mask, close_env, flat_observation
 
@@ -68,7 +69,8 @@ class HostedEnv:
         """First observation, wire dtype [D], of the episode; builds the env if there is none."""
         if self._env is None:
             env = self._make_env()
-            self._components = len(env.options) if isinstance(env, ConsecutiveChoices) else 1
+            choices = env.env if isinstance(env, DeclaredColumns) else env
+            self._components = len(choices.options) if isinstance(choices, ConsecutiveChoices) else 1
             self._env = env if self._recorder is None else self._recorder.wrap(env)
         own_seed = episode_seed(seed, self.index, self.episode)
         if self._recorder is not None:

@@ -22,24 +22,40 @@ from simul.env_worker.games.gymnasium.consecutive_choices import (
     given_mask,
     legal_actions,
 )
+from simul.env_worker.games.gymnasium.declared_columns import DeclaredColumns, has_ids, has_sequence
+from simul.env_worker.games.gymnasium.space_checks import check_bytes, check_observation
 
 
-def discrete_env(env: gymnasium.Env, frame_stack: int = 1) -> gymnasium.Env:
+def discrete_env(
+    env: gymnasium.Env, frame_stack: int = 1, ids: str = "one_hot", max_entities: int = 0
+) -> gymnasium.Env:
     """`env` with its newest `frame_stack` observations as one, and with actions of several components one by one.
 
-    At the start of an episode the first observation stands for those before it. An env that lacks a space stays as it
-    is: `gymnasium_spec` says why it is refused.
+    At the start of an episode the first observation stands for those before it. With `ids` = `columns`, and where there
+    is a Sequence, the parts of the observation are declared, see `DeclaredColumns`. An env that lacks a space stays as
+    it is: `gymnasium_spec` says why it is refused.
+
+    Raises:
+        ConfigError: an observation space whose parts cannot be declared.
     """
     components = component_options(getattr(env, "action_space", None))
-    if (frame_stack == 1 and not components) or not isinstance(getattr(env, "observation_space", None), spaces.Space):
+    observed = getattr(env, "observation_space", None)
+    if not isinstance(observed, spaces.Space):
         return env
+    declared = has_sequence(observed) or (ids == "columns" and has_ids(observed))
+    if frame_stack == 1 and not components and not declared:
+        return env
+    if frame_stack > 1 and has_sequence(observed):
+        raise ConfigError("gymnasium.frame_stack: observations with a Sequence are not stacked; leave it out")
     if not isinstance(env, gymnasium.Env):
         env = _InterfaceEnv(env)
     if frame_stack > 1:
         # envs reuse their buffers, and the stack keeps what it is given
         copied = gymnasium.wrappers.TransformObservation(env, copy.deepcopy, env.observation_space)
         env = gymnasium.wrappers.FrameStackObservation(copied, frame_stack)
-    return ConsecutiveChoices(env) if components else env
+    if components:
+        env = ConsecutiveChoices(env)
+    return DeclaredColumns(env, ids == "columns", max_entities) if declared else env
 
 
 class _InterfaceEnv(gymnasium.Env):
@@ -101,6 +117,7 @@ def gymnasium_spec(env: gymnasium.Env, name: str) -> GameSpec:
     if size < 1:
         raise ConfigError(f"The environment {name} has an empty observation space: {observations}.")
     image = _image_of(observations)
+    declared = env if isinstance(env, DeclaredColumns) else None
     return GameSpec(
         name=name,
         observation_size=size,
@@ -108,6 +125,8 @@ def gymnasium_spec(env: gymnasium.Env, name: str) -> GameSpec:
         observation_dtype="float32" if image is None else "uint8",
         observation_shape=() if image is None else image.shape,
         observation_axes="" if image is None else _axes_of(image.shape),
+        layout=() if declared is None else declared.layout,
+        entities=() if declared is None else declared.entities,
     )
 
 
@@ -146,59 +165,15 @@ def flat_observation(space: spaces.Space, observation: Any, dtype: str = "float3
     Raises:
         EnvError: the env broke its own declaration, or a value is not finite.
     """
-    _check(space, observation, "an observation")
+    check_observation(space, observation, "an observation")
     if dtype == "uint8":
-        _check_bytes(space, observation)
+        check_bytes(space, observation)
     if not isinstance(space, spaces.Box):
         observation = spaces.flatten(space, observation)
     flat = np.array(observation, dtype=dtype).reshape(-1)
     if dtype == "float32" and not np.isfinite(flat).all():
         raise EnvError("an observation is not finite")
     return flat
-
-
-def _check(space: spaces.Space, observation: Any, name: str) -> None:
-    """Flattening hides a wrong shape (a transposed image has as many numbers) and loses fractions. Raises EnvError."""
-    if isinstance(space, spaces.Dict):
-        for key, part in space.spaces.items():
-            if key not in observation:
-                raise EnvError(f"{name} lacks {key!r}, which its space declares")
-            _check(part, observation[key], f"{name}[{key!r}]")
-    elif isinstance(space, spaces.Tuple):
-        if len(observation) != len(space.spaces):
-            raise EnvError(f"{name} has {len(observation)} parts; its space declares {len(space.spaces)}")
-        for i, part in enumerate(space.spaces):
-            _check(part, observation[i], f"{name}[{i}]")
-    elif isinstance(space, spaces.Box | spaces.MultiBinary | spaces.MultiDiscrete):
-        found = np.shape(observation)
-        if found != space.shape:
-            raise EnvError(f"{name} has shape {list(found)}; its space declares {list(space.shape)}")
-    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
-        whole = np.asarray(observation)
-        if whole.dtype.kind not in "iub":
-            raise EnvError(f"{name} has dtype {whole.dtype}; its space {space} declares whole numbers ({space.dtype})")
-        if ((whole < space.start) | (whole >= space.start + _options(space))).any():
-            raise EnvError(f"{name} is {whole.tolist()}, which its space {space} does not contain")
-
-
-def _options(space: spaces.Discrete | spaces.MultiDiscrete) -> Any:
-    return space.n if isinstance(space, spaces.Discrete) else space.nvec
-
-
-def _check_bytes(space: spaces.Space, observation: Any) -> None:
-    """An image of another dtype must consist of bytes. Raises EnvError."""
-    while isinstance(space, spaces.Tuple):
-        space, observation = space.spaces[0], observation[0]
-    found = np.asarray(observation)
-    if found.dtype == np.uint8:
-        return
-    with np.errstate(invalid="ignore"):
-        same = found.astype(np.uint8) == found
-    if not same.all():
-        raise EnvError(
-            f"an image has dtype {found.dtype} and values that are not whole numbers from 0 to 255; "
-            "its space declares uint8"
-        )
 
 
 def action_mask(info: Mapping[str, Any], num_actions: int, game: str = "the env") -> NDArray[np.uint8]:

@@ -23,10 +23,11 @@ class Draw:
         self.random = np.random.default_rng(0)
         self.checker = UnrollChecker(SPEC, 16, unroll_length=8)
 
-    def message(self, length: int = 5, version: int = 0, terminated: bool = False):
+    def message(self, length: int = 5, version: int = 0, terminated: bool = False, first_step: int = 0):
         message = Unroll(
-            length=length, first_step=0, terminated=terminated, truncated=False, spec_fingerprint=SPEC.fingerprint()
-        )
+            length=length, first_step=first_step, terminated=terminated, truncated=False,
+            spec_fingerprint=SPEC.fingerprint(),
+        )  # fmt: skip
         tensors = {
             "observation": self.random.normal(size=(length + 1, 4)).astype(np.float32),
             "mask": np.ones((length + 1, 2), np.uint8),
@@ -39,8 +40,8 @@ class Draw:
         }
         return message, tensors
 
-    def unroll(self, length: int = 5, version: int = 0, terminated: bool = False):
-        return self.checker.check(*self.message(length, version, terminated))
+    def unroll(self, length: int = 5, version: int = 0, terminated: bool = False, first_step: int = 0):
+        return self.checker.check(*self.message(length, version, terminated, first_step))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from simul.common.protocol.messages import PROTOCOL, ServerHello
 from simul.launch.monitoring.curves.figures import LEARNER_FIGURES
 from simul.learner.build import learning_schedule
 from simul.learner.io.server_handshake import ServerHandshake
-from simul.learner.learner import Learner, linear
+from simul.learner.learner import Learner
 from simul.learner.reports import (
     FIGURES,
     OPPONENT_FIGURES,
@@ -108,10 +108,6 @@ def test_no_unroll_is_missed_before_a_server_was_admitted(token: str) -> None:
 
 def test_every_figure_of_an_algorithm_is_a_curve():
     assert {*FIGURES, *OPPONENT_FIGURES} <= set(LEARNER_FIGURES)
-
-
-def test_schedules_end_at_their_last_value():
-    assert [linear(1.0, 0.2, n, 100) for n in (0, 50, 100, 500)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
 
 
 def test_a_server_far_behind_is_reported_at_most_once_a_minute_while_it_lasts():

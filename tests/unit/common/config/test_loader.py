@@ -296,6 +296,12 @@ def test_overrides_that_do_not_parse(load, override):
             "self_play, past, frozen, random; leave max_base_power",
         ),
         ("learner: {batch_steps: 10}", "learner.batch_steps", "because every minibatch takes whole unrolls"),
+        ("learner: {burn_in: 17}", "learner.burn_in", "at most half of unroll_length, 16, because nothing is learned"),
+        (
+            "learner: {entropy_schedule: exponential, final_entropy_coefficient: 0}",
+            "learner.entropy_schedule",
+            "above 0",
+        ),
         ("workers: {envs: 5000}", "server.max_sessions", "because the server refuses"),
         ("server: {deterministic: true, precision: bfloat16}", "server.precision", "float32 only"),
         ("server: {endpoint: 'tcp://0.0.0.0:5'}", "server.endpoint", "is not local"),
@@ -303,7 +309,7 @@ def test_overrides_that_do_not_parse(load, override):
         ("game: pokemon\ngame_options: {format: gen1ou}", "game_options", "use the keys of the section pokemon"),
         ("game: my:Env\ngymnasium: {kwargs: {length: 3}}", "gymnasium.kwargs", "use game_options"),
         ("game: pokemn", "game", "did you mean pokemon?"),
-        ("network: {name: pokemon}", "network.name", "use mlp_lstm"),
+        ("network: {name: pokemon}", "network.name", "use mlp, mlp_lstm, "),
         ("game: pokemon\npokemon: {format: gen9vgc2026bo3, transport: websocket}", "pokemon.format", "without bo3"),
     ],
 )

@@ -9,6 +9,7 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network, check_network
+from simul.common.nets.layers.gru import PackedGRU
 from simul.common.nets.layers.lstm import PackedLSTM, make_packing, round_up_rows
 from simul.common.protocol.specs import GameSpec
 
@@ -21,10 +22,22 @@ LENGTHS = [3, 7, 0, 7, 1]
         ("mlp_lstm", "flat_spec", {"hidden": 16}),
         ("mlp_lstm", "flat_spec", {"hidden": 16, "layers": 0}),
         ("mlp_lstm", "flat_spec", {"hidden": 16, "layers": 2, "memory": False}),
+        ("mlp_lstm", "declared_spec", {"hidden": 16, "embedding": 3}),
+        ("mlp", "declared_spec", {"hidden": 16}),
+        ("mlp", "image_spec", {"hidden": 16, "layers": 1, "channels": [4]}),
+        ("mlp_gru", "flat_spec", {"hidden": 16, "layers": 0}),
+        ("mlp_gru", "declared_spec", {"hidden": 16, "entities": "flat"}),
+        ("attention", "flat_spec", {"hidden": 16, "width": 8}),
+        ("attention", "declared_spec", {"hidden": 16, "width": 8, "layers": 2, "heads": 2, "memory": "lstm"}),
+        ("attention", "declared_spec", {"hidden": 16, "width": 8, "entities": ["unit"], "memory": "gru"}),
+        ("attention", "only_entities_spec", {"hidden": 16, "width": 8}),
+        ("attention", "entity_spec", {"hidden": 16, "width": 8, "entities": ["own", "foe", "move"]}),
         ("conv_lstm", "image_spec", {"channels": [4, 6], "blocks": 1, "hidden": 16}),
         ("conv_lstm", "image_spec", {"channels": [], "hidden": 16, "memory": False}),
         ("pokemon", "entity_spec_with_sets", {"entity": 8, "hidden": 16}),
         ("pokemon", "doubles_spec", {"entity": 8, "hidden": 16}),
+        ("pokemon", "entity_spec", {"entity": 8, "hidden": 16, "memory": "none", "attention": 1}),
+        ("pokemon", "doubles_spec", {"entity": 8, "hidden": 16, "memory": "gru", "attention": 1}),
         ("board_resnet", "board_spec", {"channels": 8, "blocks": 2, "hidden": 16}),
         ("ofc", "ofc_spec", {"hidden": 24, "row": 16, "joint": 16}),
     ],
@@ -66,15 +79,63 @@ def test_fresh_policies_are_nearly_uniform(name, layout, request, observed):
     assert value.abs().max() < 1
 
 
-def test_padding_does_not_reach_the_valid_rows(entity_spec, observed):
-    network = build_network(NetworkConfig("pokemon", {"entity": 8, "hidden": 16}), entity_spec)
-    observation, mask = observed(entity_spec, 7, 5)
+@pytest.mark.parametrize(
+    ("name", "layout", "options"),
+    [
+        ("pokemon", "entity_spec", {"entity": 8, "hidden": 16}),
+        ("mlp", "declared_spec", {"hidden": 16}),
+        ("mlp_gru", "declared_spec", {"hidden": 16}),
+        ("attention", "declared_spec", {"hidden": 16, "memory": "gru"}),
+    ],
+)
+def test_padding_does_not_reach_the_valid_rows(name, layout, options, request, observed):
+    spec = request.getfixturevalue(layout)
+    network = build_network(NetworkConfig(name, options), spec)
+    observation, mask = observed(spec, 7, 5)
     state, lengths = network.initial_state(5), torch.tensor(LENGTHS)
     before = network.unroll(observation, mask, state, lengths)
     observation[3:, 0] = torch.nan
     observation[:, 2] = torch.nan
     after = network.unroll(observation, mask, state, lengths)
     torch.testing.assert_close(after, before, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", ["mlp", "attention"])
+def test_the_order_of_entities_means_nothing_and_absent_ones_are_not_seen(name, declared_spec, observed):
+    network = build_network(NetworkConfig(name), declared_spec, seed=1)
+    observation, mask = observed(declared_spec, 9)
+    units = observation[:, 3:23].unflatten(1, (5, 4))  # kind, place, present
+    units[:, 1, 3], units[:, 2, 3] = 1.0, 0.0
+    shuffled = observation.clone()
+    shuffled[:, 3:23] = units[:, [4, 2, 0, 1, 3]].flatten(1)
+    ghost, gone = observation.clone(), observation.clone()
+    ghost[:, 11:14], gone[:, 10] = 5.0, 0.0  # what unit 2 would be, and without unit 1
+
+    def answer(x):
+        logits, value, _ = network(x, mask, network.initial_state(9))
+        return torch.cat((100 * logits, value[:, None]), dim=1)
+
+    torch.testing.assert_close(answer(shuffled), answer(observation), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(answer(ghost), answer(observation), atol=0, rtol=0)
+    assert (answer(gone) - answer(observation)).abs().amax(1).min() > 1e-4
+    nothing = observation.clone()
+    nothing[:, 3:23].unflatten(1, (5, 4))[..., 3] = 0.0
+    assert answer(nothing).isfinite().all()
+
+
+def test_separate_networks_share_nothing_and_step_as_they_unroll(declared_spec, observed):
+    config = NetworkConfig("attention", {"hidden": 16, "width": 8, "memory": "gru"}, shared=False)
+    network = build_network(config, declared_spec, seed=3)
+    assert network.state_size == 32
+    observation, mask = observed(declared_spec, 7, len(LENGTHS))
+    state = torch.randn(len(LENGTHS), 32, generator=torch.Generator().manual_seed(2))
+    lengths = torch.tensor(LENGTHS)
+    logits, value = network.unroll(observation, mask, state, lengths)
+    slow = RecurrentNetwork.unroll(network, observation, mask, state, lengths)
+    torch.testing.assert_close((logits, value), slow, atol=1e-5, rtol=1e-4)
+    value.sum().backward()
+    learned = {name.partition(".")[0] for name, p in network.named_parameters() if p.grad is not None and p.grad.any()}
+    assert learned == {"value"}
 
 
 def test_few_sizes_of_packed_rows_are_met_and_few_rows_are_added():
@@ -108,11 +169,28 @@ def test_packed_lstm_agrees_with_torch():
     torch.testing.assert_close(ours.bias.grad[order], theirs.bias_ih_l0.grad)
 
 
+def test_packed_gru_agrees_with_torch_where_sessions_differ_in_length():
+    torch.manual_seed(0)
+    ours, theirs = PackedGRU(5, 8), nn.GRU(5, 8)
+    theirs.load_state_dict(ours.layer.state_dict())
+    x, h, lengths = torch.randn(6, 3, 5), torch.randn(3, 8), torch.tensor([2, 6, 0])
+    packing = make_packing(lengths, 6, x.device)
+    packed = ours.run(packing.pack(x), h.index_select(0, packing.order), packing.batch_sizes)
+    found = packing.pad(packed)
+    for b, length in enumerate(lengths.tolist()):
+        expected, _ = theirs(x[:length, b : b + 1], h[None, b : b + 1]) if length else (torch.zeros(0, 1, 8), None)
+        torch.testing.assert_close(found[:length, b], expected[:, 0])
+        assert not found[length:, b].any()
+
+
 @pytest.mark.parametrize(
     ("name", "layout"),
     [
         ("pokemon", "entity_spec_with_sets"),
         ("pokemon", "doubles_spec"),
+        ("mlp", "declared_spec"),
+        ("mlp_gru", "declared_spec"),
+        ("attention", "declared_spec"),
         ("conv_lstm", "image_spec"),
         ("board_resnet", "board_spec"),
         ("ofc", "ofc_spec"),
@@ -138,7 +216,15 @@ def test_bfloat16_serving_stays_near_float32(name, layout, request, observed):
 
 
 @pytest.mark.parametrize(
-    ("name", "layout"), [("pokemon", "entity_spec"), ("pokemon", "doubles_spec"), ("conv_lstm", "image_spec")]
+    ("name", "layout"),
+    [
+        ("pokemon", "entity_spec"),
+        ("pokemon", "doubles_spec"),
+        ("conv_lstm", "image_spec"),
+        ("mlp", "declared_spec"),
+        ("mlp_gru", "declared_spec"),
+        ("attention", "declared_spec"),
+    ],
 )
 def test_autocast_learns_what_float32_learns(name, layout, request, observed):
     spec = request.getfixturevalue(layout)

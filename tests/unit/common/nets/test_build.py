@@ -95,13 +95,18 @@ def test_a_network_that_cannot_take_zeros_is_a_network(flat_spec):
 @pytest.mark.parametrize(
     ("name", "options", "match"),
     [
-        ("mpl_lstm", {}, "Unknown network 'mpl_lstm': expected mlp_lstm, conv_lstm, board_resnet, pokemon, ofc or"),
+        ("mpl_lstm", {}, r"Unknown network 'mpl_lstm': expected mlp, .*, ofc or module:Class; did you mean mlp_lstm\?"),
         ("mlp_lstm", {"hiden": 3}, r"network.options: .* mlp_lstm has no option 'hiden'; did you mean hidden\?"),
-        ("mlp_lstm", {"zzz": 3}, "no option 'zzz'. Its options are hidden, layers, memory, activation."),
+        ("mlp_lstm", {"zzz": 3}, "no option 'zzz'. Its options are hidden, layers, memory, activation, embedding."),
         ("a_users_module:Plain", {"action": 3}, "no option 'action'; did you mean actions"),
         ("mlp_lstm", {"hidden": "many"}, "cannot be built with {'hidden': 'many'}"),
         ("mlp_lstm", {"activation": "tan"}, "activation: expected one of relu, tanh, got 'tan'"),
         ("mlp_lstm", {"activation": ["relu"]}, r"activation: expected one of relu, tanh, got \['relu'\]"),
+        ("mlp", {"entities": "pol"}, "entities: expected one of pool, flat, got 'pol'; did you mean pool"),
+        ("mlp", {"embedding": -1}, "embedding: expected auto, or a width of at least 1, got -1"),
+        ("attention", {"memory": "gruu"}, "memory: expected one of none, lstm, gru, got 'gruu'; did you mean gru"),
+        ("attention", {"heads": 3}, "a transformer of 3 heads needs a width that 3 divides, got 64"),
+        ("attention", {"entities": ["foe"]}, r"entities: the layout of flat has no slices foe\.0\.\*"),
         ("mlp_lstm", {"hidden": -5}, "cannot be built with {'hidden': -5}: .*negative dimension"),
         ("a_users_module:Missing", {}, "has no class 'Missing'"),
         ("no_such_module_here:X", {}, "cannot be imported"),
@@ -146,6 +151,11 @@ def test_weights_travel_as_bytes(flat_spec):
     with pytest.raises(WeightsError, match="safetensors"):
         bytes_to_state(data[:-1])
     state = bytes_to_state(data)
+    other = build_network(NetworkConfig("mlp_gru", {"hidden": 8, "layers": 1}), flat_spec)
+    with pytest.raises(
+        WeightsError, match=r"gru\.layer\.bias_hh_l0 \[24\] \(expected, missing\).* lstm\.bias \[32\] \(not"
+    ):
+        check_state(state, other)
     for change, match in (
         ({"lstm.bias": torch.zeros(3)}, "lstm.bias: expected"),
         ({"value_head.bias": torch.tensor([torch.nan])}, "not finite"),

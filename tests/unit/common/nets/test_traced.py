@@ -21,11 +21,17 @@ from simul.common.nets.traced import trace_network, traced_forward, with_packed_
     [
         ("mlp_lstm", "entity_spec"),
         ("conv_lstm", "image_spec"),
+        ("mlp", "declared_spec"),
+        ("mlp_gru", "declared_spec"),
+        ("attention", "declared_spec"),
+        ("attention", "flat_spec"),
+        ("attention", "only_entities_spec"),
         ("pokemon", "entity_spec"),
         ("pokemon", "doubles_spec"),
         ("board_resnet", "board_spec"),
         ("ofc", "ofc_spec"),
         ("examples.custom_network:GruNetwork", "entity_spec"),
+        ("examples.attention_network:AttentionNetwork", "declared_spec"),
     ],
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -34,7 +40,7 @@ def test_the_recorded_forward_is_the_same_and_follows_new_weights(name, layout, 
     spec = request.getfixturevalue(layout)
     network = _network(name, dtype, spec)
     forward = traced_forward(network, spec)
-    assert forward is not network
+    assert forward is not network, "not recorded"
     for seed, batch in ((2, 5), (3, 33)):
         network.load_state_dict(_network(name, dtype, spec, seed).state_dict())
         observation, mask = observed(spec, batch, seed=seed)
@@ -42,7 +48,7 @@ def test_the_recorded_forward_is_the_same_and_follows_new_weights(name, layout, 
         torch.testing.assert_close(forward(observation, mask, state), network(observation, mask, state), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", ["mlp_lstm", "pokemon", "examples.custom_network:GruNetwork"])
+@pytest.mark.parametrize("name", ["mlp_lstm", "mlp_gru", "attention", "pokemon", "examples.custom_network:GruNetwork"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_twin_answers_as_the_first_and_has_weights_of_its_own(name, dtype, entity_spec, observed):
     network = _network(name, dtype, entity_spec)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.protocol.specs import GameSpec, Slice, random_observations
+from simul.common.protocol.specs import EntityGroup, GameSpec, Slice, random_observations
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 
 SPEC = GameSpec(
@@ -90,3 +90,42 @@ def test_dtype_and_slices():
 def test_a_broken_file_is_refused(text):
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(text, type=GameSpec)
+
+
+def _units(count: int, gap: int = 0, present: int = 1) -> tuple[Slice, ...]:
+    at = [3 * i + gap * (i > 1) for i in range(count)]
+    return tuple(
+        part
+        for i, start in enumerate(at)
+        for part in (Slice(f"unit.{i}.place", start, 2), Slice(f"unit.{i}.present", start + 2, present))
+    )
+
+
+@pytest.mark.parametrize(
+    ("layout", "entities", "says"),
+    [
+        (_units(2), (EntityGroup("unit", 3),), r"declares 3 entities unit, and its layout has no slices unit\.2\.\*"),
+        (_units(2), (EntityGroup("unit", 0),), "expected a positive count"),
+        (
+            _units(3, gap=1),
+            (EntityGroup("unit", 3),),
+            r"unit\.2\.\* differ from unit\.0\.\*; expected equal fields, evenly",
+        ),
+        (_units(3), (EntityGroup("unit", 3, "here"),), "entities unit have no field 'here' of one number"),
+        (_units(2, present=2)[:2], (EntityGroup("unit", 1, "present"),), "have no field 'present' of one number"),
+        (_units(2), (EntityGroup("unit", 2), EntityGroup("unit", 1)), "a group of entities twice"),
+    ],
+)
+def test_entities_that_are_not_in_the_layout_are_refused(layout, entities, says):
+    with pytest.raises(ValueError, match=says):
+        GameSpec("game", 12, 2, layout=layout, entities=entities)
+
+
+def test_entities_are_in_the_fingerprint_and_half_of_random_ones_are_absent():
+    plain = GameSpec("game", 9, 2, layout=_units(3))
+    declared = msgspec.structs.replace(plain, entities=(EntityGroup("unit", 3, "present"),))
+    assert declared.fingerprint() != plain.fingerprint()
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(declared), type=GameSpec) == declared
+    present = random_observations(declared, 200, np.random.default_rng(0))[:, 2::3]
+    assert set(np.unique(present)) == {0.0, 1.0}
+    assert 0.3 < present.mean() < 0.7

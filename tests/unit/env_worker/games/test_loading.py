@@ -153,7 +153,7 @@ def test_frames_are_stacked_and_images_stay_bytes(game, name):
 @pytest.mark.parametrize(
     ("game", "kind"), [("a_users_module:OwnSource", "an EnvSource"), ("examples.custom_game:TicTacToe", "a TurnGame")]
 )
-@pytest.mark.parametrize("given", [{"frame_stack": 2}, {"reward_scale": 0.5}])
+@pytest.mark.parametrize("given", [{"frame_stack": 2}, {"reward_scale": 0.5}, {"ids": "columns"}])
 def test_settings_of_gymnasium_envs_are_refused_for_other_games(game, kind, given):
     config = Config(game=game, gymnasium=GymnasiumConfig(**given), workers=ENVS)
     for make in (build, partial(game_spec, trust=EVERYTHING)):

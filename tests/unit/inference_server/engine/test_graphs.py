@@ -12,6 +12,7 @@ import torch
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.graphs import GRAPH_BUCKETS
+from tests.support.declared import DECLARED
 from tests.support.engines import act
 from tests.support.graph_engines import (
     BUCKETS,
@@ -38,8 +39,10 @@ from tests.support.graph_stand_in import StandInGraphs
         (torch.float16, SPEC),
         (torch.float32, HALF),
         (torch.float32, IMAGE),
+        (torch.float32, DECLARED),
+        (torch.bfloat16, DECLARED),
     ],
-    ids=("float32", "bfloat16", "float16", "float16-on-the-wire", "images"),
+    ids=("float32", "bfloat16", "float16", "float16-on-the-wire", "images", "entities", "entities-bfloat16"),
 )
 def test_replays_give_what_the_operations_give(precision: torch.dtype, spec: GameSpec) -> None:
     device = StandInGraphs()

@@ -18,6 +18,7 @@ from simul.common.protocol.specs import GameSpec, random_observations
 from simul.inference_server.engine.cuda import WARM_UP_RUNS, CudaGraphs
 from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.engine.graphs import GraphEngine
+from tests.support.declared import DECLARED
 from tests.support.engines import act
 
 SPEC = GameSpec(name="test", observation_size=48, num_actions=7)
@@ -136,7 +137,7 @@ on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA dev
 def _engines(name: str, precision: torch.dtype = torch.float32) -> tuple[PolicyEngine, GraphEngine]:
     """The same policy without graphs and with them."""
     device = torch.device("cuda")
-    spec = IMAGE if name == "conv_lstm" else SPEC
+    spec = {"conv_lstm": IMAGE, "attention": DECLARED, "mlp_gru": DECLARED}.get(name, SPEC)
     options = {"spec": spec, "max_sessions": 64, "device": device, "precision": precision}
     eager = PolicyEngine(build_network(NetworkConfig(name), spec), **options)
     graphs = GraphEngine(
@@ -149,7 +150,8 @@ def _engines(name: str, precision: torch.dtype = torch.float32) -> tuple[PolicyE
 
 def _act_alike(eager: PolicyEngine, graphs: PolicyEngine, n: int, step: int) -> None:
     observation = random_observations(eager._spec, n, np.random.default_rng(step))
-    mask, noise = np.ones((n, SPEC.num_actions), np.uint8), np.zeros((n, SPEC.num_actions), np.float32)
+    actions = eager._spec.num_actions
+    mask, noise = np.ones((n, actions), np.uint8), np.zeros((n, actions), np.float32)
     read, write = 2 * np.arange(n) + step % 2, 2 * np.arange(n) + 1 - step % 2
     found, expected = (act(engine, observation, mask, read, write, noise) for engine in (graphs, eager))
     np.testing.assert_allclose(found.value, expected.value, rtol=0.02, atol=0.02)
@@ -158,7 +160,9 @@ def _act_alike(eager: PolicyEngine, graphs: PolicyEngine, n: int, step: int) -> 
 
 
 @on_a_gpu
-@pytest.mark.parametrize("name", ["mlp_lstm", "conv_lstm", "examples.custom_network:GruNetwork"])
+@pytest.mark.parametrize(
+    "name", ["mlp_lstm", "mlp_gru", "attention", "conv_lstm", "examples.custom_network:GruNetwork"]
+)
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_on_a_gpu_replays_give_what_the_operations_give(name: str, precision: torch.dtype) -> None:
     eager, graphs = _engines(name, precision)

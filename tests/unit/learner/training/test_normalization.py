@@ -14,13 +14,14 @@ from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.common.nets.normalization import NormalizedNetwork
 from simul.common.nets.traced import trace_network
-from simul.common.protocol.specs import GameSpec, Slice
+from simul.common.protocol.specs import GameSpec, random_observations
 from simul.learner.algorithms import Settings
 from simul.learner.checkpoints.checkpoint_store import Checkpoint
 from simul.learner.checkpoints.optimizer_state import check_reward_scale, optimizer_to_bytes, restore
 from simul.learner.io.unrolls import ReceivedUnroll
 from simul.learner.training import normalization
 from simul.learner.training.normalization import RewardScale, RunningMoments
+from tests.support.declared import DECLARED
 from tests.unit.learner.training.test_update import updater
 
 NORMALIZED = NetworkConfig("mlp_lstm", {"hidden": 8}, normalize_observations=True)
@@ -165,14 +166,22 @@ def test_a_resume_on_another_scale_of_rewards_is_refused(network, facts, before)
     check_reward_scale(copied, statistics, not before)
 
 
-@pytest.mark.parametrize(
-    ("spec", "says"),
-    [
-        (GameSpec("game", 4, 2, "uint8", observation_shape=(2, 2), observation_axes="HW"), "game observes images"),
-        (GameSpec("game", 1, 2, layout=(Slice("who", 0, 1, "id", vocabulary=3, table="t"),)), "hold ids such as who"),
-    ],
-)
-def test_what_must_not_be_normalized_is_refused(spec, says):
-    name = "conv_lstm" if spec.observation_shape else "mlp_lstm"
-    with pytest.raises(ConfigError, match=says):
-        build_network(NetworkConfig(name, normalize_observations=True), spec)
+def test_images_must_not_be_normalized():
+    spec = GameSpec("game", 4, 2, "uint8", observation_shape=(2, 2), observation_axes="HW")
+    with pytest.raises(ConfigError, match="game observes images"):
+        build_network(NetworkConfig("conv_lstm", normalize_observations=True), spec)
+
+
+def test_ids_and_masks_of_entities_are_not_normalized():
+    network = build_network(NetworkConfig("attention", normalize_observations=True), DECLARED)
+    plain = build_network(NetworkConfig("attention"), DECLARED)
+    network.observation_mean.fill_(0.5)
+    network.observation_variance.fill_(4.0)
+    observation = torch.from_numpy(random_observations(DECLARED, 6, np.random.default_rng(0)))
+    scaled = (observation - 0.5) / (4.0 + 1e-8) ** 0.5
+    for part in DECLARED.layout:
+        if part.kind == "id" or part.name.endswith(".present"):
+            scaled[:, part.start : part.start + part.size] = observation[:, part.start : part.start + part.size]
+    mask = torch.ones(6, DECLARED.num_actions, dtype=torch.bool)
+    found, expected = network(observation, mask, torch.zeros(6, 0)), plain(scaled, mask, torch.zeros(6, 0))
+    torch.testing.assert_close(found, expected)

@@ -1,12 +1,14 @@
 import copy
+import dataclasses
 
 import numpy as np
 import pytest
 import torch
 
-from simul.common.config.schema import NetworkConfig
+from simul.common.config.schema import LearnerConfig, NetworkConfig
 from simul.common.nets.build import build_network
 from simul.learner.algorithms import ALGORITHMS, Settings
+from simul.learner.build import burn_in_note
 from simul.learner.training.minibatches import make_minibatch
 from simul.learner.training.update import Updater
 
@@ -124,3 +126,43 @@ def test_every_algorithm_runs_in_every_precision(draw, algorithm, precision):
     learner = updater(network, algorithm, epochs=2, precision=precision)
     result = learner.update([draw.unroll() for _ in range(3)], 0, 1e-3, Settings())
     assert np.isfinite(list(result.figures.values())).all()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_rows_of_burn_in_advance_the_state_and_teach_nothing_themselves(draw, network, algorithm):
+    unrolls = [draw.unroll(8, first_step=8), draw.unroll(8), draw.unroll(3, first_step=16, terminated=True)]
+    burned = [2, 0, 1]  # an episode's first unroll has none, a short one at most half of it
+
+    def gradient(change=None):
+        changed = [dataclasses.replace(unroll, arrays=dict(copy.deepcopy(unroll.arrays))) for unroll in unrolls]
+        for unroll, rows in zip(changed, burned if change else ()):
+            change(unroll.arrays, rows)
+        network.zero_grad()
+        batch = make_minibatch(changed, 0.9, torch.device("cpu"), burn_in=2)
+        assert batch.trajectories.valid.sum(0).tolist() == [6, 8, 2]
+        updater(network, algorithm)._loss(batch, Settings()).total.backward()
+        return torch.cat([parameter.grad.flatten() for parameter in network.parameters()])
+
+    def change_what_is_learned(arrays, rows):
+        arrays["reward"][:rows] = 50.0
+        arrays["log_prob"][:rows] = -4.0
+        arrays["action"][:rows] = 1 - arrays["action"][:rows]
+
+    def change_what_is_seen(arrays, rows):
+        arrays["observation"][:rows] += 1.0
+
+    plain = gradient()
+    torch.testing.assert_close(gradient(change_what_is_learned), plain, rtol=0, atol=0)
+    assert (gradient(change_what_is_seen) - plain).abs().max() > 1e-5, "the state runs through them"
+
+
+def test_burn_in_without_a_memory_is_said(draw, network):
+    plain = build_network(NetworkConfig("mlp"), draw.spec)
+    asked = LearnerConfig(burn_in=4)
+    assert burn_in_note(asked, network) == burn_in_note(LearnerConfig(), plain) == ""
+    assert burn_in_note(asked, plain) == "learner.burn_in is not used: the network has no memory."
+
+
+def test_burn_in_of_nothing_is_learning_from_everything(draw):
+    unrolls = [draw.unroll(8, first_step=8), draw.unroll(3)]
+    assert make_minibatch(unrolls, 0.9, torch.device("cpu")).trajectories.valid.sum(0).tolist() == [8, 3]

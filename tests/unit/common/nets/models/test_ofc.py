@@ -29,7 +29,7 @@ from simul.env_worker.games.ofc.evaluator import SIZES, STARTS, TOP, row_value, 
 from simul.env_worker.games.ofc.observation import ofc_spec
 from simul.env_worker.games.ofc.rules import Rules, entry_cards
 from simul.env_worker.games.ofc.table import OfcGame
-from tests.unit.common.nets.conftest import trained
+from tests.unit.common.nets.conftest import assert_overfits, trained
 
 SPEC = ofc_spec(Rules())
 NETWORK = "ofc", {"hidden": 24, "row": 16, "joint": 16}
@@ -168,3 +168,8 @@ def test_widths_that_make_no_network_are_refused(options) -> None:
 def test_normalised_observations_are_refused() -> None:
     with pytest.raises(ConfigError, match="normalize_observations: the network ofc reads cards"):
         build_network(NetworkConfig(*NETWORK, normalize_observations=True), SPEC)
+
+
+def test_it_overfits_one_batch() -> None:
+    observation, mask, _ = inputs(positions(2))
+    assert_overfits(build_network(NetworkConfig(*NETWORK), SPEC, seed=1), observation[None], mask[None])
