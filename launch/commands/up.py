@@ -11,6 +11,7 @@ from simul.common.config.option_types import add_trust, local_checkpoint, path, 
 from simul.common.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 from simul.common.runtime.terminal_text import print_text
+from simul.launch.commands.page import check_installed
 
 if TYPE_CHECKING:
     from simul.common.config.schema import Config
@@ -57,6 +58,7 @@ def add_up(up: argparse.ArgumentParser) -> None:
     up.add_argument(
         "--dry-run", action="store_true", help="with --on: print what would be asked for, and what is lacking"
     )
+    up.add_argument("--page", action="store_true", help="show the run in a browser, too: its address is printed")
     up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
     up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see ForegroundGroup
     up.set_defaults(run=_up)
@@ -73,9 +75,12 @@ def _up(options: argparse.Namespace) -> int:
     from simul.launch.monitoring.view.display import EVENT_LOG, EventLogDisplay, make_display
     from simul.launch.processes.signals import ForegroundGroup
     from simul.launch.supervisor.checkpoint_files import InitialCheckpoint, new_horizon
+    from simul.launch.supervisor.page_process import PageProcess, page_command
     from simul.launch.supervisor.run_notices import RunNotices
     from simul.launch.supervisor.supervisor import Supervisor
 
+    if options.page:
+        check_installed()
     overrides = list(options.overrides)
     if options.stop_after_decisions is not None:
         overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
@@ -95,8 +100,9 @@ def _up(options: argparse.Namespace) -> int:
     for note in notes:
         display.say(note)
     notices = RunNotices(config, run_dir, open_addresses())
+    page = PageProcess(page_command(run_dir)) if options.page else None
     supervisor = Supervisor(
-        config, run_dir, display, origin=origin, notices=notices, cluster=cluster, written=written
+        config, run_dir, display, origin=origin, notices=notices, cluster=cluster, written=written, page=page
     )  # fmt: skip
     with ForegroundGroup() if options.from_make else nullcontext():
         return supervisor.run()
