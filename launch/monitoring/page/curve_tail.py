@@ -39,7 +39,7 @@ class CurveTail:
                 header = file.readline(PIECE_BYTES)
                 if header != self._header or found.st_ino != self._inode or found.st_size < self._offset:
                     self._begin(header, found.st_ino)
-                if not header.endswith(b"\n") or not self._read_header():
+                if (not header.endswith(b"\n") and len(header) < PIECE_BYTES) or not self._read_header():
                     return
                 file.seek(self._offset)
                 piece = file.read(min(PIECE_BYTES, max(MOST_BYTES - self._offset, 0)))

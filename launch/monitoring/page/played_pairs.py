@@ -86,7 +86,7 @@ def _decode(path: Path, shape: type[Any]) -> Any:
     """None where there is no such file, or it is something else."""
     try:
         return msgspec.json.decode(read_regular(path, EVALUATION_BYTES, links=False), type=shape)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None
 
 

@@ -26,6 +26,7 @@ PICTURE_BYTES = 8 * 2**20
 PICTURES = ("batch.png", "rate.png", "stages.png", "batch_histogram.png")
 MOST_LETTERS = 500  # of a text
 MOST_ENTRIES = 200  # of a table: events, processes, sizes
+MOST_WHOLE = 1e15
 RARELY_SEC = 3.0  # between two looks at what changes rarely
 PNG = b"\x89PNG\r\n\x1a\n"
 _FAULTS = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError)  # figures of another version
@@ -45,7 +46,7 @@ def check_run(run_dir: RunDir) -> None:
         ) from None
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}.") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None
 
 
@@ -86,9 +87,9 @@ class WatchedRun:
         urgent: dict[str, Any] = {"name": self.name, **self._rare}
         if self._snapshot is not None:
             try:
+                self._add_events([_short(event) for event in self._snapshot.events[-MOST_ENTRIES:]])
                 urgent |= _urgent(self._snapshot)
                 self.gradual = _gradual(self._snapshot)
-                self._add_events([_short(event) for event in self._snapshot.events[-MOST_ENTRIES:]])
             except _FAULTS as error:
                 fault = f"status.json has figures that this version of Simul does not know: {_short(str(error))}."
         urgent["fault"] = " ".join(filter(None, [fault, self.curves.fault, self._absence(now)]))
@@ -113,7 +114,7 @@ class WatchedRun:
             return ""
         try:
             self._snapshot = msgspec.json.decode(status, type=Snapshot)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             return f"status.json is not a status of this version of Simul: {_short(str(error))}."
         self._status, self._changed_at = status, now
         return ""
@@ -184,7 +185,7 @@ def _state(text: str) -> str:
 
 
 def _whole(value: float) -> int | None:
-    return round(value) if math.isfinite(value) else None
+    return round(value) if abs(value) < MOST_WHOLE else None
 
 
 def _short(text: str) -> str:
