@@ -7,11 +7,11 @@ import importlib.util
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import add_trust, local_checkpoint, path, whole_number
+from simul.common.config.option_types import add_trust, local_checkpoint, path, port, whole_number
 from simul.common.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 from simul.common.runtime.terminal_text import print_text
-from simul.launch.commands.page import check_installed
+from simul.launch.commands.page import PORT, check_installed
 
 if TYPE_CHECKING:
     from simul.common.config.schema import Config
@@ -59,6 +59,9 @@ def add_up(up: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="with --on: print what would be asked for, and what is lacking"
     )
     up.add_argument("--page", action="store_true", help="show the run in a browser, too: its address is printed")
+    up.add_argument(
+        "--page-port", type=port, metavar="PORT", help=f"the same, at this port (default: {PORT}; 0: a free one)"
+    )
     up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
     up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see ForegroundGroup
     up.set_defaults(run=_up)
@@ -79,7 +82,8 @@ def _up(options: argparse.Namespace) -> int:
     from simul.launch.supervisor.run_notices import RunNotices
     from simul.launch.supervisor.supervisor import Supervisor
 
-    if options.page:
+    shown = options.page or options.page_port is not None
+    if shown:
         check_installed()
     overrides = list(options.overrides)
     if options.stop_after_decisions is not None:
@@ -100,7 +104,8 @@ def _up(options: argparse.Namespace) -> int:
     for note in notes:
         display.say(note)
     notices = RunNotices(config, run_dir, open_addresses())
-    page = PageProcess(page_command(run_dir)) if options.page else None
+    number = PORT if options.page_port is None else options.page_port
+    page = PageProcess(page_command(run_dir, number)) if shown else None
     supervisor = Supervisor(
         config, run_dir, display, origin=origin, notices=notices, cluster=cluster, written=written, page=page
     )  # fmt: skip

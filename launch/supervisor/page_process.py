@@ -17,9 +17,10 @@ from simul.launch.processes.role_process import kill_session, low_priority, role
 STOP_SEC = 5.0  # for the last figures of the run to reach the browsers
 
 
-def page_command(run_dir: RunDir) -> list[str]:
+def page_command(run_dir: RunDir, port: int) -> list[str]:
     """It stops when its standard input ends, so also when the supervisor is killed."""
-    return [sys.executable, "-P", "-m", "simul.launch.cli", "--stop-at-eof", "page", str(run_dir.root)]
+    line = [sys.executable, "-P", "-m", "simul.launch.cli", "--stop-at-eof", "page", "--port", str(port)]
+    return [*line, "--", str(run_dir.root)]
 
 
 class PageProcess:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from simul.launch.monitoring.curves.figures import CURVES
 from simul.launch.monitoring.page.curve_tail import MOST_ROWS
 from simul.launch.monitoring.page.feed import Feed
 from simul.launch.monitoring.page.watched_run import WatchedRun
@@ -63,9 +64,14 @@ def test_a_day_is_a_few_megabytes(tmp_path):
     run = WatchedRun(tmp_path, "run")
     run.poll(0.0)
     feed, size, figures = Feed([run], 0.0), 0, run.gradual
-    for second in range(DAY_SEC):
-        run.gradual = {name: [second, value] for name, value in figures.items()}
-        if second % 10 == 0:
-            run.curves.rows = [*run.curves.rows, [float(second) + n / 7 for n in range(40)]][-2 * MOST_ROWS :]
-        size += sum(len(msgspec.json.encode(message)) for message in feed.take(float(second)))
+    columns = ["decisions", "training_sec", "time", *(name for name in CURVES if "<" not in name)]
+    with (tmp_path / "curves.csv").open("w", buffering=1) as file:
+        print(*columns, sep=",", file=file)
+        for second in range(DAY_SEC):
+            run.gradual = {name: [second, value] for name, value in figures.items()}
+            if second % 10 == 0:
+                print(*([second + 1] * len(columns)), sep=",", file=file)
+                run.curves.poll()
+            size += sum(len(msgspec.json.encode(message)) for message in feed.take(float(second)))
+    assert len(run.curves.rows) >= MOST_ROWS
     assert 1e6 < size < 20e6
