@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import signal
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
+from PIL import Image
 
 from simul.common.runtime.installation import ROOT
 from tests.support.browser import LACKS, MISSING, Browser
@@ -214,4 +216,5 @@ def test_the_picture_of_the_readme(page, browser, request):
     browser.wait_for("document.querySelectorAll('.chart:not([hidden]) canvas').length > 3")
     browser.resize(1200, 900)
     time.sleep(1.0)  # charts are drawn anew
-    browser.driver.save_screenshot(str(ROOT / "docs" / "images" / "page.png"))
+    with Image.open(io.BytesIO(browser.driver.get_screenshot_as_png())) as picture:
+        picture.convert("RGB").quantize(192, kmeans=1).save(ROOT / "docs" / "images" / "page.png", optimize=True)

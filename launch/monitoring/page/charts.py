@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
+SELF_PLAY = "win_rate/self_play"  # half of its games are won, whatever was learned
 MOST_LINES = 12  # of a chart: a run may have met any number of opponents
 
 
@@ -27,8 +28,8 @@ CHARTS = (
     ChartTemplate(
         "decisions", "a second", ("run/decisions_per_sec", "learner/decisions_per_sec"), ("answered", "learned")
     ),
-    ChartTemplate("win rate, recent games (band: 95% interval)", "", ("win_rate/<opponent>",)),
-    ChartTemplate("evaluation: win rate (band: 95% interval)", "", ("evaluation/win_rate/<opponent>",)),
+    ChartTemplate("win rate, recent games", "95% interval", ("win_rate/<opponent>",)),
+    ChartTemplate("evaluation: win rate", "95% interval", ("evaluation/win_rate/<opponent>",)),
     ChartTemplate("evaluation: score", "", ("evaluation/score", "evaluation/best_score")),
     ChartTemplate("mean return", "", ("episodes/return_mean",)),
     ChartTemplate("the game", "", ("game/<figure>",)),
@@ -92,7 +93,7 @@ def _lines(curve: str, label: str, columns: Sequence[str], known: frozenset[str]
     pattern = re.compile("([^/]+)".join(map(re.escape, re.split(r"<\w+>", curve))))
     lines = []
     for column in columns:
-        if found := pattern.fullmatch(column):
+        if column != SELF_PLAY and (found := pattern.fullmatch(column)):
             family, _, name = column.rpartition("/")
             low, high = f"{family}_low/{name}", f"{family}_high/{name}"
             lines.append(Line(found[1], column, *((low, high) if low in known and high in known else ())))

@@ -3,6 +3,8 @@
 
 const PALETTE = 8;
 const HEIGHT = 170;
+// Seconds between two ticks of a time axis.
+const TICKS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 432000, 864000];
 const SHADE = 0.18; // of the band of an interval
 
 function colourOf(name) {
@@ -99,7 +101,7 @@ class Chart {
       width: this.width(), height: HEIGHT, series, bands, legend: { show: false },
       scales: { x: { time: false } },
       axes: [
-        { ...axis, size: 32, space: 60, values: (_, values) => values.map(asText) },
+        { ...axis, size: 32, space: 60, incrs: this.axis === 1 ? TICKS : undefined, values: (_, values) => values.map(asText) },
         { ...axis, size: 50, values: (_, values) => values.map(shortNumber) },
       ],
       cursor: { points: { size: 6 } },

@@ -12,7 +12,15 @@ def test_every_chart_is_of_curves_that_there_are():
 
 
 def test_a_family_has_a_line_for_each_name_with_its_interval():
-    columns = ["decisions", "win_rate/a", "win_rate_low/a", "win_rate_high/a", "win_rate/b", "process/x/memory_mb"]
+    columns = [
+        "decisions",
+        "win_rate/a",
+        "win_rate_low/a",
+        "win_rate_high/a",
+        "win_rate/b",
+        "win_rate/self_play",
+        "process/x/memory_mb",
+    ]
     rates, memory = charts_of(columns)
     assert [(line.label, line.low) for line in rates.lines] == [("a", "win_rate_low/a"), ("b", "")]
     assert rates.columns() == ["win_rate/a", "win_rate_low/a", "win_rate_high/a", "win_rate/b"]

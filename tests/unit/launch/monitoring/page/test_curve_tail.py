@@ -52,7 +52,7 @@ def test_rows_come_as_they_are_written_and_a_new_opponent_begins_anew(path):
     tail.poll()
     assert tail.generation > generation
     assert values(tail, "entropy") == [2.0, 1.5, 1.0]
-    assert values(tail, "win rate, recent games (band: 95% interval)") == [None, None, 0.5]
+    assert values(tail, "win rate, recent games") == [None, None, 0.5]
 
 
 def test_a_run_of_any_length_has_few_rows_whose_means_are_those_of_the_file(path):
