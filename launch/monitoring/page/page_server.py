@@ -19,8 +19,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from simul.common.errors import ConfigError
+from simul.common.runtime.installation import ROOT
 from simul.launch.monitoring.page.access import Access, is_same_origin
 from simul.launch.monitoring.page.feed import Feed
+from simul.launch.monitoring.page.replays import Frame, ReplayKey, battle_lines, replay_frames, replay_key
 from simul.launch.monitoring.page.watched_run import WatchedRun
 from simul.launch.processes.signals import Signals
 
@@ -32,12 +34,29 @@ WRONG_TOKEN_SEC = 0.5
 STATIC = Path(__file__).with_name("static")
 FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
+    "/replay": ("replay.html", "text/html; charset=utf-8"),
+    "/static/replay.js": ("replay.js", "text/javascript"),
+    "/static/battle.js": ("battle.js", "text/javascript"),
     "/static/icon.svg": ("icon.svg", "image/svg+xml"),
     "/static/page.css": ("page.css", "text/css"),
     "/static/page.js": ("page.js", "text/javascript"),
     "/static/charts.js": ("charts.js", "text/javascript"),
     "/static/uplot/uPlot.min.css": ("uplot/uPlot.min.css", "text/css"),
     "/static/uplot/uPlot.iife.min.js": ("uplot/uPlot.iife.min.js", "text/javascript"),
+}
+MOST_REPLAYS = 4  # kept
+PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+# The player of the replays that the workers write: its template, and what the template names.
+BATTLE = ROOT / "env_worker" / "games" / "pokemon" / "replays"
+BATTLE_FILES = {
+    "/static/battle/page.css": ("page.css", "text/css"),
+    "/static/battle/player.mjs": ("player.mjs", "text/javascript"),
+    "/static/battle/battle_log.mjs": ("battle_log.mjs", "text/javascript"),
+}
+BATTLE_FIELDS = {
+    "{{TITLE}}": "Simul: battle",
+    "{{HEAD}}": '<link rel="icon" href="/static/icon.svg"><link rel="stylesheet" href="/static/battle/page.css">',
+    "{{SCRIPTS}}": '<script src="/static/battle.js"></script>',
 }
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
@@ -80,13 +99,22 @@ class _Pages:
         self._watch = _Watch(runs)
         self._access = access
         self._signals = signals
-        self._files = {path: (STATIC.joinpath(name).read_bytes(), kind) for path, (name, kind) in FILES.items()}
+        self._replays: dict[ReplayKey, list[Frame]] = {}
+        self._replaying = asyncio.Lock()  # one process at a time
+        self._files = {
+            path: (folder.joinpath(name).read_bytes(), kind)
+            for folder, files in ((STATIC, FILES), (BATTLE, BATTLE_FILES))
+            for path, (name, kind) in files.items()
+        }
+        self._files["/battle"] = (_battle_page(), "text/html; charset=utf-8")
 
     def routes(self) -> list[Route]:
         return [
-            *(Route(path, self._file) for path in FILES),
+            *(Route(path, self._file) for path in self._files),
             Route("/events", self._events),
             Route("/runs/{place:int}/{name:str}", self._picture),
+            Route("/runs/{place:int}/replays/{name:str}", self._replay),
+            Route("/runs/{place:int}/replays/{name:str}/{frame:int}.svg", self._frame),
             Route("/login", self._is_admitted),
             Route("/login", self._login, methods=["POST"]),
         ]
@@ -138,6 +166,48 @@ class _Pages:
             return PlainTextResponse("There is no such plot.\n", 404)
         return Response(data, media_type="image/png")
 
+    async def _replay(self, request: Request) -> Response:
+        """Text and words of every frame; a picture is asked for alone."""
+        if not self._admitted(request):
+            return PlainTextResponse("The page asks for its token.\n", 401)
+        try:
+            if request.path_params["name"].endswith(".log"):
+                return await self._battle(request)
+            frames = await self._frames(request)
+        except (IndexError, OSError):
+            return PlainTextResponse("There is no such replay.\n", 404)
+        except ConfigError as error:
+            return PlainTextResponse(f"{error}\n", 422)
+        shown = [{"text": frame.text, "picture": bool(frame.svg), "said": frame.said} for frame in frames]
+        return Response(msgspec.json.encode(shown), media_type="application/json")
+
+    async def _battle(self, request: Request) -> Response:
+        """The log of a battle, which the player reads, as an array of lines. Raises IndexError, OSError."""
+        root = self._watch.runs[request.path_params["place"]].root
+        key = await asyncio.to_thread(replay_key, root, request.path_params["name"])
+        lines = await asyncio.to_thread(battle_lines, key.path)
+        return Response(msgspec.json.encode(lines), media_type="application/json")
+
+    async def _frame(self, request: Request) -> Response:
+        """A picture, which is no document of the page: it runs and loads nothing, also where it is opened alone."""
+        if not self._admitted(request):
+            return PlainTextResponse("The page asks for its token.\n", 401)
+        try:
+            svg = (await self._frames(request))[request.path_params["frame"]].svg
+        except (IndexError, OSError, ConfigError):
+            return PlainTextResponse("There is no such picture.\n", 404)
+        return Response(svg, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
+
+    async def _frames(self, request: Request) -> list[Frame]:
+        """Raises IndexError, OSError: there is no such replay; ConfigError: it cannot be played again."""
+        run = self._watch.runs[request.path_params["place"]]
+        async with self._replaying:
+            key = await asyncio.to_thread(replay_key, run.root, request.path_params["name"])
+            if key not in self._replays:
+                frames = await asyncio.to_thread(replay_frames, key.path)
+                self._replays = {**dict(list(self._replays.items())[1 - MOST_REPLAYS :]), key: frames}
+            return self._replays[key]
+
     async def _is_admitted(self, request: Request) -> Response:
         return Response(msgspec.json.encode(self._admitted(request)), media_type="application/json")
 
@@ -160,6 +230,13 @@ class _Pages:
         return self._access.admits(request.cookies.get(self._access.cookie, ""))
 
 
+def _battle_page() -> bytes:
+    page = BATTLE.joinpath("page.html").read_text(encoding="utf-8")
+    for field, text in BATTLE_FIELDS.items():
+        page = page.replace(field, text)
+    return page.encode()
+
+
 class _Guard:
     """Refuses requests by another host's name, and adds HEADERS to every answer."""
 
@@ -170,7 +247,9 @@ class _Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         app = self._app

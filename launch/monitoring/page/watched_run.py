@@ -16,6 +16,7 @@ from simul.common.role.run_lock import ELSEWHERE_SEC, describe_start, read_owner
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.page.curve_tail import CurveTail
 from simul.launch.monitoring.page.played_pairs import played_pairs
+from simul.launch.monitoring.page.replays import replay_names
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.monitoring.view.panel import format_clock, format_evaluation, long_figures, short_figures
 from simul.launch.processes.role_reports import counts
@@ -38,11 +39,12 @@ def check_run(run_dir: RunDir) -> None:
     try:
         msgspec.json.decode(read_regular(file, STATUS_BYTES, links=False), type=Snapshot)
     except FileNotFoundError:
-        if (run_dir.root / "loadtest.json").is_file() or describe_start(run_dir):
+        root = run_dir.root
+        if (root / "loadtest.json").is_file() or replay_names(root) or describe_start(run_dir):
             return
         raise ConfigError(
-            f"There is no run in {run_dir.root} (no status.json), and no load test. Start a run with `simul up`, or "
-            "name another folder."
+            f"There is no run in {run_dir.root} (no status.json), no load test and no replay. Start a run with "
+            "`simul up`, or name another folder."
         ) from None
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}.") from None
@@ -58,11 +60,13 @@ class WatchedRun:
         gradual: figures that change all the time.
         events: the last ones; `events_seen` counts all.
         curves: its curves.csv.
+        root: its folder.
         name: tells it from the other runs of the page.
     """
 
     def __init__(self, root: Path, name: str) -> None:
         self.name = _short(name)
+        self.root = root
         self.urgent: dict[str, Any] = {}
         self.gradual: dict[str, Any] = {}
         self.events: list[str] = []
@@ -82,7 +86,7 @@ class WatchedRun:
         if now >= self._rarely_at:
             self._rarely_at = now + RARELY_SEC
             pairs = played_pairs(self._run_dir.root)
-            self._rare = {"pairs": pairs, "pictures": self._pictures()}
+            self._rare = {"pairs": pairs, "pictures": self._pictures(), "replays": replay_names(self.root)}
         self.curves.poll()
         urgent: dict[str, Any] = {"name": self.name, **self._rare}
         if self._snapshot is not None:

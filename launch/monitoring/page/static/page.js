@@ -14,6 +14,7 @@ class Run {
   constructor(place) {
     this.place = place;
     this.box = document.getElementById("run").content.firstElementChild.cloneNode(true);
+    this.find(".tables").hidden = true; // until there are figures: a folder of replays or of a load test has none
     this.state = { states: {}, used: {} };
     this.rows = [];
     this.tail = null;
@@ -36,11 +37,13 @@ class Run {
     if ("batches" in message) this.showBatches();
     if ("pairs" in message) this.showPairs();
     if ("pictures" in message) this.showPictures();
+    if ("replays" in message) this.showReplays();
     if ("events" in message) this.addEvents(message.events);
     if ("curves" in message) this.addCurves(message.curves);
   }
 
   showProcesses() {
+    this.find(".tables").hidden = false;
     const rows = Object.entries(this.state.states).map(([name, [state, restarts, node]]) => {
       const [cpu, memory, peak] = this.state.used[name] || [null, null, null];
       const row = element("tr");
@@ -90,6 +93,17 @@ class Run {
       picture.src = "/runs/" + this.place + "/" + encodeURIComponent(name);
       panel.append(picture);
     }
+  }
+
+  showReplays() {
+    const panel = this.find(".replays");
+    panel.hidden = !this.state.replays.length;
+    panel.querySelector("ul").replaceChildren(...this.state.replays.map((name) => {
+      const item = element("li"), link = element("a", "", name.replace(/\.(json|log)$/, ""));
+      link.href = (name.endsWith(".log") ? "/battle" : "/replay") + "#" + this.place + "/" + encodeURIComponent(name);
+      item.append(link);
+      return item;
+    }));
   }
 
   addEvents(events) {
