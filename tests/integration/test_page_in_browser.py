@@ -207,6 +207,46 @@ def test_a_page_that_ended_says_so_and_goes_on_when_it_is_there_again(page, brow
     assert browser.ask("document.querySelectorAll('.run').length") == 1
 
 
+def test_a_finished_game_move_by_move_and_a_battle(page, browser, tmp_path):
+    rules = {"game": "openspiel/tic_tac_toe", "settings": {"game": "openspiel", "openspiel": {"name": "tic_tac_toe"}}}
+    turns = [[{"seat": n % 2, "action": action, "name": MARKUP}] for n, action in enumerate((0, 3, 1, 4, 2))]
+    ended = {"returns": [1.0, -1.0], "outcome": "terminated"}
+    won = {**rules, "seed": 1, "players": [MARKUP, "b"], "turns": turns, **ended}
+    hand = {"game": "ofc", "settings": {"game": "ofc"}, "seed": 5, "players": ["a", "b", "c"], "turns": [],
+            "returns": [0.0, 0.0, 0.0], "outcome": "unfinished"}  # fmt: skip
+    log = ["|player|p1|<b>a</b>|", "|player|p2|b|", "|start", "|switch|p1a: <i>x|Pikachu, L50|100/100",
+           "|switch|p2a: y|Eevee, L50|100/100", "|turn|1", "|win|b"]  # fmt: skip
+    folder = tmp_path / "games"
+    folder.mkdir()
+    (folder / "a-vs-b-0-1.json").write_bytes(msgspec.json.encode(won))
+    (folder / "ofc-0-2.json").write_bytes(msgspec.json.encode(hand))
+    (folder / "battle-0-3.log").write_text("\n".join(log))
+    _, address = page(folder)
+    browser.open(address)
+    browser.wait_for("document.querySelectorAll('.replays a').length === 3")
+    browser.driver.find_element("partial link text", "a-vs-b").click()
+    browser.wait_for("document.querySelector('#count')?.innerText === '1 of 6'")
+    assert MARKUP in browser.text(".said")
+    browser.press("ARROW_RIGHT")
+    assert browser.ask("document.querySelector('#count').innerText") == "2 of 6"
+    assert "0 x . ." in browser.text("#position pre")
+    browser.press("END")
+    assert "The game is over" in browser.text(".said")
+    browser.driver.back()
+    browser.wait_for("document.querySelectorAll('.replays a').length === 3")
+    browser.driver.find_element("partial link text", "ofc").click()
+    browser.wait_for("document.querySelector('#position img')?.naturalWidth > 100")
+    assert browser.ask("document.querySelectorAll('svg, main script').length") == 0, "a picture is no markup"
+    browser.driver.back()
+    browser.wait_for("document.querySelectorAll('.replays a').length === 3")
+    browser.driver.find_element("partial link text", "battle").click()
+    browser.wait_for("document.querySelector('#count')?.innerText === 'Turn 1 of 1'")
+    assert "<b>a</b>" in browser.text("#sides")
+    assert "Pikachu" in browser.text("#sides")
+    assert browser.errors() == []
+    assert browser.hosts() == {address.removeprefix("http://").rstrip("/")}
+
+
 def test_the_picture_of_the_readme(page, browser, request):
     run = request.config.getoption("--page-picture")
     if run is None:
