@@ -52,7 +52,8 @@ def _page(options: argparse.Namespace) -> int:
     from simul.launch.processes.signals import Signals
 
     check_installed()
-    from simul.launch.monitoring.page.page_server import listen, serve
+    from simul.launch.monitoring.page.page_server import make_app
+    from simul.launch.monitoring.page.web_server import listen, serve
 
     token = _token(options)
     if not token and not is_loopback(options.host):
@@ -67,7 +68,7 @@ def _page(options: argparse.Namespace) -> int:
         number = listener.getsockname()[1]
         shown = f"[{options.host}]" if ":" in options.host else options.host
         print_text(f"http://{shown}:{number}/{f'#token={token}' if options.token else ''}")
-        serve(runs, Access(options.host, token, number), listener, signals)
+        serve(make_app(runs, Access(options.host, token, number), signals), listener, signals)
     return 0
 
 

@@ -1,71 +1,52 @@
-"""The process behind the page: a few fixed files, one stream of events for each browser, plots, and a login."""
+"""The page of runs: one stream of events for each browser, plots and replays."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
-import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
-from simul.launch.monitoring.page.access import Access, is_same_origin
+from simul.launch.monitoring.page.access import Access
 from simul.launch.monitoring.page.feed import Feed
 from simul.launch.monitoring.page.replays import Frame, ReplayKey, battle_lines, replay_frames, replay_key
 from simul.launch.monitoring.page.watched_run import WatchedRun
+from simul.launch.monitoring.page.web_server import NOT_ADMITTED, STATIC, Guard, Login, file_routes, picture
 from simul.launch.processes.signals import Signals
 
 POLL_SEC = 0.5
 SIGN_OF_LIFE_SEC = 10.0  # a comment in the stream: either side notices that the other is gone
 MOST_BROWSERS = 32
-MOST_LOGIN_BYTES = 1000
-WRONG_TOKEN_SEC = 0.5
-STATIC = Path(__file__).with_name("static")
-FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/replay": ("replay.html", "text/html; charset=utf-8"),
-    "/static/replay.js": ("replay.js", "text/javascript"),
-    "/static/battle.js": ("battle.js", "text/javascript"),
-    "/static/icon.svg": ("icon.svg", "image/svg+xml"),
-    "/static/page.css": ("page.css", "text/css"),
-    "/static/page.js": ("page.js", "text/javascript"),
-    "/static/charts.js": ("charts.js", "text/javascript"),
-    "/static/uplot/uPlot.min.css": ("uplot/uPlot.min.css", "text/css"),
-    "/static/uplot/uPlot.iife.min.js": ("uplot/uPlot.iife.min.js", "text/javascript"),
-}
-MOST_REPLAYS = 4  # kept
-PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 # The player of the replays that the workers write: its template, and what the template names.
 BATTLE = ROOT / "env_worker" / "games" / "pokemon" / "replays"
-BATTLE_FILES = {
-    "/static/battle/page.css": ("page.css", "text/css"),
-    "/static/battle/player.mjs": ("player.mjs", "text/javascript"),
-    "/static/battle/battle_log.mjs": ("battle_log.mjs", "text/javascript"),
+FILES = {
+    "/": (STATIC / "index.html", "text/html"),
+    "/replay": (STATIC / "replay.html", "text/html"),
+    "/static/replay.js": (STATIC / "replay.js", "text/javascript"),
+    "/static/battle.js": (STATIC / "battle.js", "text/javascript"),
+    "/static/icon.svg": (STATIC / "icon.svg", "image/svg+xml"),
+    "/static/page.css": (STATIC / "page.css", "text/css"),
+    "/static/page.js": (STATIC / "page.js", "text/javascript"),
+    "/static/charts.js": (STATIC / "charts.js", "text/javascript"),
+    "/static/uplot/uPlot.min.css": (STATIC / "uplot" / "uPlot.min.css", "text/css"),
+    "/static/uplot/uPlot.iife.min.js": (STATIC / "uplot" / "uPlot.iife.min.js", "text/javascript"),
+    "/static/battle/page.css": (BATTLE / "page.css", "text/css"),
+    "/static/battle/player.mjs": (BATTLE / "player.mjs", "text/javascript"),
+    "/static/battle/battle_log.mjs": (BATTLE / "battle_log.mjs", "text/javascript"),
 }
+MOST_REPLAYS = 4  # kept
 BATTLE_FIELDS = {
     "{{TITLE}}": "Simul: battle",
     "{{HEAD}}": '<link rel="icon" href="/static/icon.svg"><link rel="stylesheet" href="/static/battle/page.css">',
     "{{SCRIPTS}}": '<script src="/static/battle.js"></script>',
-}
-HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-    "object-src 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
 }
 
 
@@ -97,35 +78,29 @@ class _Pages:
 
     def __init__(self, runs: Sequence[WatchedRun], access: Access, signals: Signals) -> None:
         self._watch = _Watch(runs)
-        self._access = access
+        self._login = Login(access)
         self._signals = signals
         self._replays: dict[ReplayKey, list[Frame]] = {}
         self._replaying = asyncio.Lock()  # one process at a time
-        self._files = {
-            path: (folder.joinpath(name).read_bytes(), kind)
-            for folder, files in ((STATIC, FILES), (BATTLE, BATTLE_FILES))
-            for path, (name, kind) in files.items()
-        }
-        self._files["/battle"] = (_battle_page(), "text/html; charset=utf-8")
+        self._battle_page = _battle_page()
 
     def routes(self) -> list[Route]:
         return [
-            *(Route(path, self._file) for path in self._files),
+            *file_routes(FILES),
+            Route("/battle", self._player),
             Route("/events", self._events),
             Route("/runs/{place:int}/{name:str}", self._picture),
             Route("/runs/{place:int}/replays/{name:str}", self._replay),
             Route("/runs/{place:int}/replays/{name:str}/{frame:int}.svg", self._frame),
-            Route("/login", self._is_admitted),
-            Route("/login", self._login, methods=["POST"]),
+            *self._login.routes(),
         ]
 
-    async def _file(self, request: Request) -> Response:
-        content, kind = self._files[request.url.path]
-        return Response(content, media_type=kind)
+    async def _player(self, request: Request) -> Response:
+        return Response(self._battle_page, media_type="text/html")
 
     async def _events(self, request: Request) -> Response:
-        if not self._admitted(request):
-            return PlainTextResponse("The page asks for its token.\n", 401)
+        if not self._login.admitted(request):
+            return PlainTextResponse(NOT_ADMITTED, 401)
         if self._watch.browsers >= MOST_BROWSERS:
             return PlainTextResponse(f"{MOST_BROWSERS} browsers watch already.\n", 503)
         if request.method == "HEAD":
@@ -157,8 +132,8 @@ class _Pages:
             await asyncio.sleep(0.1)
 
     async def _picture(self, request: Request) -> Response:
-        if not self._admitted(request):
-            return PlainTextResponse("The page asks for its token.\n", 401)
+        if not self._login.admitted(request):
+            return PlainTextResponse(NOT_ADMITTED, 401)
         place, name = request.path_params["place"], request.path_params["name"]
         try:
             data = await asyncio.to_thread(self._watch.runs[place].picture, name)
@@ -168,8 +143,8 @@ class _Pages:
 
     async def _replay(self, request: Request) -> Response:
         """Text and words of every frame; a picture is asked for alone."""
-        if not self._admitted(request):
-            return PlainTextResponse("The page asks for its token.\n", 401)
+        if not self._login.admitted(request):
+            return PlainTextResponse(NOT_ADMITTED, 401)
         try:
             if request.path_params["name"].endswith(".log"):
                 return await self._battle(request)
@@ -189,14 +164,13 @@ class _Pages:
         return Response(msgspec.json.encode(lines), media_type="application/json")
 
     async def _frame(self, request: Request) -> Response:
-        """A picture, which is no document of the page: it runs and loads nothing, also where it is opened alone."""
-        if not self._admitted(request):
-            return PlainTextResponse("The page asks for its token.\n", 401)
+        if not self._login.admitted(request):
+            return PlainTextResponse(NOT_ADMITTED, 401)
         try:
             svg = (await self._frames(request))[request.path_params["frame"]].svg
         except (IndexError, OSError, ConfigError):
             return PlainTextResponse("There is no such picture.\n", 404)
-        return Response(svg, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
+        return picture(svg)
 
     async def _frames(self, request: Request) -> list[Frame]:
         """Raises IndexError, OSError: there is no such replay; ConfigError: it cannot be played again."""
@@ -208,27 +182,6 @@ class _Pages:
                 self._replays = {**dict(list(self._replays.items())[1 - MOST_REPLAYS :]), key: frames}
             return self._replays[key]
 
-    async def _is_admitted(self, request: Request) -> Response:
-        return Response(msgspec.json.encode(self._admitted(request)), media_type="application/json")
-
-    async def _login(self, request: Request) -> Response:
-        if not is_same_origin(request.headers.get("origin", ""), request.headers.get("host", "")):
-            return PlainTextResponse("A login comes from the page itself.\n", 403)
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > MOST_LOGIN_BYTES:
-                return PlainTextResponse("A token is shorter.\n", 413)
-        if not self._access.accepts(body.decode(errors="replace")):
-            await asyncio.sleep(WRONG_TOKEN_SEC)
-            return PlainTextResponse("That is not the token.\n", 401)
-        response = Response(status_code=204)
-        response.set_cookie(self._access.cookie, self._access.session, httponly=True, samesite="strict")
-        return response
-
-    def _admitted(self, request: Request) -> bool:
-        return self._access.admits(request.cookies.get(self._access.cookie, ""))
-
 
 def _battle_page() -> bytes:
     page = BATTLE.joinpath("page.html").read_text(encoding="utf-8")
@@ -237,70 +190,6 @@ def _battle_page() -> bytes:
     return page.encode()
 
 
-class _Guard:
-    """Refuses requests by another host's name, and adds HEADERS to every answer."""
-
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app = app
-        self._access = access
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        app = self._app
-        if scope["type"] == "http" and not self._access.knows_host(Headers(scope=scope).get("host", "")):
-            app = PlainTextResponse("The page is not known by this name: ask for it by the address it printed.\n", 400)
-        await app(scope, receive, send_with_headers)
-
-
 def make_app(runs: Sequence[WatchedRun], access: Access, signals: Signals) -> ASGIApp:
     """The ASGI application."""
-    return _Guard(Starlette(routes=_Pages(runs, access, signals).routes()), access)
-
-
-class _Server(uvicorn.Server):
-    """Ends where `Signals` say so."""
-
-    signals: Signals
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def on_tick(self, counter: int) -> bool:
-        return self.signals.stop or await super().on_tick(counter)
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises ConfigError: no such address, or the port is taken."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise ConfigError(f"--host {host}: no address of this machine ({error.strerror}).") from None
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(address)
-        listener.listen(64)
-    except OSError as error:
-        listener.close()
-        hint = "Choose another one with --port (0: a free one)." if port else "Choose another --host."
-        raise ConfigError(f"Port {port} of {host} cannot be opened: {error.strerror}. {hint}") from None
-    return listener
-
-
-def serve(runs: Sequence[WatchedRun], access: Access, listener: socket.socket, signals: Signals) -> None:
-    """Until a signal."""
-    config = uvicorn.Config(
-        make_app(runs, access, signals), log_level="critical", access_log=False, server_header=False, ws="none",
-        lifespan="off", loop="asyncio", http="h11", timeout_graceful_shutdown=3, limit_concurrency=2 * MOST_BROWSERS,
-        proxy_headers=False,
-    )  # fmt: skip
-    server = _Server(config)
-    server.signals = signals
-    server.run(sockets=[listener])
+    return Guard(Starlette(routes=_Pages(runs, access, signals).routes()), access)

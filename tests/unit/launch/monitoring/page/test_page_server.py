@@ -11,8 +11,9 @@ import msgspec
 import pytest
 
 from simul.launch.monitoring.page.access import Access
-from simul.launch.monitoring.page.page_server import FILES, STATIC, listen, serve
+from simul.launch.monitoring.page.page_server import FILES, make_app
 from simul.launch.monitoring.page.watched_run import WatchedRun
+from simul.launch.monitoring.page.web_server import STATIC, listen, serve
 from simul.launch.processes.signals import Signals
 from tests.support.recorded_run import snapshot
 
@@ -27,8 +28,8 @@ class Page:
         self.port = listener.getsockname()[1]
         self.host = f"127.0.0.1:{self.port}"
         access = Access("127.0.0.1", token, self.port)
-        arguments = ([WatchedRun(root, "run")], access, listener, self._signals)
-        self._thread = threading.Thread(target=serve, args=arguments)
+        app = make_app([WatchedRun(root, "run")], access, self._signals)
+        self._thread = threading.Thread(target=serve, args=(app, listener, self._signals))
         self._thread.start()
 
     def ask(self, path: str, method: str = "GET", body: str = "", **headers: str) -> tuple[int, dict[str, str], bytes]:
@@ -73,7 +74,7 @@ def closed_page(root) -> Iterator[Page]:
 
 
 def test_files_stream_and_plots_with_the_headers_that_keep_others_out(page):
-    for path in FILES:
+    for path in (*FILES, "/battle"):
         code, headers, content = page.ask(path)
         assert (code, bool(content)) == (200, True)
         assert headers["content-security-policy"].startswith("default-src 'self';")
@@ -135,7 +136,7 @@ def test_the_token_gives_a_cookie_and_the_cookie_the_runs(closed_page):
 def test_nothing_is_inline_and_nothing_of_others_becomes_markup():
     page = (STATIC / "index.html").read_text()
     assert re.findall(r"<script(?![^>]* src=)|<style|\son\w+=|\sstyle=|https?://", page) == []
-    own = [(STATIC / name).read_text() for name in ("page.js", "charts.js")]
+    own = [(STATIC / name).read_text() for name in ("page.js", "charts.js", "replay.js", "battle.js")]
     assert [
         re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|\.html\(", text) for text in own
-    ] == [[], []]
+    ] == [[]] * len(own)
