@@ -31,6 +31,7 @@ from simul.env_worker.games.loading import scripted_players, turn_game
 from simul.env_worker.terminal.advice import Advisor, PolicyRollouts, PolicySearch, PolicySession
 from simul.env_worker.terminal.frames import FrameScreen, limit_process
 from simul.env_worker.terminal.game_loop import GameLoop, ReplayLoop
+from simul.env_worker.terminal.piped_screen import PipedScreen
 from simul.env_worker.terminal.players import BotPlayer, Person, PolicyPlayer, TerminalPlayer
 from simul.env_worker.terminal.screen import Screen
 from simul.env_worker.terminal.server_line import ServerLine
@@ -74,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--sample", action="store_true", help="policies draw their actions")
     add("--delay", type=float, help="seconds after each turn that is watched; default: until Enter")
     add("--replays", type=Path, help="folder for the replay of the game")
+    add("--piped", action="store_true", help="the person is at another program, see piped_screen.py")
     add("--replay", type=Path, help="show this replay")
     add("--frames", action="store_true", help="print the replay as JSON, see frames.py")
     add("--trust", action="store_true", help="run what the run directory or the replay names")
@@ -110,7 +112,8 @@ def _play(
     played = RecordedGame(make_game(), seed)
     if callable(close := getattr(played.game, "close", None)):
         until_done.callback(close)
-    screen = Screen(played.game.styles)
+    piped = options.piped and options.person is not None
+    screen = PipedScreen(played.game, options.person) if piped else Screen(played.game.styles)
     table = _Table(options, config, trust, run_dir, played.game, screen, until_done)
     players = table.players(options.contestants, options.person)
     seats = ", ".join(f"seat {seat} {player.name}" for seat, player in enumerate(players))
