@@ -247,6 +247,36 @@ def test_a_finished_game_move_by_move_and_a_battle(page, browser, tmp_path):
     assert browser.hosts() == {address.removeprefix("http://").rstrip("/")}
 
 
+def test_a_game_is_played_by_clicks_and_keys(browser, tmp_path):
+    line = [sys.executable, "-P", "-m", "simul.launch.cli", "play", "openspiel:tic_tac_toe", "--opponent", "random"]
+    game = Command([*line, "--page-port", "0", "--page", "--seed", "3"], tmp_path / "play")
+    try:
+        address = address_in(game)
+        browser.open(address)
+        browser.wait_for("document.querySelectorAll('#legal button').length === 9")
+        assert "#token" not in browser.ask("location.href")
+        assert browser.ask("document.activeElement.id") == "words"
+        browser.ask("document.querySelector('[data-line=hint]').click()")
+        browser.wait_for("document.querySelector('#said').innerText.includes('Hints come from a policy')")
+        first = browser.ask("document.querySelector('#legal button').textContent")
+        browser.press(first, "ENTER")
+        browser.wait_for("document.querySelectorAll('#legal button').length === 7")
+        assert browser.ask("document.querySelector('#position').innerText.includes('x')")
+        browser.ask("document.querySelector('[data-line=undo]').click()")
+        browser.wait_for("document.querySelectorAll('#legal button').length === 9")
+        over = "document.querySelector('#state').innerText.includes('the game has ended')"
+        for left in (9, 7, 5, 3, 1):
+            browser.wait_for(f"{over} || document.querySelectorAll('#legal button').length === {left}")
+            browser.ask("document.querySelector('#legal button')?.click()")
+        browser.wait_for(over)
+        assert "The game is over" in browser.text("#said")
+        assert browser.errors() == []
+        assert browser.hosts() == {address.removeprefix("http://").partition("/")[0]}
+        assert game.result()[0] == 0
+    finally:
+        game.end_now()
+
+
 def test_the_picture_of_the_readme(page, browser, request):
     run = request.config.getoption("--page-picture")
     if run is None:

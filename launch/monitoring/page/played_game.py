@@ -62,6 +62,10 @@ class PlayedGame:
             self._process.wait(STOP_SEC)
         kill_session(self._process)
         self._reader.join(STOP_SEC)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
 
     def _read(self) -> None:
         assert self._process.stdout is not None

@@ -2,54 +2,19 @@
 
 from __future__ import annotations
 
-import http.client
 import re
-import threading
 from collections.abc import Iterator
 
 import msgspec
 import pytest
 
-from simul.launch.monitoring.page.access import Access
 from simul.launch.monitoring.page.page_server import FILES, make_app
 from simul.launch.monitoring.page.watched_run import WatchedRun
-from simul.launch.monitoring.page.web_server import STATIC, listen, serve
-from simul.launch.processes.signals import Signals
+from simul.launch.monitoring.page.web_server import STATIC
 from tests.support.recorded_run import snapshot
+from tests.support.web_page import WebPage
 
 TOKEN = "correct horse battery"
-
-
-class Page:
-    """A page in a thread of this process."""
-
-    def __init__(self, root, token: str) -> None:
-        self._signals, listener = Signals(), listen("127.0.0.1", 0)
-        self.port = listener.getsockname()[1]
-        self.host = f"127.0.0.1:{self.port}"
-        access = Access("127.0.0.1", token, self.port)
-        app = make_app([WatchedRun(root, "run")], access, self._signals)
-        self._thread = threading.Thread(target=serve, args=(app, listener, self._signals))
-        self._thread.start()
-
-    def ask(self, path: str, method: str = "GET", body: str = "", **headers: str) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        connection.putrequest(method, path, skip_host=True)
-        sent = {"host": self.host, **headers, **({"content-length": str(len(body))} if body else {})}
-        for name, value in sent.items():
-            connection.putheader(name, value)
-        connection.endheaders(body.encode() or None)
-        answer = connection.getresponse()
-        data = b"" if answer.headers["content-type"] == "text/event-stream; charset=utf-8" else answer.read()
-        while answer.headers["content-type"] == "text/event-stream; charset=utf-8" and b"\n\ndata" not in data:
-            data += answer.read1(1000)
-        connection.close()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, data
-
-    def close(self) -> None:
-        self._signals.stop = True
-        self._thread.join(20)
-        assert not self._thread.is_alive()
 
 
 @pytest.fixture
@@ -59,16 +24,20 @@ def root(tmp_path):
     return tmp_path
 
 
+def app_of(root):
+    return lambda access, signals: make_app([WatchedRun(root, "run")], access, signals)
+
+
 @pytest.fixture
-def page(root) -> Iterator[Page]:
-    page = Page(root, "")
+def page(root) -> Iterator[WebPage]:
+    page = WebPage(app_of(root), "")
     yield page
     page.close()
 
 
 @pytest.fixture
-def closed_page(root) -> Iterator[Page]:
-    page = Page(root, TOKEN)
+def closed_page(root) -> Iterator[WebPage]:
+    page = WebPage(app_of(root), TOKEN)
     yield page
     page.close()
 
@@ -134,9 +103,10 @@ def test_the_token_gives_a_cookie_and_the_cookie_the_runs(closed_page):
 
 
 def test_nothing_is_inline_and_nothing_of_others_becomes_markup():
-    page = (STATIC / "index.html").read_text()
-    assert re.findall(r"<script(?![^>]* src=)|<style|\son\w+=|\sstyle=|https?://", page) == []
-    own = [(STATIC / name).read_text() for name in ("page.js", "charts.js", "replay.js", "battle.js")]
+    for name in ("index.html", "replay.html", "play.html"):
+        inline = re.findall(r"<script(?![^>]* src=)|<style|\son\w+=|\sstyle=|https?://", (STATIC / name).read_text())
+        assert inline == []
+    own = [(STATIC / name).read_text() for name in ("page.js", "charts.js", "replay.js", "battle.js", "play.js")]
     assert [
         re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|\.html\(", text) for text in own
     ] == [[]] * len(own)
