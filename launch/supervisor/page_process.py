@@ -9,10 +9,8 @@ import sys
 import threading
 from collections.abc import Sequence
 
-import psutil
-
 from simul.common.role.run_directory import RunDir
-from simul.launch.processes.role_process import kill_session, low_priority, role_environment
+from simul.launch.processes.role_process import kill_session, role_environment
 
 STOP_SEC = 5.0  # for the last figures of the run to reach the browsers
 
@@ -24,7 +22,7 @@ def page_command(run_dir: RunDir, port: int) -> list[str]:
 
 
 class PageProcess:
-    """Low priority, and no part of the run: where it fails, the run goes on without it."""
+    """No part of the run: where it fails, the run goes on without it. It has the run's priority, to be in time."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = command
@@ -41,8 +39,6 @@ class PageProcess:
             )  # fmt: skip
         except OSError as error:
             return [f"the page could not be started: {error.strerror}. Training goes on."]
-        with contextlib.suppress(psutil.Error):
-            psutil.Process(self._process.pid).nice(low_priority())
         threading.Thread(target=self._read_lines, daemon=True).start()
         return []
 

@@ -203,8 +203,8 @@ def test_a_page_that_ended_says_so_and_goes_on_when_it_is_there_again(page, brow
     assert first.finish(signal.SIGTERM)[0] == 0
     browser.wait_for("document.querySelector('#connection').innerText.includes('does not answer')", SHOWN_SEC)
     page(run, "--port", address.rpartition(":")[2].rstrip("/"))
-    browser.wait_for("document.querySelector('#connection').innerText === 'live'")
-    assert browser.ask("document.querySelectorAll('.run').length") == 1
+    live = "document.querySelector('#connection').innerText === 'live'"
+    browser.wait_for(f"{live} && document.querySelectorAll('.run').length === 1")
 
 
 def test_a_finished_game_move_by_move_and_a_battle(page, browser, tmp_path):

@@ -59,11 +59,11 @@ class _Watch:
         self._lock = asyncio.Lock()
         self._polled_at = float("-inf")
 
-    async def messages(self, feed: Feed) -> list[bytes]:
-        """Poll if that is due. Returns what the feed has to send, as JSON."""
+    async def messages(self, feed: Feed, *, last: bool = False) -> list[bytes]:
+        """Poll if that is due, or for the last time. Returns what the feed has to send, as JSON."""
         async with self._lock:
             now = time.monotonic()
-            if now - self._polled_at >= POLL_SEC / 2:
+            if last or now - self._polled_at >= POLL_SEC / 2:
                 await asyncio.to_thread(self._poll, now)
                 self._polled_at = time.monotonic()
             return [msgspec.json.encode(message) for message in feed.take(now)]
@@ -114,7 +114,7 @@ class _Pages:
             yield b"retry: 1000\n\n"
             while True:
                 ends = self._signals.stop  # what a run that ends wrote last is sent, too
-                for message in await self._watch.messages(feed):
+                for message in await self._watch.messages(feed, last=ends):
                     spoken_at = time.monotonic()
                     yield b"data: " + message + b"\n\n"
                 if ends:
