@@ -78,7 +78,8 @@ class _GamePage:
         text = await posted_text(request)
         if isinstance(text, Response):
             return text
-        await asyncio.to_thread(self._game.send, text)
+        if not await asyncio.to_thread(self._game.send, text):
+            return PlainTextResponse("it is not your turn\n", 409)
         return Response(status_code=204)
 
     async def _picture(self, request: Request) -> Response:

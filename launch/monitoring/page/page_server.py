@@ -178,7 +178,7 @@ class _Pages:
         async with self._replaying:
             key = await asyncio.to_thread(replay_key, run.root, request.path_params["name"])
             if key not in self._replays:
-                frames = await asyncio.to_thread(replay_frames, key.path)
+                frames = await asyncio.to_thread(replay_frames, key.path, lambda: self._signals.stop)
                 self._replays = {**dict(list(self._replays.items())[1 - MOST_REPLAYS :]), key: frames}
             return self._replays[key]
 

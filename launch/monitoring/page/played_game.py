@@ -27,6 +27,7 @@ class PlayedGame:
     def __init__(self, module: str, arguments: Sequence[str]) -> None:
         self._events: list[dict[str, Any]] = []
         self._first = 0  # number of the oldest that is kept
+        self._asks = False
         self._lock = threading.Lock()
         self.pictures: dict[int, str] = {}
         self._process = subprocess.Popen(
@@ -46,12 +47,16 @@ class PlayedGame:
         with self._lock:
             return self._events[max(seen - self._first, 0) :], self._first + len(self._events)
 
-    def send(self, line: str) -> None:
-        """A line of the person."""
+    def send(self, line: str) -> bool:
+        """A line of the person. False where the game does not ask for one: more would fill its pipe."""
+        with self._lock:
+            asked, self._asks = self._asks, False
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):  # the game is over
-            self._process.stdin.write(line.replace("\n", " ").encode() + b"\n")
-            self._process.stdin.flush()
+        with contextlib.suppress(OSError, ValueError):  # the game has ended meanwhile
+            if asked:
+                self._process.stdin.write(line.replace("\n", " ").encode() + b"\n")
+                self._process.stdin.flush()
+        return asked
 
     def close(self) -> None:
         """The person leaves."""
@@ -83,6 +88,7 @@ class PlayedGame:
             if svg := event.pop("svg", ""):
                 self.pictures = {**dict(list(self.pictures.items())[-20:]), number: svg}
                 event["picture"] = number
+            self._asks = event.get("kind") == "ask" or (self._asks and event.get("kind") != "end")
             self._events.append(event)
             if len(self._events) > MOST_EVENTS:
                 self._first += 1

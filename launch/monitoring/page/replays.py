@@ -8,6 +8,8 @@ import re
 import stat
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,13 +18,13 @@ import msgspec
 from simul.common.config.game_description import TABLE_PLAYER
 from simul.common.errors import ConfigError
 from simul.common.runtime.private_files import read_regular
-from simul.launch.processes.role_process import role_environment
+from simul.launch.processes.role_process import exit_reason, role_environment
 
 FOLDER = "replays"  # of a run directory; a folder of replays may also be named itself
 NAME = re.compile(r"[A-Za-z0-9.@_+-]{1,200}-\d{1,9}-\d{1,10}\.(json|log)")  # as `simul.env_worker.replays` makes them
 MOST_LISTED = 200
 MOST_LOOKED_AT = 10_000  # files of a folder
-MOST_SECONDS = 120.0
+MOST_SECONDS, POLL_SEC = 120.0, 0.2
 LOG_BYTES = 4 * 2**20
 
 
@@ -69,19 +71,25 @@ def battle_lines(path: Path) -> list[str]:
     return read_regular(path, LOG_BYTES, links=False).decode(errors="replace").rstrip("\n").split("\n")
 
 
-def replay_frames(path: Path) -> list[Frame]:
-    """A table game, played again. It runs no code that the replay names. Raises ConfigError."""
+def replay_frames(path: Path, stopped: Callable[[], bool] = lambda: False) -> list[Frame]:
+    """A table game, played again, unless `stopped`. It runs no code that the replay names. Raises ConfigError."""
     line = [sys.executable, "-P", "-m", TABLE_PLAYER, f"--parent={os.getpid()}", "--frames", "--replay", str(path)]
-    try:
-        done = subprocess.run(
-            line, stdin=subprocess.DEVNULL, capture_output=True, env=role_environment(1), timeout=MOST_SECONDS
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise ConfigError(f"The replay could not be played again in {MOST_SECONDS:.0f} s.") from None
-    if done.returncode:
-        words = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise ConfigError(words.removeprefix("simul: ")[:1000] or f"The replay could not be read ({done.returncode}).")
-    return msgspec.json.decode(done.stdout, type=list[Frame])
+    deadline = time.monotonic() + MOST_SECONDS
+    with subprocess.Popen(
+        line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=role_environment(1)
+    ) as process:
+        while True:
+            try:
+                frames, errors = process.communicate(timeout=POLL_SEC)
+                break
+            except subprocess.TimeoutExpired:
+                if stopped() or time.monotonic() > deadline:
+                    process.kill()
+                    raise ConfigError(f"The replay was not played again within {MOST_SECONDS:.0f} s.") from None
+    if process.returncode:
+        words = errors.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("simul: ")
+        raise ConfigError(words[:1000] or f"The replay could not be played again ({exit_reason(process.returncode)}).")
+    return msgspec.json.decode(frames, type=list[Frame])
 
 
 def _folder(root: Path) -> Path:

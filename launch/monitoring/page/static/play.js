@@ -56,6 +56,7 @@ function showLegal() { // those that contain what is written; a click plays one
 }
 
 async function send(line) {
+  if (state.textContent !== "your turn") return;
   state.textContent = "the others play";
   const answer = await fetch("/line", { method: "POST", body: line }).catch(() => null);
   if (answer === null || !answer.ok) state.textContent = answer === null ? "the game does not answer" : await answer.text();

@@ -8,7 +8,9 @@ import socket
 import msgspec
 import pytest
 
+from simul.common.role.run_lock import this_process
 from simul.launch.cli import main
+from simul.launch.commands.page import watched_runs
 from tests.support.recorded_run import snapshot
 
 
@@ -24,6 +26,20 @@ def refused(capsys, *arguments: object) -> str:
     assert main(["page", *map(str, arguments)]) == 2
     (sentence,) = capsys.readouterr().err.splitlines()
     return sentence
+
+
+def test_without_names_all_active_runs_are_shown_else_the_latest(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b", "c"):
+        root = tmp_path / "runs" / name
+        root.mkdir(parents=True)
+        (root / "status.json").write_bytes(msgspec.json.encode(snapshot()))
+    assert [run.name for run in watched_runs([])] == ["c"]
+    for name in ("a", "b"):
+        (tmp_path / "runs" / name / "supervisor.pid").write_bytes(msgspec.json.encode(this_process()))
+    assert [run.name for run in watched_runs([])] == ["a", "b"]
+    named = watched_runs([tmp_path / "runs" / "a", tmp_path / "runs" / ".." / "runs" / "a"])
+    assert [run.name for run in named] == ["a"], "a run is shown once"
 
 
 def test_no_such_run(capsys, tmp_path):

@@ -21,7 +21,7 @@ def game():
 
 def test_only_who_has_the_token_plays_and_only_from_the_page(game, monkeypatch):
     lines: list[str] = []
-    monkeypatch.setattr(game, "send", lines.append)
+    monkeypatch.setattr(game, "send", lambda line: lines.append(line) or len(lines) == 1)
     page = WebPage(lambda access, signals: game_page.make_app(game, access, signals), TOKEN)
     own = {"origin": f"http://{page.host}"}
     try:
@@ -36,6 +36,7 @@ def test_only_who_has_the_token_plays_and_only_from_the_page(game, monkeypatch):
         assert lines == []
         assert page.ask("/line", "POST", "a1", cookie=cookie, **own)[0] == 204
         assert lines == ["a1"]
+        assert page.ask("/line", "POST", "a2", cookie=cookie, **own)[0] == 409, "the game asks for no more"
         assert page.ask("/pictures/0.svg", cookie=cookie)[0] == 404
         assert b"Beautiful is better than ugly." in page.ask("/events", cookie=cookie)[2]
     finally:
@@ -53,5 +54,5 @@ def test_what_the_game_says_is_kept_in_order_and_bounded(monkeypatch):
     assert events[-2]["text"].startswith("Namespaces are one honking great idea")
     assert game.events(seen) == ([], seen)
     assert game.events(seen - 1) == (events[-1:], seen)
-    game.send("too late")
+    assert not game.send("too late")
     game.close()

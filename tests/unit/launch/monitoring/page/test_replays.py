@@ -77,3 +77,5 @@ def test_what_cannot_be_played_again_is_a_sentence(tmp_path):
         path.write_bytes(msgspec.json.encode(content))
         with pytest.raises(ConfigError, match=words):
             replay_frames(path)
+    with pytest.raises(ConfigError, match="not played again"):  # a page that ends waits for none
+        replay_frames(path, lambda: True)
