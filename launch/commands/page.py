@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import secrets
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 8080
 SHORTEST_TOKEN = 16
+EVERYWHERE = ("0.0.0.0", "::")
 PACKAGES = ("starlette", "uvicorn")  # of the extra `page`
 
 
@@ -66,10 +68,15 @@ def _page(options: argparse.Namespace) -> int:
         signals = Signals()
         signals.install()
         number = listener.getsockname()[1]
-        shown = f"[{options.host}]" if ":" in options.host else options.host
-        print_text(f"http://{shown}:{number}/{f'#token={token}' if options.token else ''}")
+        print_text(f"{page_address(options.host, number)}{f'#token={token}' if options.token else ''}")
         serve(make_app(runs, Access(options.host, token, number), signals), listener, signals)
     return 0
+
+
+def page_address(host: str, port: int) -> str:
+    """What a browser asks for; of a page that listens at every address of this machine, by the machine's name."""
+    shown = socket.gethostname() if host in EVERYWHERE else host
+    return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
 
 
 def watched_runs(folders: Sequence[Path]) -> list[WatchedRun]:

@@ -10,7 +10,7 @@ import pytest
 
 from simul.common.role.run_lock import this_process
 from simul.launch.cli import main
-from simul.launch.commands.page import watched_runs
+from simul.launch.commands.page import page_address, watched_runs
 from tests.support.recorded_run import snapshot
 
 
@@ -40,6 +40,12 @@ def test_without_names_all_active_runs_are_shown_else_the_latest(tmp_path, monke
     assert [run.name for run in watched_runs([])] == ["a", "b"]
     named = watched_runs([tmp_path / "runs" / "a", tmp_path / "runs" / ".." / "runs" / "a"])
     assert [run.name for run in named] == ["a"], "a run is shown once"
+
+
+def test_the_address_is_one_that_a_browser_can_ask_for():
+    assert page_address("127.0.0.1", 80) == "http://127.0.0.1:80/"
+    assert page_address("::1", 80) == "http://[::1]:80/"
+    assert page_address("0.0.0.0", 80) == page_address("::", 80) == f"http://{socket.gethostname()}:80/"
 
 
 def test_no_such_run(capsys, tmp_path):
