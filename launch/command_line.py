@@ -15,6 +15,7 @@ from simul.launch.commands.init import add_init
 from simul.launch.commands.keys import add_keys
 from simul.launch.commands.league import add_league
 from simul.launch.commands.logs import add_logs
+from simul.launch.commands.page import add_page
 from simul.launch.commands.perft import add_perft
 from simul.launch.commands.play import add_play
 from simul.launch.commands.plot import add_plot
@@ -66,6 +67,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     add_init(command("init", "a new game of your own: a folder with a game, a network and a configuration"))
     add_status(command("status", "figures of a run"))
+    add_page(command("page", "runs in a browser: curves, processes, events, as they come"))
     add_logs(command("logs", "what all processes of a run have logged, by time"))
     add_profile(command("profile", "where the time of a run goes, what limits it, and the setting to try"))
     add_down(command("down", "stop a run cleanly, as Ctrl-C does"))

@@ -19,6 +19,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(2 * (os.cpu_count() or 1), 16)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What tests write into the tree, they write when they are asked to."""
+    parser.addoption("--page-picture", metavar="RUN_DIR", help="write docs/images/page.png of this run")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Hypothesis looks at no clock. `make test` has the same examples every time, `make test-long` looks for others.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ def this_process() -> ProcessIdentity:
 
 def describe_start(run_dir: RunDir) -> str:
     """Of a run without a status.json: a sentence about the supervisor that is starting it; "" where there is none."""
-    owner = _read_owner(run_dir)
+    owner = read_owner(run_dir)
     if owner is None or (owner.here and not owner.alive()):
         return ""
     if owner.here:
@@ -75,7 +75,8 @@ def describe_start(run_dir: RunDir) -> str:
     )
 
 
-def _read_owner(run_dir: RunDir) -> ProcessIdentity | None:
+def read_owner(run_dir: RunDir) -> ProcessIdentity | None:
+    """The supervisor that supervisor.pid names, living or not; None where it names none."""
     try:
         return msgspec.json.decode(read_regular(run_dir.root / OWNER_FILE), type=ProcessIdentity)
     except (OSError, msgspec.DecodeError):
@@ -84,7 +85,7 @@ def _read_owner(run_dir: RunDir) -> ProcessIdentity | None:
 
 def living_owner(run_dir: RunDir) -> ProcessIdentity | None:
     """The supervisor that runs in `run_dir` now, if any. Takes up to ELSEWHERE_SEC for one of another machine."""
-    owner = _read_owner(run_dir)
+    owner = read_owner(run_dir)
     if owner is None:
         return None
     return owner if (owner.alive() if owner.here else _status_changes(run_dir)) else None
@@ -131,8 +132,8 @@ def choose_run(root: Path | None, *, active_only: bool, instead: str = "") -> Ru
         if active_only and living_owner(RunDir(root)) is None:
             raise ConfigError(f"No run is active in {RunDir(root).root}. Start it with `simul up`{instead}.")
         return RunDir(root)
-    found = _runs_here()
-    active = _active(found)
+    found = _runs_below()
+    active = [run_dir for run_dir in found if living_owner(run_dir) is not None]
     if len(active) > 1:
         names = ", ".join(str(run_dir.root) for run_dir in active)
         raise ConfigError(f"Several runs are active: {names}. Choose one with --run-dir.")
@@ -145,18 +146,14 @@ def choose_run(root: Path | None, *, active_only: bool, instead: str = "") -> Ru
 
 
 def active_runs() -> list[RunDir]:
-    """The runs below runs/ that are active."""
-    return _active(_runs_here())
+    """All active runs below runs/, by name."""
+    return [run_dir for run_dir in _runs_below() if living_owner(run_dir) is not None]
 
 
-def _runs_here() -> list[RunDir]:
-    """Below runs/, those that start and have no status yet included."""
+def _runs_below() -> list[RunDir]:
+    """Those below runs/; one that starts may have no status yet."""
     folders = {path.parent for name in ("status.json", OWNER_FILE) for path in Path("runs").glob(f"*/{name}")}
     return [RunDir(folder) for folder in sorted(folders)]
-
-
-def _active(found: Iterable[RunDir]) -> list[RunDir]:
-    return [run_dir for run_dir in found if living_owner(run_dir) is not None]
 
 
 def check_unowned(run_dir: RunDir) -> None:

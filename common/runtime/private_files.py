@@ -21,16 +21,17 @@ MOST_BYTES = 64 * 2**20  # of a file without weights or samples, unless its read
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows
 
 
-def open_regular(path: Path, *, own: bool = False) -> int:
+def open_regular(path: Path, *, own: bool = False, links: bool = True) -> int:
     """A descriptor to read a regular file; never waits, as a FIFO would. Links are followed unless `own`.
 
     Args:
         own: the file must be of this user and no link, as in a folder that everybody may write to.
+        links: False: a link is refused, whoever made it.
 
     Raises OSError.
     """
     windows = sys.platform == "win32"
-    flags = 0 if windows else os.O_NONBLOCK | os.O_CLOEXEC | (os.O_NOFOLLOW if own else 0)
+    flags = 0 if windows else os.O_NONBLOCK | os.O_CLOEXEC | (os.O_NOFOLLOW if own or not links else 0)
     descriptor = os.open(path, os.O_RDONLY | flags)
     found = os.fstat(descriptor)
     fault = 0, ""
@@ -106,9 +107,9 @@ def _open_to_write(path: Path, flags: int) -> int:
     return descriptor
 
 
-def read_regular(path: Path, most_bytes: int = MOST_BYTES, *, own: bool = False) -> bytes:
+def read_regular(path: Path, most_bytes: int = MOST_BYTES, *, own: bool = False, links: bool = True) -> bytes:
     """The content of a regular file of at most `most_bytes`; see `open_regular`. Raises OSError."""
-    with os.fdopen(open_regular(path, own=own), "rb") as file:
+    with os.fdopen(open_regular(path, own=own, links=links), "rb") as file:
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
         raise OSError(errno.EFBIG, f"larger than {most_bytes} bytes", str(path))

@@ -29,7 +29,9 @@ from simul.env_worker.games.base.replays import RecordedGame, Replay, ReplayFold
 from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
 from simul.env_worker.games.loading import scripted_players, turn_game
 from simul.env_worker.terminal.advice import Advisor, PolicyRollouts, PolicySearch, PolicySession
+from simul.env_worker.terminal.frames import FrameScreen, limit_process
 from simul.env_worker.terminal.game_loop import GameLoop, ReplayLoop
+from simul.env_worker.terminal.piped_screen import PipedScreen
 from simul.env_worker.terminal.players import BotPlayer, Person, PolicyPlayer, TerminalPlayer
 from simul.env_worker.terminal.screen import Screen
 from simul.env_worker.terminal.server_line import ServerLine
@@ -73,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--sample", action="store_true", help="policies draw their actions")
     add("--delay", type=float, help="seconds after each turn that is watched; default: until Enter")
     add("--replays", type=Path, help="folder for the replay of the game")
+    add("--piped", action="store_true", help="the person is at another program, see piped_screen.py")
     add("--replay", type=Path, help="show this replay")
+    add("--frames", action="store_true", help="print the replay as JSON, see frames.py")
     add("--trust", action="store_true", help="run what the run directory or the replay names")
     return parser
 
@@ -85,6 +89,8 @@ def _contestants(text: str) -> list[Contestant]:
 def _run(options: argparse.Namespace) -> None:
     trust = EVERYTHING if options.trust else NOTHING
     if options.replay is not None:
+        if options.frames:
+            limit_process()
         replay = read_replay(options.replay)
         config = replay.config(trust)
         with failures_as_sentences(config.game):
@@ -106,7 +112,8 @@ def _play(
     played = RecordedGame(make_game(), seed)
     if callable(close := getattr(played.game, "close", None)):
         until_done.callback(close)
-    screen = Screen(played.game.styles)
+    piped = options.piped and options.person is not None
+    screen = PipedScreen(played.game, options.person) if piped else Screen(played.game.styles)
     table = _Table(options, config, trust, run_dir, played.game, screen, until_done)
     players = table.players(options.contestants, options.person)
     seats = ", ".join(f"seat {seat} {player.name}" for seat, player in enumerate(players))
@@ -232,13 +239,14 @@ def _show_replay(replay: Replay, config: Config, options: argparse.Namespace) ->
     with ExitStack() as until_done:
         if callable(getattr(game, "close", None)):
             until_done.enter_context(closing(game))  # type: ignore[type-var]
-        screen = Screen(game.styles)
+        screen = FrameScreen(game) if options.frames else Screen(game.styles)
         if game.spec.seats != len(replay.players):
             raise ConfigError(f"The replay has {len(replay.players)} seats, {game.spec.name} {game.spec.seats}.")
         played = RecordedGame(game, replay.seed)
         screen.say(f"{replay.game}, seed {replay.seed}: {', '.join(replay.players)}")
         try:
-            ReplayLoop(played, replay.turns, replay.players, screen, _pause(screen, options)).run()
+            pause = (lambda: None) if options.frames else _pause(screen, options)
+            ReplayLoop(played, replay.turns, replay.players, screen, pause).run()
         except IllegalActionError as error:
             raise ConfigError(
                 f"The replay does not fit the game: turn {len(played.turns)} is refused, {error}. It was recorded with "
@@ -249,6 +257,8 @@ def _show_replay(replay: Replay, config: Config, options: argparse.Namespace) ->
                 f"The replay was recorded with the returns {replay.returns}; played again they are "
                 f"{list(game.returns())}. The game has other rules now."
             )
+        if isinstance(screen, FrameScreen):
+            sys.stdout.write(msgspec.json.encode(screen.frames).decode())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from rich.text import Text
 from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.runtime.terminal_text import LINES, printable
 
-_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 class Screen:
@@ -38,7 +38,7 @@ class Screen:
 
     def position(self, text: str) -> None:
         """A position, between empty lines. Of the escape sequences of a game's own, colours are shown."""
-        parts = _COLOUR.split(text)  # every other one is a colour
+        parts = COLOUR.split(text)  # every other one is a colour
         parts[::2] = [printable(part, LINES) for part in parts[::2]]
         shown = Text.from_ansi("".join(parts))
         for pattern, style in self._styles.items():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from simul.common.config.option_types import add_trust, checkpoint, count, path, port, whole_number
 from simul.launch.commands.eval import add_replay_player
+from simul.launch.commands.page import PORT, check_installed
 
 if TYPE_CHECKING:
     from simul.launch.commands.table import Origin
@@ -22,7 +23,7 @@ POKEMON = "pokemon"
 OF_SHOWDOWN = {
     "port": "--port", "challenge": "--challenge", "accept": "--accept", "username": "--username", "json": "--json",
 }  # fmt: skip
-OF_TABLES = {"seat": "--seat", "opponents": "--opponent", "seed": "--seed"}
+OF_TABLES = {"seat": "--seat", "opponents": "--opponent", "seed": "--seed", "page": "--page"}
 
 
 def add_play(play: argparse.ArgumentParser) -> None:
@@ -52,6 +53,10 @@ def _add_table(table: argparse._ArgumentGroup) -> None:
         "seat by seat",
     )  # fmt: skip
     table.add_argument("--seed", type=whole_number, metavar="N", help="of the game (default: a new one)")
+    table.add_argument("--page", action="store_true", help="play in a browser of this machine: its address is printed")
+    table.add_argument(
+        "--page-port", type=port, default=PORT, metavar="PORT", help="0: a free one (default: %(default)s)"
+    )
 
 
 def add_game(table: argparse._ActionsContainer) -> None:
@@ -106,6 +111,8 @@ def _play(options: argparse.Namespace) -> int:
     from simul.launch.commands.table import active_run_of, find_origin, refuse_options, run_table
     from simul.launch.supervisor.store_process import local_checkpoints
 
+    if options.page:
+        check_installed()
     check_server(options.server)
     if options.port and options.server != LOCAL:
         raise ConfigError(f"--port is for --server {LOCAL}; name the port of another server in --server HOST:PORT.")

@@ -123,7 +123,8 @@ def run_table(origin: Origin, others: Sequence[Path], options: argparse.Namespac
 
     Args:
         others: further checkpoints, of a game to watch.
-        options: of `play` or `watch`: `opponents`, `policy` (play only), `seed`, `sample`, `replays`.
+        options: of `play` or `watch`: `opponents`, `seed`, `sample`, `replays`; of `play` only: `policy`, `page`,
+            `page_port`.
         person: seat of the person; None: a game to watch.
     """
     config = origin.config
@@ -149,7 +150,12 @@ def run_table(origin: Origin, others: Sequence[Path], options: argparse.Namespac
     with _run_of(origin, dict(zip(names, folders))) as run:
         if policies:
             arguments += [f"--remembering={name}" for name in _with_memory(run)]
-        return run_in_foreground(TABLE_PLAYER, ["--run-dir", str(run.root), *arguments])
+        arguments = ["--run-dir", str(run.root), *arguments]
+        if getattr(options, "page", False):
+            from simul.launch.commands.game_in_page import play_in_page
+
+            return play_in_page(TABLE_PLAYER, arguments, options.page_port)
+        return run_in_foreground(TABLE_PLAYER, arguments)
 
 
 def _with_memory(run: RunDir) -> list[str]:

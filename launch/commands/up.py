@@ -7,10 +7,11 @@ import importlib.util
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import add_trust, local_checkpoint, path, whole_number
+from simul.common.config.option_types import add_trust, local_checkpoint, path, port, whole_number
 from simul.common.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 from simul.common.runtime.terminal_text import print_text
+from simul.launch.commands.page import PORT, check_installed
 
 if TYPE_CHECKING:
     from simul.common.config.schema import Config
@@ -57,6 +58,10 @@ def add_up(up: argparse.ArgumentParser) -> None:
     up.add_argument(
         "--dry-run", action="store_true", help="with --on: print what would be asked for, and what is lacking"
     )
+    up.add_argument("--page", action="store_true", help="show the run in a browser, too: its address is printed")
+    up.add_argument(
+        "--page-port", type=port, metavar="PORT", help=f"the same, at this port (default: {PORT}; 0: a free one)"
+    )
     up.add_argument("--plain", action="store_true", help="plain lines instead of the live panel")
     up.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)  # see ForegroundGroup
     up.set_defaults(run=_up)
@@ -73,9 +78,13 @@ def _up(options: argparse.Namespace) -> int:
     from simul.launch.monitoring.view.display import EVENT_LOG, EventLogDisplay, make_display
     from simul.launch.processes.signals import ForegroundGroup
     from simul.launch.supervisor.checkpoint_files import InitialCheckpoint, new_horizon
+    from simul.launch.supervisor.page_process import PageProcess, page_command
     from simul.launch.supervisor.run_notices import RunNotices
     from simul.launch.supervisor.supervisor import Supervisor
 
+    shown = options.page or options.page_port is not None
+    if shown:
+        check_installed()
     overrides = list(options.overrides)
     if options.stop_after_decisions is not None:
         overrides.append(f"stop_after_decisions={options.stop_after_decisions}")
@@ -95,8 +104,11 @@ def _up(options: argparse.Namespace) -> int:
     for note in notes:
         display.say(note)
     notices = RunNotices(config, run_dir, open_addresses())
+    number = PORT if options.page_port is None else options.page_port
+    page = PageProcess(page_command(run_dir, number)) if shown else None
     supervisor = Supervisor(
-        config, run_dir, display, origin=origin, notices=notices, cluster=cluster, written=written, trust=trust
+        config, run_dir, display, origin=origin, notices=notices, cluster=cluster, written=written, trust=trust,
+        page=page,
     )  # fmt: skip
     with ForegroundGroup() if options.from_make else nullcontext():
         return supervisor.run()

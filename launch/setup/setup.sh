@@ -79,7 +79,7 @@ make_venv() {
 install_packages() {
     step 2 packages \
         "installing the Python packages (several minutes and 1.5 GB, or 5 where pip takes the CUDA build, the first time)" \
-        .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[dev]' \
+        .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[dev,page]' \
         --config-settings editable_mode=compat || fail \
         "pip could not install the packages (see above). It needs the package index:" \
         "check the network or the proxy, then run make setup again."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,6 +25,7 @@ from simul.launch.processes.signals import Signals
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint
 from simul.launch.supervisor.evaluations import Evaluations
 from simul.launch.supervisor.game_spec import StartStopped
+from simul.launch.supervisor.page_process import PageProcess
 from simul.launch.supervisor.preflight import prepare_run
 from simul.launch.supervisor.run_curves import RunCurves
 from simul.launch.supervisor.run_notices import RunNotices
@@ -55,8 +57,12 @@ class Supervisor:
         cluster: Cluster | None = None,
         written: Mapping[str, str] | None = None,
         trust: Trust = NOTHING,
+        page: PageProcess | None = None,
     ) -> None:
-        """`cluster`: the machines on which the roles run; None: this one. `written`, `trust`: see `prepare_run`."""
+        """`cluster`: the machines on which the roles run; None: this one. `written`, `trust`: see `prepare_run`.
+
+        `page`: shows the run in browsers; None: the view names the command that does.
+        """
         self._trust = trust
         self._config = config
         self._run_dir = run_dir
@@ -66,6 +72,7 @@ class Supervisor:
         self._notices = notices or RunNotices(config, run_dir)
         self._cluster = cluster
         self._written = written or {}
+        self._page = page
         self._roles = (
             RunningRoles(run_dir, command)
             if cluster is None
@@ -113,6 +120,8 @@ class Supervisor:
                 raise
             finally:
                 self._roles.close()
+                if self._page is not None:
+                    self._page.close()
                 if self._cluster is not None:
                     self._say_all(self._cluster.close())
                 self._run_dir.remove_sockets()
@@ -138,6 +147,7 @@ class Supervisor:
             if self._cluster is not None:
                 self._cluster.open(lambda: self._signals.stop, self._say)
             self._curves.serve_prometheus()
+            self._open_page()
             self._start_up()
             while not self._done():
                 self._poll()
@@ -174,6 +184,12 @@ class Supervisor:
         if failure is not None:
             raise failure
         return 0 if clean else 1
+
+    def _open_page(self) -> None:
+        if self._page is not None:
+            self._say_all(self._page.start())
+        else:  # no event: it says nothing about the run
+            self._display.say(f"to see it in a browser: simul page {shlex.quote(str(self._run_dir.root))}")
 
     def _start_up(self) -> None:
         config = self._config
@@ -243,6 +259,8 @@ class Supervisor:
         self._poll_cluster(time.monotonic())
         self._say_all(self._roles.receive_reports(of_failures=self._trained))
         self._say_all(self._notices.take_problems())
+        if self._page is not None:
+            self._say_all(self._page.poll())
         if time.monotonic() >= self._next_snapshot or self._monitor.states_changed(time.monotonic()):
             self._next_snapshot = time.monotonic() + SNAPSHOT_EVERY_SEC
             self._display.update(self._take_snapshot())

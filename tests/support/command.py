@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import psutil
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
 from simul.common.runtime.installation import ROOT
+from tests.support.waiting import wait_for
 
 
 def phase_of(root: Path) -> str:
@@ -87,6 +89,13 @@ class Command:
             for child in children:
                 with contextlib.suppress(psutil.NoSuchProcess):  # it notices that its parent is gone
                     child.kill()
+
+
+def address_in(command: Command) -> str:
+    """The first address of a page that it prints."""
+    found = wait_for(lambda: re.search(r"http://\S+", command.printed()) or command.process.poll() is not None)
+    assert isinstance(found, re.Match), command.printed()
+    return found[0]
 
 
 # status.json comes once a second for people; a test that waits for what stands in it shall not wait for the next one

@@ -54,29 +54,43 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
 
 
 def _figures(snapshot: Snapshot) -> Table:
-    server, learner = snapshot.server, snapshot.learner
     grid = Table.grid(padding=(0, 2))
     for style, width in (("cyan", 11), ("", 25), ("cyan", 14), ("", None)):
         grid.add_column(style=style, no_wrap=True, overflow="ellipsis", width=width)
-    grid.add_row(
-        "decisions/s", format_rate(snapshot, snapshot.decisions_per_sec), "policy_version", format_version(snapshot)
-    )
-    grid.add_row(
-        f"{episodes_of(snapshot.game)}/s",
-        format_rate(snapshot, snapshot.battles_per_sec, 2),
-        "policy_lag",
-        _lag(learner),
-    )
-    grid.add_row(
-        "mean batch",
-        format_number(mean_batch(server), 1),
-        "learning rate",
-        format_number(number(learner, "learning_rate"), 6),
-    )
-    grid.add_row("latency", format_latency(server), "decisions", format_decisions(snapshot, DECISIONS_WIDTH))
-    rows = [
-        ("loss", format_losses(learner)),
-        ("batches", format_histogram(counts(server, "batch_histogram"))),
+    short = short_figures(snapshot)
+    for left, right in zip(short[::2], short[1::2]):
+        grid.add_row(*left, *right)
+    rows = long_figures(snapshot)
+    rows.insert(1, ("batches", format_histogram(counts(snapshot.server, "batch_histogram"))))
+    wide = Table.grid(padding=(0, 2))
+    wide.add_column(style="cyan", no_wrap=True, width=11, min_width=11)
+    wide.add_column(overflow="fold")  # wraps, so that a long value does not narrow the labels
+    for label, value in rows:
+        wide.add_row(label, value)
+    both = Table.grid()
+    both.add_row(grid)
+    both.add_row(wide)
+    return both
+
+
+def short_figures(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """(label, text): the figures that have half a line each."""
+    return [
+        ("decisions/s", format_rate(snapshot, snapshot.decisions_per_sec)),
+        ("policy_version", format_version(snapshot)),
+        (f"{episodes_of(snapshot.game)}/s", format_rate(snapshot, snapshot.battles_per_sec, 2)),
+        ("policy_lag", _lag(snapshot.learner)),
+        ("mean batch", format_number(mean_batch(snapshot.server), 1)),
+        ("learning rate", format_number(number(snapshot.learner, "learning_rate"), 6)),
+        ("latency", format_latency(snapshot.server)),
+        ("decisions", format_decisions(snapshot, DECISIONS_WIDTH)),
+    ]
+
+
+def long_figures(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """(label, text): those that have a line or more each; "" continues the label above. Without the batches' sizes."""
+    return [
+        ("loss", format_losses(snapshot.learner)),
         *format_results(snapshot.workers),
         *([("callback", own)] if (own := format_callback(snapshot, TEXT_WIDTH)) else []),
         *([("search", search)] if (search := format_search(snapshot)) else []),
@@ -88,15 +102,6 @@ def _figures(snapshot: Snapshot) -> Table:
         ("dropped", format_causes(dropped_by_cause(snapshot)) or "nothing"),
         ("aborted", format_causes(counts(snapshot.workers, "episodes", "aborted")) or "nothing"),
     ]
-    wide = Table.grid(padding=(0, 2))
-    wide.add_column(style="cyan", no_wrap=True, width=11, min_width=11)
-    wide.add_column(overflow="fold")  # wraps, so that a long value does not narrow the labels
-    for label, value in rows:
-        wide.add_row(label, value)
-    both = Table.grid()
-    both.add_row(grid)
-    both.add_row(wide)
-    return both
 
 
 def format_results(workers: Mapping[str, Any]) -> list[tuple[str, str]]:

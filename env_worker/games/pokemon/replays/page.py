@@ -34,12 +34,14 @@ def replay_page(tag: str, names: tuple[str, str], log: str, player: ReplayPlayer
 
 
 def _own_page(names: tuple[str, str], log: str) -> str:
-    script = _script()
+    script, style = _script(), (_HERE / "page.css").read_text(encoding="utf-8")
+    script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script_hash}'"
+    battle = f'<script id="battle" type="application/json">\n{json_lines(log)}\n</script>'
     fields = {
         "TITLE": html.escape(f"{names[0]} vs. {names[1]}"),
-        "SCRIPT_HASH": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "LOG": json_lines(log),
-        "SCRIPT": script,
+        "HEAD": f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>\n{style}</style>',
+        "SCRIPTS": f"{battle}\n<script>{script}</script>",
     }
     page = (_HERE / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{([A-Z_]+)\}\}", lambda field: fields[field[1]], page)

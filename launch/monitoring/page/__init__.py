@@ -1,0 +1,1 @@
+"""`simul page`: runs in a browser. Reads what `simul status` and `simul plot` read; no role knows of it."""

@@ -1,0 +1,98 @@
+"""Evaluations that lie in a run directory: who won how often against whom, and ratings.
+
+`checkpoints/best/evaluation.json` is of the evaluations while training; `evaluation.json` is what `simul eval --json`
+printed, where somebody put it there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from simul.common.config.checkpoint_folder import BEST, RESULT_FILE
+from simul.common.runtime.private_files import read_regular
+
+MOST_ROWS = 100
+MOST_LETTERS = 100
+EVALUATION_BYTES = 8 * 2**20
+Interval = tuple[float, float]
+
+
+class _Pair(msgspec.Struct):
+    first: str
+    second: str
+    battles: int
+    win_rate: float | None
+    wilson_95: Interval
+
+
+class _Rating(msgspec.Struct):
+    label: str
+    elo: float
+    elo_95: Interval
+
+
+class _Evaluation(msgspec.Struct):
+    pairs: list[_Pair] = []
+    ratings: list[_Rating] = []
+
+
+class _Rates(msgspec.Struct):
+    policy_version: float
+    win_rate: dict[str, float] = {}
+    win_rate_low: dict[str, float] = {}
+    win_rate_high: dict[str, float] = {}
+
+
+class _Best(msgspec.Struct):
+    score: float
+    measure: str
+    result: _Rates
+
+
+def played_pairs(root: Path) -> dict[str, Any]:
+    """`best`: a sentence about checkpoints/best; `rates`, `ratings`: rows of texts. {} where there is nothing."""
+    best = _decode(root / "checkpoints" / BEST / RESULT_FILE, _Best)
+    played = _decode(root / "evaluation.json", _Evaluation)
+    found: dict[str, Any] = {}
+    rates: list[list[str]] = []
+    if best is not None:
+        version = f"version {best.result.policy_version:.0f}"
+        found["best"] = _short(f"The best checkpoint is {version}: {best.measure} {best.score:.4g}.", 500)
+        for name, rate in best.result.win_rate.items():
+            low, high = (bounds.get(name, math.nan) for bounds in (best.result.win_rate_low, best.result.win_rate_high))
+            rates.append([version, _short(name), f"{rate:.3f}", _interval((low, high), ".3f"), ""])
+    if played is not None:
+        rates += [
+            [_short(pair.first), _short(pair.second), f"{pair.win_rate:.3f}", _interval(pair.wilson_95, ".3f"),
+             f"{pair.battles:,}"]
+            for pair in played.pairs if pair.win_rate is not None
+        ]  # fmt: skip
+        if ratings := _ratings(played.ratings):
+            found["ratings"] = ratings
+    return {**found, "rates": rates[:MOST_ROWS]} if rates else found
+
+
+def _ratings(ratings: Iterable[_Rating]) -> list[list[str]]:
+    rows = [[_short(each.label), f"{each.elo:+.0f}", _interval(each.elo_95, "+.0f")] for each in ratings]
+    return rows[:MOST_ROWS]
+
+
+def _decode(path: Path, shape: type[Any]) -> Any:
+    """None where there is no such file, or it is something else."""
+    try:
+        return msgspec.json.decode(read_regular(path, EVALUATION_BYTES, links=False), type=shape)
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _interval(bounds: Interval, form: str) -> str:
+    return f"{bounds[0]:{form}} to {bounds[1]:{form}}" if all(map(math.isfinite, bounds)) else ""
+
+
+def _short(text: str, most: int = MOST_LETTERS) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."

@@ -1,0 +1,97 @@
+"""Finished games that lie beside a run; those of tables as frames, made by a process of the role that has the rules."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from simul.common.config.game_description import TABLE_PLAYER
+from simul.common.errors import ConfigError
+from simul.common.runtime.private_files import read_regular
+from simul.launch.processes.role_process import exit_reason, role_environment
+
+FOLDER = "replays"  # of a run directory; a folder of replays may also be named itself
+NAME = re.compile(r"[A-Za-z0-9.@_+-]{1,200}-\d{1,9}-\d{1,10}\.(json|log)")  # as `simul.env_worker.replays` makes them
+MOST_LISTED = 200
+MOST_LOOKED_AT = 10_000  # files of a folder
+MOST_SECONDS, POLL_SEC = 120.0, 0.2
+LOG_BYTES = 4 * 2**20
+
+
+class Frame(msgspec.Struct):
+    """A position of a replay; see `simul.env_worker.terminal.frames`."""
+
+    text: str
+    svg: str
+    said: list[str]
+
+
+class ReplayKey(NamedTuple):
+    """A file as it is now."""
+
+    path: Path
+    changed_ns: int
+
+
+def replay_names(root: Path) -> list[str]:
+    """Of `root`/replays, else of `root`, the newest first."""
+    try:
+        with os.scandir(_folder(root)) as entries:
+            found = [
+                (entry.stat(follow_symlinks=False).st_mtime, entry.name)
+                for entry in itertools.islice(entries, MOST_LOOKED_AT)
+                if NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+            ]
+    except OSError:
+        return []
+    return [name for _, name in sorted(found, reverse=True)[:MOST_LISTED]]
+
+
+def replay_key(root: Path, name: str) -> ReplayKey:
+    """Raises OSError where there is no such replay, or a link."""
+    path = _folder(root) / name
+    found = path.lstat() if NAME.fullmatch(name) else None
+    if found is None or not stat.S_ISREG(found.st_mode):
+        raise OSError("no replay")
+    return ReplayKey(path, found.st_mtime_ns)
+
+
+def battle_lines(path: Path) -> list[str]:
+    """The log of a battle. Raises OSError."""
+    return read_regular(path, LOG_BYTES, links=False).decode(errors="replace").rstrip("\n").split("\n")
+
+
+def replay_frames(path: Path, stopped: Callable[[], bool] = lambda: False) -> list[Frame]:
+    """A table game, played again, unless `stopped`. It runs no code that the replay names. Raises ConfigError."""
+    line = [sys.executable, "-P", "-m", TABLE_PLAYER, f"--parent={os.getpid()}", "--frames", "--replay", str(path)]
+    deadline = time.monotonic() + MOST_SECONDS
+    with subprocess.Popen(
+        line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=role_environment(1)
+    ) as process:
+        while True:
+            try:
+                frames, errors = process.communicate(timeout=POLL_SEC)
+                break
+            except subprocess.TimeoutExpired:
+                if stopped() or time.monotonic() > deadline:
+                    process.kill()
+                    raise ConfigError(f"The replay was not played again within {MOST_SECONDS:.0f} s.") from None
+    if process.returncode:
+        words = errors.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("simul: ")
+        raise ConfigError(words[:1000] or f"The replay could not be played again ({exit_reason(process.returncode)}).")
+    return msgspec.json.decode(frames, type=list[Frame])
+
+
+def _folder(root: Path) -> Path:
+    inside = root / FOLDER
+    return inside if inside.is_dir() and not inside.is_symlink() else root

@@ -1,0 +1,162 @@
+"""What every page of Simul's has in common: its socket and server, whom it answers, its login, and its fixed files."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+import uvicorn
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from simul.common.errors import ConfigError
+from simul.launch.monitoring.page.access import Access, is_same_origin
+from simul.launch.processes.signals import Signals
+
+MOST_CONNECTIONS = 64
+MOST_BODY_BYTES = 1000
+WRONG_TOKEN_SEC = 0.5
+STATIC = Path(__file__).with_name("static")
+FileTypes = Mapping[str, tuple[Path, str]]  # by the path of a URL: a file and its media type
+PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "object-src 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+def file_routes(files: FileTypes) -> list[Route]:
+    """Routes of files that are read once."""
+    contents = {path: (file.read_bytes(), kind) for path, (file, kind) in files.items()}
+
+    async def answer(request: Request) -> Response:
+        content, kind = contents[request.url.path]
+        return Response(content, media_type=kind)
+
+    return [Route(path, answer) for path in files]
+
+
+def picture(svg: str) -> Response:
+    """A picture, which is no document of the page: it runs and loads nothing, also where it is opened alone."""
+    return Response(svg, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY})
+
+
+async def posted_text(request: Request) -> str | Response:
+    """The text that the page itself has sent, or the answer to one of others."""
+    if not is_same_origin(request.headers.get("origin", ""), request.headers.get("host", "")):
+        return PlainTextResponse("That comes from another page.\n", 403)
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > MOST_BODY_BYTES:
+            return PlainTextResponse(f"At most {MOST_BODY_BYTES} bytes.\n", 413)
+    return body.decode(errors="replace")
+
+
+class Login:
+    """`/login`: GET says whether the browser is admitted, POST takes the token and gives a cookie for it."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def routes(self) -> list[Route]:
+        """Both methods."""
+        return [Route("/login", self._state), Route("/login", self._log_in, methods=["POST"])]
+
+    def admitted(self, request: Request) -> bool:
+        """Whether the browser may read what is not public."""
+        return self._access.admits(request.cookies.get(self._access.cookie, ""))
+
+    async def _state(self, request: Request) -> Response:
+        return Response(msgspec.json.encode(self.admitted(request)), media_type="application/json")
+
+    async def _log_in(self, request: Request) -> Response:
+        token = await posted_text(request)
+        if isinstance(token, Response):
+            return token
+        if not self._access.accepts(token):
+            await asyncio.sleep(WRONG_TOKEN_SEC)
+            return PlainTextResponse("That is not the token.\n", 401)
+        response = Response(status_code=204)
+        response.set_cookie(self._access.cookie, self._access.session, httponly=True, samesite="strict")
+        return response
+
+
+NOT_ADMITTED = "The page asks for its token.\n"
+
+
+class Guard:
+    """Refuses requests by another host's name, and adds HEADERS to every answer."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI asks for."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        app = self._app
+        if scope["type"] == "http" and not self._access.knows_host(Headers(scope=scope).get("host", "")):
+            app = PlainTextResponse("The page is not known by this name: ask for it by the address it printed.\n", 400)
+        await app(scope, receive, send_with_headers)
+
+
+class _Server(uvicorn.Server):
+    """Ends where `Signals` say so."""
+
+    signals: Signals
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def on_tick(self, counter: int) -> bool:
+        return self.signals.stop or await super().on_tick(counter)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises ConfigError: no such address, or the port is taken."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ConfigError(f"--host {host}: no address of this machine ({error.strerror}).") from None
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(64)
+    except OSError as error:
+        listener.close()
+        hint = "Choose another one with --port (0: a free one)." if port else "Choose another --host."
+        raise ConfigError(f"Port {port} of {host} cannot be opened: {error.strerror}. {hint}") from None
+    return listener
+
+
+def serve(app: ASGIApp, listener: socket.socket, signals: Signals) -> None:
+    """Until a signal."""
+    config = uvicorn.Config(
+        app, log_level="critical", access_log=False, server_header=False, ws="none", lifespan="off", loop="asyncio",
+        http="h11", timeout_graceful_shutdown=3, limit_concurrency=MOST_CONNECTIONS, proxy_headers=False,
+    )  # fmt: skip
+    server = _Server(config)
+    server.signals = signals
+    server.run(sockets=[listener])

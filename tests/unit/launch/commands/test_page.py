@@ -1,0 +1,96 @@
+"""`simul page`: what it refuses, each with a sentence."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+
+import msgspec
+import pytest
+
+from simul.common.role.run_lock import this_process
+from simul.launch.cli import main
+from simul.launch.commands.page import page_address, watched_runs
+from tests.support.recorded_run import snapshot
+
+
+@pytest.fixture
+def run(tmp_path):
+    root = tmp_path / "run"
+    root.mkdir()
+    (root / "status.json").write_bytes(msgspec.json.encode(snapshot()))
+    return root
+
+
+def refused(capsys, *arguments: object) -> str:
+    assert main(["page", *map(str, arguments)]) == 2
+    (sentence,) = capsys.readouterr().err.splitlines()
+    return sentence
+
+
+def test_without_names_all_active_runs_are_shown_else_the_latest(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b", "c"):
+        root = tmp_path / "runs" / name
+        root.mkdir(parents=True)
+        (root / "status.json").write_bytes(msgspec.json.encode(snapshot()))
+    assert [run.name for run in watched_runs([])] == ["c"]
+    for name in ("a", "b"):
+        (tmp_path / "runs" / name / "supervisor.pid").write_bytes(msgspec.json.encode(this_process()))
+    assert [run.name for run in watched_runs([])] == ["a", "b"]
+    named = watched_runs([tmp_path / "runs" / "a", tmp_path / "runs" / ".." / "runs" / "a"])
+    assert [run.name for run in named] == ["a"], "a run is shown once"
+
+
+def test_the_address_is_one_that_a_browser_can_ask_for():
+    assert page_address("127.0.0.1", 80) == "http://127.0.0.1:80/"
+    assert page_address("::1", 80) == "http://[::1]:80/"
+    assert page_address("0.0.0.0", 80) == page_address("::", 80) == f"http://{socket.gethostname()}:80/"
+
+
+def test_no_such_run(capsys, tmp_path):
+    assert f"There is no run in {tmp_path}/nothing (no status.json)" in refused(capsys, tmp_path / "nothing")
+
+
+def test_a_run_of_another_version(capsys, run):
+    (run / "status.json").write_text('{"phase": "training"}')
+    assert "is not a status of this version of Simul" in refused(capsys, run)
+
+
+def test_a_port_that_is_taken(capsys, run):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"Port {port} of 127.0.0.1 cannot be opened: Address already in use. Choose" in refused(
+            capsys, run, "--port", port
+        )
+
+
+def test_an_address_of_another_machine(capsys, run):
+    assert "Cannot assign" in refused(capsys, run, "--host", "192.0.2.1", "--token")
+    assert "no address of this machine" in refused(capsys, run, "--host", "no.such.name.invalid", "--token")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "gpu.lab"])
+def test_other_machines_need_a_token(capsys, run, host):
+    assert f"--host {host} is reached from other machines: add --token" in refused(capsys, run, "--host", host)
+
+
+def test_the_token_file(capsys, run, tmp_path):
+    file = tmp_path / "token"
+    assert "cannot be read: No such file" in refused(capsys, run, "--token-file", file)
+    file.write_text("short\n")
+    assert "may be read by others. Run: chmod 600" in refused(capsys, run, "--token-file", file)
+    file.chmod(0o600)
+    assert "expected a token of at least 16 characters, got 5" in refused(capsys, run, "--token-file", file)
+    file.write_bytes(b"\xff" * 20)
+    assert "cannot be read: no text" in refused(capsys, run, "--token-file", file)
+    assert "got both" in refused(capsys, run, "--token-file", file, "--token")
+
+
+def test_without_the_extra(capsys, run, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else found(name))
+    assert "The page needs the package uvicorn. Run: pip install 'simul[page]'" in refused(capsys, run)
+    assert main(["up", "cartpole", "--page", "--run-dir", str(run.parent / "new")]) == 2
+    assert "simul[page]" in capsys.readouterr().err
+    assert not (run.parent / "new").exists()

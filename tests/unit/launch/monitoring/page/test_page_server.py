@@ -1,0 +1,112 @@
+"""The page over HTTP: what is answered, to whom, and with which headers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from simul.launch.monitoring.page.page_server import FILES, make_app
+from simul.launch.monitoring.page.watched_run import WatchedRun
+from simul.launch.monitoring.page.web_server import STATIC
+from tests.support.recorded_run import snapshot
+from tests.support.web_page import WebPage
+
+TOKEN = "correct horse battery"
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "status.json").write_bytes(msgspec.json.encode(snapshot()))
+    (tmp_path / "batch.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    return tmp_path
+
+
+def app_of(root):
+    return lambda access, signals: make_app([WatchedRun(root, "run")], access, signals)
+
+
+@pytest.fixture
+def page(root) -> Iterator[WebPage]:
+    page = WebPage(app_of(root), "")
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def closed_page(root) -> Iterator[WebPage]:
+    page = WebPage(app_of(root), TOKEN)
+    yield page
+    page.close()
+
+
+def test_files_stream_and_plots_with_the_headers_that_keep_others_out(page):
+    for path in (*FILES, "/battle"):
+        code, headers, content = page.ask(path)
+        assert (code, bool(content)) == (200, True)
+        assert headers["content-security-policy"].startswith("default-src 'self';")
+        assert headers["x-content-type-options"] == "nosniff"
+    code, headers, stream = page.ask("/events")
+    message = (
+        msgspec.json.decode(re.search(rb"data: (.*)\n\n|data: (.*)$", stream)[1] or b"{}") if b"}\n\n" in stream else {}
+    )
+    assert code == 200
+    assert b'"phase":"training"' in stream or message.get("phase") == "training"
+    code, headers, _ = page.ask("/runs/0/batch.png")
+    assert (code, headers["content-type"]) == (200, "image/png")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/runs/0/token", "/runs/1/batch.png", "/runs/-1/batch.png", "/runs/0/..%2fbatch.png", "/runs/x/batch.png",
+        "/static/../page_server.py", "/static/%2e%2e/page_server.py", "/static//etc/passwd", "/status.json", "/static/",
+    ],
+)  # fmt: skip
+def test_a_hostile_path_is_not_found(page, path):
+    assert page.ask(path)[0] == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_nothing_changes_anything(page, method):
+    assert page.ask("/events", method)[0] == 405
+
+
+def test_another_hosts_name_is_refused(page):
+    code, headers, content = page.ask("/events", host="evil.example")
+    assert code == 400
+    assert b"not known by this name" in content
+    assert "content-security-policy" in headers
+
+
+def test_the_token_gives_a_cookie_and_the_cookie_the_runs(closed_page):
+    page = closed_page
+    own = {"origin": f"http://{page.host}"}
+    assert page.ask("/")[0] == 200, "nothing of a run"
+    assert page.ask("/login")[2] == b"false"
+    for path in ("/events", "/runs/0/batch.png"):
+        assert page.ask(path)[0] == 401
+        assert page.ask(path, cookie=f"simul-page-{page.port}={TOKEN}")[0] == 401, "the token itself is no cookie"
+    assert page.ask("/login", "POST", TOKEN)[0] == 403
+    assert page.ask("/login", "POST", TOKEN, origin="http://evil.example")[0] == 403
+    assert page.ask("/login", "POST", TOKEN[:-1], **own)[0] == 401
+    assert page.ask("/login", "POST", "x" * 2000, **own)[0] == 413
+    code, headers, _ = page.ask("/login", "POST", TOKEN, **own)
+    assert code == 204
+    cookie, *attributes = headers["set-cookie"].split("; ")
+    assert {attribute.lower() for attribute in attributes} >= {"httponly", "samesite=strict", "path=/"}
+    assert TOKEN not in cookie
+    assert page.ask("/events", cookie=cookie)[0] == 200
+    assert page.ask("/login", cookie=cookie)[2] == b"true"
+
+
+def test_nothing_is_inline_and_nothing_of_others_becomes_markup():
+    for name in ("index.html", "replay.html", "play.html"):
+        inline = re.findall(r"<script(?![^>]* src=)|<style|\son\w+=|\sstyle=|https?://", (STATIC / name).read_text())
+        assert inline == []
+    own = [(STATIC / name).read_text() for name in ("page.js", "charts.js", "replay.js", "battle.js", "play.js")]
+    assert [
+        re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|\.html\(", text) for text in own
+    ] == [[]] * len(own)
