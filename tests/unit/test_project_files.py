@@ -24,3 +24,12 @@ def test_the_workflow_runs_the_steps_of_ci_run() -> None:
 def test_the_citation_names_this_version_and_licence() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
+
+
+def test_the_image_gets_all_that_the_package_links_to() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    links = {path.readlink().name for path in (ROOT / "simul").iterdir() if path.is_symlink()}
+    assert {f"!{name}" for name in (*links, "simul", "pyproject.toml", "constraints.txt", PROJECT["readme"])} <= {
+        *ignored
+    }
+    assert "*" in ignored
