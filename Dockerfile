@@ -5,8 +5,8 @@
 #   docker run --gpus all ...
 #
 # No image has been built of this file yet. Its steps have been run one by one in fresh folders, on Debian 12 with
-# Python 3.11 and the CPU build of torch from a local index, and runs by a user who cannot write there. Not run: the base
-# image and its packages, the index of pytorch.org, the CUDA build, and the commands above.
+# Python 3.11 and the CPU build of torch from a local index, and what they made was used by a user who cannot write it.
+# Not run: the base image and its packages, the index of pytorch.org, the CUDA build, and the commands above.
 
 ARG PYTHON=3.11
 FROM python:${PYTHON}-slim
