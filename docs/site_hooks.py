@@ -13,6 +13,7 @@ OUTSIDE = {  # file of the checkout: page of the site
     "README.md": "overview.md",
     "ARCHITECTURE.md": "architecture.md",
     "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security_policy.md",
     "benchmarks/RESULTS.md": "results.md",
 }

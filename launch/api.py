@@ -14,7 +14,7 @@ from __future__ import annotations
 import atexit
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from typing import Any, Self
 import yaml
 
 from simul.common.config.loader import DEFAULT_MODE, config_from_tree, load_config
+from simul.common.config.named_class import name_of_callable
 from simul.common.config.setting_lines import plain_values, setting_lines
 from simul.common.errors import SimulError
 from simul.common.role.temporary import temporary_folder
@@ -34,7 +35,7 @@ CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time
 
 
 def train(
-    config: str | Path | Mapping[str, Any] = "pokemon",
+    config: str | Path | Mapping[str, Any] | Callable[..., Any] = "pokemon",
     *,
     mode: str = DEFAULT_MODE,
     run_dir: str | Path | None = None,
@@ -46,7 +47,10 @@ def train(
     """Start a training run, as `simul up` does, and return at once.
 
     Args:
-        config: a YAML file, the name of a shipped one such as `pokemon` or `cartpole`, or its sections as a dict.
+        config: a YAML file, the name of a shipped one such as `pokemon` or `cartpole`, its sections as a dict, or the
+            game itself: a class, or a function that returns an environment, at the top level of a module that the
+            run's processes can import from the working directory. Its run lies in runs/NAME, and all other settings
+            are defaults or `overrides`.
         mode: a section of the file's `modes`, such as `test` or `quick`.
         run_dir: where the run lies; default: `run_dir` of the configuration. A run that lies there is resumed.
         origin: a checkpoint or a run directory whose weights a new run begins with.
@@ -55,8 +59,12 @@ def train(
         overrides: settings above the configuration's: `workers={"count": 2}, seed=3`.
 
     Raises:
-        ConfigError: the configuration is wrong; names every problem at once.
+        ConfigError: the configuration is wrong; names every problem at once. Or the game that was passed cannot be
+            imported by its name: a lambda, a function inside another one, a notebook's own.
     """
+    if callable(config):
+        game = name_of_callable(config)
+        config = {"game": game, "run_dir": f"runs/{game.partition(':')[2]}"}
     changes = setting_lines(overrides)
     arguments = ["--plain", "--mode", mode, *["--trust"] * trust]
     opened = ExitStack()

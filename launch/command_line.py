@@ -92,7 +92,9 @@ def make_parser() -> argparse.ArgumentParser:
 
     add_policies(command("policies", "which policies a running server serves: list, load, unload"))
 
-    setup = command("setup-pokemon", "fetch the battle simulator and Node; in a checkout `make setup` does it")
+    setup = command(
+        "setup-pokemon", "fetch the battle simulator and Node, about 370 MiB; in a checkout `make setup` does it"
+    )
     setup.set_defaults(run=_setup_pokemon)
 
     doctor = command("doctor", "what is missing on this machine, and the command that installs it")

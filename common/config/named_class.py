@@ -46,6 +46,30 @@ def load_class(name: str, kind: str = "class", *, trust: Trust) -> Callable[...,
     return found
 
 
+def name_of_callable(found: Callable[..., Any]) -> str:
+    """`found`, a function or class at the top level of a module, as module:NAME: how other processes import it.
+
+    Raises ConfigError where they could not.
+    """
+    module, name = getattr(found, "__module__", None), getattr(found, "__qualname__", None)
+    if not module or not name:
+        problem = f"a {type(found).__name__} object, which has no name of its own"
+    elif "<lambda>" in name:
+        problem = "a lambda, which has no name of its own"
+    elif module == "__main__":
+        problem = f"{name} of this script or notebook (__main__)"
+    elif "." in name:
+        problem = f"{name}, which lies inside another function or class"
+    elif getattr(sys.modules.get(module), name, None) is not found:
+        problem = f"{name}, which the module {module} does not have under this name"
+    else:
+        return f"{module}:{name}"
+    raise ConfigError(
+        f"A run imports its game by name, and cannot import {problem}: define a function or class at the top level of "
+        "a file, mygame.py say, import it from there, and pass that."
+    )
+
+
 def import_user_module(name: str, trust: Trust) -> ModuleType:
     """Import the module of a `module:Class`, from the working directory first. Raises whatever the module raises.
 

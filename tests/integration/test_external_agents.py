@@ -1,10 +1,11 @@
-"""The external agents of examples/: they play CartPole against a real server, and pack the golden vectors' bytes."""
+"""Clients without Simul, of examples/ and docs/protocol.md: they play CartPole against a real server."""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -86,6 +87,28 @@ def test_the_python_agent_plays() -> None:
 
 def test_the_node_agent_plays(node: str) -> None:
     _play([node, str(NODE_AGENT)])
+
+
+def test_the_client_that_the_protocol_opens_with_plays(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "protocol.md").read_text().partition("\n## ")[0]
+    (client,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert sum(map(bool, client.splitlines())) <= 40
+    assert re.findall(r"^(?:import|from) (.*)$", client, re.MULTILINE) == [
+        "itertools, struct, sys, time, gymnasium, msgpack, zmq"
+    ]
+    (tmp_path / "client.py").write_text(client)
+    with Stand(SPEC) as stand:
+        command = [sys.executable, "client.py", stand.run_dir.endpoint("data")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        game, *episodes = done.stdout.splitlines()
+        assert game == SPEC.name
+        steps = [int(episode.removesuffix(" steps")) for episode in episodes]
+        wait_for(lambda: stand.server.metrics()["clients"] == 0)  # by its CLOSE
+        metrics = stand.server.metrics()
+        assert (sum(metrics["sessions_ended"].values()), len(steps), min(steps) > 5) == (3, 3, True)
+        assert metrics["decisions"] == sum(steps)
+        assert (metrics["rows_errored"], metrics["malformed"]) == ({}, 0)
 
 
 @pytest.mark.parametrize("path", [PYTHON_AGENT, NODE_AGENT], ids=lambda path: path.suffix)

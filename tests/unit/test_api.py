@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import simul
+from examples.custom_env import Corridor
+from simul.common.config.loader import load_config
 from simul.common.errors import ConfigError
+from simul.launch import api
 
 HEAVY = ("torch", "numba", "gymnasium")
 
@@ -34,3 +38,18 @@ def test_a_wrong_setting_is_refused_before_anything_starts(config, tmp_path):
     with pytest.raises(ConfigError, match=r"learner\.clp=1: there is no such key; did you mean learner\.clip"):
         simul.train(config, run_dir=tmp_path / "run", learner={"clp": 1})
     assert not (tmp_path / "run").exists()
+
+
+def test_a_game_that_is_passed_itself_is_named_to_the_run(monkeypatch, tmp_path):
+    started = []
+    monkeypatch.setattr(api, "ChildCommand", lambda line, _progress: started.append(line))
+    monkeypatch.chdir(tmp_path)
+    run = simul.train(Corridor, game_options={"length": 5}, progress=False)
+    assert run.run_dir == tmp_path / "runs" / "Corridor"
+    command, file, *options = started[0]
+    assert command == "up"
+    assert load_config(Path(file)).game == "examples.custom_env:Corridor"
+    assert "game_options.length=5" in options
+    with pytest.raises(ConfigError, match="cannot import a lambda"):
+        simul.train(lambda: Corridor(5))
+    assert len(started) == 1

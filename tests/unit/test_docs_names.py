@@ -11,7 +11,7 @@ import simul
 from simul.common.runtime.installation import ROOT
 from simul.launch.monitoring.curves.figures import CURVES
 
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = (
     "common", "env_worker", "inference_server", "launch", "learner",
     "configs", "zoo", "tests", "benchmarks", "examples", "docs",
@@ -19,7 +19,6 @@ FOLDERS = (
 TOP_LEVEL = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", ".ci/run"}
 OF_THE_READER = {  # saved by the reader, in a run directory, or for any name
     "my.yaml", "config.yaml", "best.yaml", "first_game/env.py", "first_game/network.py", "docs/NAME.md",
-    "env_worker/games/NAME/",
 }  # fmt: skip
 NAME = re.compile(r"`([\w./-]+\.(?:py|mjs|cjs|md|yaml)|(?:" + "|".join(FOLDERS) + r")/[\w./-]*|simul(?:\.\w+)+)`")
 

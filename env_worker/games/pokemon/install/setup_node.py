@@ -17,6 +17,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from simul.common.errors import ConfigError
@@ -27,6 +29,9 @@ from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER, SETUP, co
 STAMP = HOST_FOLDER / "node_modules" / ".simul-stamp"
 NPM_FLAGS = ["--omit=optional", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
 ONE_QUICK_TRY = ["--fetch-retries=0", "--fetch-timeout=20000"]
+PACKAGES_MIB, NODE_MIB = 155, 210  # on disk, on Linux x86-64
+EVERY_SEC = 5.0  # between two lines of progress
+LONGEST_SEC = 900.0  # of one step
 OFFLINE_HINT = f"This step needs the package indexes (npm, pip): check network and proxy, then run `{SETUP}`."
 
 
@@ -42,7 +47,7 @@ def main() -> int:
 def ensure_ready() -> node.NodeChoice:
     """Installs what is missing; returns the Node that will run the simulator."""
     if not _stamp_is_current():
-        _say("installing the simulator's npm packages (pinned by package-lock.json)")
+        _say(f"installing the simulator's npm packages, about {PACKAGES_MIB} MiB (pinned by package-lock.json)")
         try:
             copy_shipped()
         except OSError as error:
@@ -121,7 +126,7 @@ def _have_node(major: int) -> bool:
 
 
 def _install_node(package: str, more_flags: list[str]) -> None:
-    _say(f"fetching Node {node.NODE_VERSION} for the simulator ({package})")
+    _say(f"fetching Node {node.NODE_VERSION} for the simulator, about {NODE_MIB} MiB ({package})")
     folder = node.own_node_folder()
     folder.mkdir(parents=True, exist_ok=True)
     flags = ["--no-save", "--no-package-lock", *NPM_FLAGS]
@@ -135,15 +140,47 @@ def _install_wheel() -> None:
 
 
 def _run(command: list[str], failure: str, cwd: Path | None = None) -> None:
-    """Runs a step; a failure becomes one sentence with the step's error line."""
+    """Runs a step and says every few seconds how far it is; a failure becomes one sentence with the step's error line.
+
+    `cwd`: where npm installs; what its node_modules has so far is said.
+    """
     environment = dict(os.environ)
     environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), environment.get("PATH", os.defpath)])
+    pipe = subprocess.PIPE
     try:
-        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=900)
+        with subprocess.Popen(command, cwd=cwd, env=environment, stdout=pipe, stderr=pipe, text=True) as step:
+            output, errors = _finish(step, cwd)
     except (OSError, subprocess.SubprocessError) as error:
         raise ConfigError(f"{failure} ({error}). {OFFLINE_HINT}") from error
-    if done.returncode:
-        raise ConfigError(f"{failure} ({_reason(done.stderr or done.stdout)}). {OFFLINE_HINT}")
+    if step.returncode:
+        raise ConfigError(f"{failure} ({_reason(errors or output)}). {OFFLINE_HINT}")
+
+
+def _finish(step: subprocess.Popen[str], cwd: Path | None) -> tuple[str, str]:
+    """What it wrote to stdout and stderr. Raises TimeoutExpired; it is killed where this raises."""
+    began = time.monotonic()
+    try:
+        while True:
+            try:
+                return step.communicate(timeout=EVERY_SEC)
+            except subprocess.TimeoutExpired:
+                passed = time.monotonic() - began
+                if passed > LONGEST_SEC:
+                    raise
+                _say(f"{passed:.0f} s" + (f", {_mib(cwd / 'node_modules')} MiB so far" if cwd is not None else ""))
+    except BaseException:
+        step.kill()
+        raise
+
+
+def _mib(folder: Path) -> int:
+    """Of all files below `folder`, which another process is filling."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(place, name)).st_size
+    return total >> 20
 
 
 def _reason(output: str) -> str:

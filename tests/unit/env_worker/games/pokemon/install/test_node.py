@@ -106,6 +106,26 @@ def test_setup_installs_once_and_again_after_the_lock_file_changes(monkeypatch, 
     assert "ready: Node 26.10.0" in capsys.readouterr().out
 
 
+def test_setup_says_how_far_a_step_is(monkeypatch, setup_folder, capsys):
+    offer(monkeypatch, own=fake_node(setup_folder, "26.10.0"))
+    monkeypatch.setattr(setup_node, "EVERY_SEC", 0.05)
+    body = "mkdir -p node_modules; head -c 3145728 /dev/zero > node_modules/a; sleep 1"
+    monkeypatch.setattr(setup_node, "_find_npm", lambda: fake_npm(setup_folder, body))
+    assert setup_node.main() == 0
+    out = capsys.readouterr().out
+    assert "npm packages, about 155 MiB" in out
+    assert "[simulator] 0 s, 3 MiB so far" in out
+
+
+def test_a_step_that_takes_too_long_is_killed_and_a_sentence(monkeypatch, setup_folder, capsys):
+    offer(monkeypatch, own=fake_node(setup_folder, "26.10.0"))
+    monkeypatch.setattr(setup_node, "EVERY_SEC", 0.05)
+    monkeypatch.setattr(setup_node, "LONGEST_SEC", 0.1)
+    monkeypatch.setattr(setup_node, "_find_npm", lambda: fake_npm(setup_folder, "exec sleep 60"))
+    assert setup_node.main() == 2
+    assert "npm could not install the simulator" in capsys.readouterr().err
+
+
 def test_setup_failing_says_what_to_do_and_exits_2(monkeypatch, setup_folder, capsys):
     offer(monkeypatch, own=fake_node(setup_folder, "26.10.0"))
     npm = fake_npm(setup_folder, "echo 'npm ERR! network request failed' >&2; exit 1")

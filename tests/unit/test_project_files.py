@@ -1,0 +1,35 @@
+"""Files for people who come that repeat what another file says: they agree with it."""
+
+from __future__ import annotations
+
+import tomllib
+
+import yaml
+
+from simul.common.runtime.installation import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_workflow_runs_the_steps_of_ci_run() -> None:
+    (job,) = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())["jobs"].values()
+    steps = [step["run"] for step in job["steps"] if "run" in step]
+    assert steps[0].startswith("make setup ")
+    checks = (ROOT / ".ci" / "run").read_text().partition('cd "$(dirname "$0")/.."\n')[2].splitlines()
+    assert steps[1:] == checks != []
+    least = PROJECT["requires-python"].removeprefix(">=")
+    assert job["strategy"]["matrix"]["python"][0] == least
+
+
+def test_the_citation_names_this_version_and_licence() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
+
+
+def test_the_image_gets_all_that_the_package_links_to() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    links = {path.readlink().name for path in (ROOT / "simul").iterdir() if path.is_symlink()}
+    assert {f"!{name}" for name in (*links, "simul", "pyproject.toml", "constraints.txt", PROJECT["readme"])} <= {
+        *ignored
+    }
+    assert "*" in ignored
