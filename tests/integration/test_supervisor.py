@@ -289,6 +289,7 @@ def _shown(root) -> list[int]:
     return [event.step for event in board.Scalars("server/latency_us_p50")]
 
 
+@pytest.mark.slow  # .ci/long runs it; every role dies in tests/chaos/test_kills.py
 def test_a_killed_supervisor_leaves_no_process_and_curves_go_on_with_no_step_out_of_order(up):
     reached, ends = 0.0, []
     for ending in ("stopped", "killed", "stopped"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 
 import yaml
@@ -33,3 +34,19 @@ def test_the_image_gets_all_that_the_package_links_to() -> None:
         *ignored
     }
     assert "*" in ignored
+
+
+def test_what_is_said_to_run_in_the_long_tests_runs_there() -> None:
+    long = (ROOT / ".ci" / "long").read_text(encoding="utf-8").replace('"', " ").split()
+    found = [
+        (file.relative_to(ROOT).as_posix(), name)
+        for file in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(
+            r"^@pytest\.mark\.slow  # \.ci/long runs it.*\n(?:@.*\n)*def (test_\w+)",
+            file.read_text(encoding="utf-8"),
+            re.M,
+        )
+    ]
+    assert len(found) > 10
+    run = {word.partition("[")[0] for word in long}
+    assert [name for file, name in found if not {file, f"{file}::{name}"} & run] == []

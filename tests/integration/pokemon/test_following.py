@@ -33,6 +33,7 @@ def killed(follower: Follower) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_rooms_of_play_go_on_and_see_what_they_would_have_seen(server, stand):
     foe = server.player(RandomPlayer, "Random Kill")
     with playing(server, stand, "Agent Kill") as (agent, bridge, table):
@@ -64,6 +65,7 @@ def test_rooms_that_say_nonsense_are_forfeited_and_named(server, stand):
     assert words.startswith("2 more were forfeited: what the server sent could not be followed (of the last, battle-")
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_battles_of_a_worker_go_on(server):
     address = ShowdownAddress("127.0.0.1", server.server.port)
     config = PokemonConfig(transport="websocket", servers=(address,), host_timeout_sec=100.0)

@@ -98,6 +98,7 @@ def test_it_plays_saves_replays_and_prints_its_record(server, served, tmp_path):
     assert len(list((tmp_path / "replays").glob("Trained 1 - battle-*.html"))) == 3
 
 
+@pytest.mark.slow  # .ci/long runs it
 @pytest.mark.timeout(900)
 def test_ctrl_c_forfeits_what_runs_and_leaves_nothing_behind(server, tmp_path):
     address = f"127.0.0.1:{server.server.port}"
@@ -127,6 +128,7 @@ def test_ctrl_c_forfeits_what_runs_and_leaves_nothing_behind(server, tmp_path):
     assert left == []
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_a_server_that_vanishes_is_said(served):
     with showdown() as doomed:
         address = f"127.0.0.1:{doomed.server.port}"

@@ -126,6 +126,7 @@ def test_a_policy_without_a_memory_searches_drawn_worlds_and_one_with_a_memory_i
     assert re.search(r"^ +[+-]\d+\.\d\d  ", hint, re.MULTILINE), "points, not shares"
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_a_ladder_of_levels_is_one_table_as_the_documentation_says(tmp_path):
     page = (ROOT / "docs" / "blokus.md").read_text()
     (snippet,) = re.findall(r"^```python\n(# ladder\.py\n.*?)^```", page, re.MULTILINE | re.DOTALL)

@@ -45,6 +45,7 @@ def learned_by_ranks(tmp_path_factory):
     return {(rank, name): load_file(folder / f"{rank}-{name}.safetensors") for rank in range(RANKS) for name in names}
 
 
+@pytest.mark.slow  # .ci/long runs it
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_two_ranks_learn_what_one_process_learns_from_all_their_unrolls(learned_by_ranks, algorithm):
     """float64, 5 updates of unequal unrolls; in some one rank has one step, or nothing."""
@@ -55,6 +56,7 @@ def test_two_ranks_learn_what_one_process_learns_from_all_their_unrolls(learned_
     assert {name for name in expected if "figure" in name} >= {"figure explained_variance", "figure gradient_norm"}
 
 
+@pytest.mark.slow  # .ci/long runs it
 @pytest.mark.parametrize("rows", SAMPLES)
 def test_the_gradient_of_dealt_samples_is_that_of_all_of_them(learned_by_ranks, rows):
     expected = learn_samples(rows)

@@ -21,6 +21,7 @@ OTHERS = {
     "launch/setup/probe_python.py",
     "inference_server/loadtest/subject.py",  # JSON for the load test
     "env_worker/__main__.py",  # JSON for the supervisor
+    "env_worker/terminal/__main__.py",  # JSON for the page
     "env_worker/game_watch.py",  # a sentence for the supervisor, which cleans it
     "env_worker/games/pokemon/install/checks.py",
     "env_worker/games/pokemon/install/setup_node.py",

@@ -15,7 +15,9 @@ from simul.common.protocol.messages import FROM_CONTROL, ControlAnswer, ListPoli
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.ops.control import MOST_AT_ONCE, TOLD, Control
 
-POLICY = SimpleNamespace(name="learner", version=3, source="learner", retired_at=0.0)
+POLICY = SimpleNamespace(
+    name="learner", version=3, source="learner", retired_at=0.0, engine=SimpleNamespace(state_size=0)
+)  # fmt: skip
 
 
 class Desk:
