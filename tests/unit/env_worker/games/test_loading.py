@@ -20,6 +20,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.games.loading import SOURCE_METHODS, build_source, game_spec, worker_seed
 from simul.env_worker.games.pokemon.install import folder
+from simul.env_worker.games.pokemon.tables import random_sets  # noqa: F401 - before a test moves its folder
 from tests.support.small_games import TicTacToe
 
 ROOT = Path(__file__).parents[4]
