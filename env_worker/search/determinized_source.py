@@ -82,12 +82,13 @@ class DeterminizedSource(TurnGameSource):
             searched = self._searched[env]
             try:
                 rows = searched.search.rows(most_rows)
-                if rows is None:
-                    self._move(searched)
-                else:
-                    requests.append(self._request(searched, rows))
             except Exception as error:  # noqa: BLE001 - a user's game may raise anything
                 self._fail(searched.hosted, error)
+                continue
+            if rows is None:
+                self._move(searched)
+            else:
+                requests.append(self._request(searched, rows))
         self._wakeup.set(bool(self._due) or (bool(self._searched) and not self._in_flight))
         return requests
 

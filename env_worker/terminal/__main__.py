@@ -195,7 +195,7 @@ class _Table:
         if self._config.learner.algorithm == "alphazero":
             return PolicySearch(self._line, policy, search, self._spec, greedy=greedy, seed=seat)
         if search.worlds and remembers:
-            raise ConfigError(f"{policy} has a memory (an LSTM); search.worlds is for networks without one.")
+            raise ConfigError(f"{policy} has a memory (LSTM or GRU); search.worlds is for networks without one.")
         if (worlds := search.worlds or worlds) and not remembers:
             reward_scale = getattr(self._config.game_section, "reward_scale", 1.0)
             return PolicyRollouts(

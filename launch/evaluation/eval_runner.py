@@ -192,7 +192,7 @@ class EvalRunner:
         for label, policy in searched.items():
             if facts[policy].memory:
                 raise ConfigError(
-                    f"{label} has a memory (an LSTM), which a position that nobody has played does not have; "
+                    f"{label} has a memory (LSTM or GRU), and positions of drawn worlds have no recurrent state; "
                     "search.worlds is for networks without one. Leave it out."
                 )
 

@@ -77,7 +77,7 @@ class TurnGameSource:
         self._openings = Openings(plies, deterministic=bool(pairings) and first.deterministic)
         self._returns = _Returns(listed=episodes is not None and not pairings)
         self._failures = EpisodeFailures(max_failed_share, envs)
-        self._to_begin: set[int] = set()  # envs whose last game did not begin; tried again by `poll`
+        self._to_begin: set[int] = set()  # envs whose last game raised, or did not begin; `poll` begins the next
         self._games: list[TurnGame | None] = [first, *[None] * (envs - 1)]
         self._players: dict[tuple[int, str], Player] = {}
         self._running: list[HostedGame | None] = [None] * envs
@@ -343,11 +343,16 @@ class TurnGameSource:
         self._begin(hosted.env)
 
     def _fail(self, hosted: HostedGame, error: Exception) -> None:
+        """Abort a game that raised, and count it; `poll` begins the next one of its env.
+
+        Raises FailingEnvError where it is one of too many.
+        """
         by_player = isinstance(error, PlayerError) and isinstance(error.__cause__, Exception)
         self._abort(hosted, "opponent_error" if by_player else "env_error")
         cause = error.__cause__ if by_player else error
         assert isinstance(cause, Exception)
         self._count_failure(hosted.env, hosted.step, cause)
+        self._to_begin.add(hosted.env)
 
     def _count_failure(self, env: int, step: int, error: Exception) -> None:
         """Raises FailingEnvError where it is one of too many."""

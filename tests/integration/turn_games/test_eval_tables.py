@@ -117,7 +117,7 @@ def test_a_policy_without_a_memory_searches_drawn_worlds_and_one_with_a_memory_i
     ]  # fmt: skip
     done = evaluated("--checkpoint", searches, "--checkpoint", f"{folders[True]}#worlds=8", "--games", "4")
     assert done.returncode == 2
-    assert "memory-True@3#worlds=8 has a memory (an LSTM), which a position that nobody" in done.stderr
+    assert "memory-True@3#worlds=8 has a memory (LSTM or GRU), and positions of drawn worlds" in done.stderr
     lines = "hint\nresign\n"
     line = [sys.executable, "-m", "simul.launch.cli", "play", "--checkpoint", folders[False], "--seed", "5"]
     played = subprocess.run(line, cwd=ROOT, input=lines, capture_output=True, text=True, timeout=2 * PATIENCE_SEC)

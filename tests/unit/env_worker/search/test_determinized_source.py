@@ -129,6 +129,8 @@ def test_a_game_that_fails_in_a_search_is_aborted_and_named() -> None:
         source.take_evaluation(request.number, _evaluation(source, request))
     assert source.metrics()["episodes"]["aborted"]["env_error"] >= 1
     assert "no such world" in source.metrics()["events"][-1]
+    source.poll()
+    assert [source.episode(env) for env in range(4)].count(-1) == 0, "its env plays the next game"
 
 
 def _built(game: type, *, record: bool = False) -> TurnGameSource:

@@ -231,3 +231,17 @@ def test_a_game_that_raises_is_aborted_and_counted() -> None:
     episodes = source.metrics()["episodes"]
     assert episodes["aborted"] == {"env_error": 1}
     assert episodes["started"] == episodes["finished"] + 1
+
+
+def test_an_env_whose_game_raised_in_a_search_plays_the_next_one() -> None:
+    class Failing(TicTacToe):
+        def observation(self, seat: int) -> Any:
+            if self.own != [0, 0] and _failing:
+                raise ValueError(_failing.pop())
+            return super().observation(seat)
+
+    _failing = ["once"]
+    source = _source(Failing, envs=1, search=msgspec.structs.replace(QUICK, requests_in_flight=1), episodes=3)
+    _played(source)
+    episodes = source.metrics()["episodes"]
+    assert (episodes["finished"], episodes["aborted"]) == (2, {"env_error": 1})
