@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +45,22 @@ class Advice(NamedTuple):
         return "\n".join(lines)
 
 
-class Advisor(Protocol):
+class Advisor(ABC):
     """A policy, asked about one seat."""
 
+    _turns: list[Turn] | None = None
+    _advice: Advice
+
     def advise(self, played: RecordedGame) -> Advice:
-        """Of the seat that acts. Asked again about the same position, the same answer."""
+        """Of the seat that acts. Asked again about the same position, the same answer. Raises InferenceError."""
+        if self._turns != played.turns:
+            self._advice = self._find(played)
+            self._turns = list(played.turns)
+        return self._advice
+
+    @abstractmethod
+    def _find(self, played: RecordedGame) -> Advice:
+        """Of a position that it was not asked about last."""
 
 
 class _Position(NamedTuple):
@@ -59,7 +71,7 @@ class _Position(NamedTuple):
     mask: NDArray[np.uint8]
 
 
-class PolicySession:
+class PolicySession(Advisor):
     """A policy with a session on the server, which keeps its recurrent state along the game.
 
     Each decision is evaluated with the state before it, and then stepped. After moves were taken back, or where the
@@ -78,14 +90,9 @@ class PolicySession:
         self._episode = next(self._episodes)
         self._step = 0
         self._positions: list[_Position] = []  # that the session was stepped through
-        self._turns: list[Turn] = []  # of the game when it was asked last
-        self._advice: Advice | None = None
 
-    def advise(self, played: RecordedGame) -> Advice:
-        """Of this seat. Raises InferenceError."""
-        if self._advice is not None and self._turns == played.turns:
-            return self._advice
-        common = _common_length(self._turns, played.turns)
+    def _find(self, played: RecordedGame) -> Advice:
+        common = _common_length(self._turns or [], played.turns)
         before = [each for each in self._positions if each.turn <= common and each.turn < len(played.turns)]
         game = played.game
         position = _Position(len(played.turns), game.observation(self._seat), game.mask(self._seat))
@@ -97,7 +104,6 @@ class PolicySession:
             self._start_again(before)
             advice = self._decide(position)
         self._positions = [*before, position]
-        self._turns, self._advice = list(played.turns), advice
         return advice
 
     def _start_again(self, positions: list[_Position]) -> None:
@@ -124,7 +130,7 @@ class PolicySession:
         return action
 
 
-class PolicySearch:
+class PolicySearch(Advisor):
     """A policy that was trained with search chooses by search.
 
     Args:
@@ -142,15 +148,10 @@ class PolicySearch:
         self._greedy = greedy
         self._evaluator = line.evaluator(policy)
         self._search = Search(config, spec, np.random.default_rng(seed), EvaluationCache(config.cache_positions))
-        self._turns: list[Turn] | None = None
-        self._advice: Advice
 
-    def advise(self, played: RecordedGame) -> Advice:
-        """Of the seat that acts. Raises InferenceError."""
+    def _find(self, played: RecordedGame) -> Advice:
         from simul.env_worker.search.batched_search import run_searches
 
-        if self._turns == played.turns:
-            return self._advice
         seat = played.game.acting()[0]
         self._search.begin(played.game, full=True, move=len(played.turns), noise=not self._greedy)
         run_searches([self._search], self._evaluator, self._config.symmetries)
@@ -158,11 +159,10 @@ class PolicySearch:
         order = np.argsort(-result.policy, kind="stable")
         best = [(int(result.actions[at]), float(result.policy[at])) for at in order]
         value = float(result.value[seat]) if best else None
-        self._turns, self._advice = list(played.turns), Advice(result.action, best or [(result.action, 1.0)], value)
-        return self._advice
+        return Advice(result.action, best or [(result.action, 1.0)], value)
 
 
-class PolicyRollouts:
+class PolicyRollouts(Advisor):
     """A policy without a memory chooses by search in drawn worlds (`search.worlds`).
 
     Args:
@@ -176,15 +176,10 @@ class PolicyRollouts:
         self._scales = {"reward_scale": reward_scale, "discount": discount}
         self._evaluator = line.evaluator(policy)
         self._rows_per_message = line.rows_per_message
-        self._turns: list[Turn] | None = None
-        self._advice: Advice
 
-    def advise(self, played: RecordedGame) -> Advice:
-        """Of the seat that acts. Raises InferenceError."""
+    def _find(self, played: RecordedGame) -> Advice:
         from simul.env_worker.search.determinized_search import DeterminizedSearch
 
-        if self._turns == played.turns:
-            return self._advice
         seat = played.game.acting()[0]
         search = DeterminizedSearch(
             played.game, seat, worlds=self._config.worlds, candidates=self._config.candidates,
@@ -192,8 +187,7 @@ class PolicyRollouts:
         )  # fmt: skip
         search.run(self._evaluator, self._rows_per_message)
         best = sorted(zip(search.actions.tolist(), search.scores.tolist()), key=lambda pair: -pair[1])
-        self._turns, self._advice = list(played.turns), Advice(search.action, best, None, in_points=True)
-        return self._advice
+        return Advice(search.action, best, None, in_points=True)
 
 
 def _common_length(one: list[Turn], other: list[Turn]) -> int:
