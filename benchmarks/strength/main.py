@@ -1,7 +1,7 @@
 """`make bench-strength`: how strong a policy becomes from random weights. Rows that are finished are not run again.
 
 Each row has a folder in runs/strength: its run, which is resumed where it was stopped, and a JSON file of each match.
-`--table levers --row annealed` fills single rows; without `--table` all there are.
+`--table levers --row annealed` fills single rows; without `--table` all there are. `--picture` draws their curves.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.harness.report import conditions, in_one_line, markdown_table
 from benchmarks.learn_check import Failed, simul
+from benchmarks.strength.curves import draw
 from benchmarks.strength.rows import TABLES, Row
 from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
 from simul.common.runtime.installation import ROOT
@@ -35,8 +36,10 @@ def main() -> int:
     parser.add_argument("--row", action="append", metavar="NAME", help="only these rows")
     parser.add_argument("--games", type=int, default=GAMES, help="of each match (default: %(default)s)")
     parser.add_argument("--show", action="store_true", help="print what is finished, and run nothing")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the rows' curves, .png or .svg")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="default: %(default)s")
     options = parser.parse_args()
+    shown: list[Row] = []
     for name in options.table or TABLES:
         rows = [row for row in TABLES[name] if not options.row or row.name in options.row]
         if not options.show:
@@ -48,6 +51,9 @@ def main() -> int:
                     return 1
         if rows:
             sys.stdout.write(f"{name}\n\n{table(rows, options.folder)}\n\n")
+        shown += [row for row in rows if (options.folder / row.name / "run" / "curves.csv").exists()]
+    if options.picture is not None:
+        draw(shown, options.folder, options.picture)
     sys.stdout.write(f"{in_one_line(conditions(games=options.games))}\n")
     return 0
 

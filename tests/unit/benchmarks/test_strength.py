@@ -7,6 +7,7 @@ import json
 import pytest
 
 from benchmarks.strength import main as strength
+from benchmarks.strength.curves import curve
 from benchmarks.strength.rows import TABLES, Row
 from simul.common.config.loader import load_config
 from simul.common.protocol.specs import GameSpec
@@ -52,3 +53,16 @@ def test_a_row_goes_on_where_it_stopped_and_is_not_run_again(tmp_path, commands)
     assert commands == []
     assert "| some | 1,000 | 11 | 0.750 [0.700, 0.800] | 0.750" in strength.table([row], tmp_path)
     assert "| some | 1,000 | 11 | - | - |" in strength.table([row], tmp_path / "nowhere")
+
+
+def test_a_curve_has_the_evaluations_of_the_run_and_ends_with_the_match(tmp_path, commands):
+    row = Row("some", 500, opponents=("damage",))
+    strength.fill(row, tmp_path / "some", games=10)
+    name = "evaluation/win_rate"
+    (tmp_path / "some" / "run" / "curves.csv").write_text(
+        f"evaluation/decisions_learned,{name}/damage,{name}_low/damage,{name}_high/damage\n"
+        ",,,\n-2,0.25,0.125,0.375\n-2,0.25,0.125,0.375\n-1,0.5,0.375,0.625\n"
+    )
+    points = [(-2, 0.25, 0.125, 0.375), (-1, 0.5, 0.375, 0.625), (0, 0.75, 0.7, 0.8)]
+    assert curve(tmp_path / "some", "damage") == points
+    assert curve(tmp_path / "some", "random") == []
