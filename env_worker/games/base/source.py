@@ -28,6 +28,7 @@ from simul.env_worker.games.base.turn_game import Player, TurnGame
 from simul.env_worker.games.base.wakeup import Wakeup
 from simul.env_worker.recent_episodes import ALL, Episode
 from simul.env_worker.refusals import FAULTS_OF_GAMES
+from simul.env_worker.source import ShownPosition
 
 POLL_SEC = 0.02  # games are played on for so long at most before the worker's loop goes on
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
@@ -191,6 +192,25 @@ class TurnGameSource:
         for env in range(self.envs):
             self._discard(env)
         self._wakeup.close()
+
+    # ------------------------------------------------------------------ SpectatedSource
+
+    def spectate(self, env: int | None) -> None:
+        """Every game can be shown at any time."""
+
+    def position(self, env: int) -> ShownPosition:
+        """The game as text and, where it has one, as a picture."""
+        hosted = self._running[env]
+        return ShownPosition() if hosted is None else ShownPosition(hosted.game.render(), hosted.game.svg())
+
+    def action_name(self, env: int, seat: int, action: int) -> str:
+        """As the game names it."""
+        hosted = self._running[env]
+        return "" if hosted is None else hosted.game.action_name(seat, action)
+
+    def searched_decisions(self) -> list[Decision]:
+        """None: the server answers all decisions."""
+        return []
 
     # ------------------------------------------------------------------ one game
 
