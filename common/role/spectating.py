@@ -45,7 +45,7 @@ class SpectatorRequest(msgspec.Struct, frozen=True):
     seat: Annotated[int, msgspec.Meta(ge=ANY_SEAT)]
 
 
-class SpectatorRecord(msgspec.Struct, omit_defaults=True):
+class SpectatorRecord(msgspec.Struct):
     """A decision of the watched seat, or its end; or a sentence, `said`, where the request cannot be met.
 
     Attributes:

@@ -16,6 +16,7 @@ from simul.common.config.matchups import Contestant, Pairing
 from simul.common.config.schema import Auto, OpponentsConfig
 from simul.common.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.decisions import Action, Decision, start_flags
+from simul.env_worker.games.base.board_text import COLOUR
 from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure, is_reported
 from simul.env_worker.games.base.hosted_game import BotSeat, HostedGame, PlayerError, Results, SeatSession
 from simul.env_worker.games.base.matchmaking import Matchup, OpponentDraw, Schedule
@@ -201,7 +202,9 @@ class TurnGameSource:
     def position(self, env: int) -> ShownPosition:
         """The game as text and, where it has one, as a picture."""
         hosted = self._running[env]
-        return ShownPosition() if hosted is None else ShownPosition(hosted.game.render(), hosted.game.svg())
+        if hosted is None:
+            return ShownPosition()
+        return ShownPosition(COLOUR.sub("", hosted.game.render()), hosted.game.svg())
 
     def action_name(self, env: int, seat: int, action: int) -> str:
         """As the game names it."""
