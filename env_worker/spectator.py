@@ -21,7 +21,7 @@ from simul.common.role.spectating import ANY_SEAT, SpectatorRecord, SpectatorReq
 from simul.env_worker.source import EnvSource, ShownPosition, SpectatedSource
 
 LOOK_EVERY_SEC = 1.0
-LEAST_PAUSE_SEC = 0.25  # between two evaluated decisions
+LEAST_PAUSE_SEC = 0.5  # between two evaluated decisions
 MOST_SHARE = 0.01  # of the worker's time, spent on evaluated decisions; the pauses are longer where they are costly
 HOLD_SEC = 1.0  # for the answer of the server; then the decision goes on without it
 MOST_ACTIONS = 10
@@ -90,6 +90,7 @@ class Spectator:
         self._asked: _Asked | None = None
         self._numbers: set[int] = set()  # of requests whose answers have not come
         self._seat_of: tuple[int, int] = (-1, -1)  # (episode, seat) of the policy that decided first
+        self._last = (-1, -1)  # (episode, seat) of the last evaluated decision
         self._answered: SpectatorRecord | None = None  # waits for its action
         self._asked_at = self._next_at = -math.inf
         self._spent_sec = 0.0  # on the last evaluated decision
@@ -176,7 +177,7 @@ class Spectator:
             self._sender.send(SpectatorRecord(said=f"{what}; asked for game {request.env}, seat {request.seat}"))
             return
         self.watching = True
-        self._seat_of = (-1, -1)
+        self._seat_of = self._last = (-1, -1)
         if self._shown is not None:
             self._shown.spectate(request.env)
 
@@ -229,6 +230,7 @@ class Spectator:
         except ValueError:  # arrays that do not fit: `submit` says so
             return False
         self._numbers.add(number)
+        self._last = decision.episode, decision.seat
         self._asked = _Asked(number, decision, self._record(decision), held, now + HOLD_SEC)
         self._spend(time.perf_counter() - begin)
         return True
@@ -294,7 +296,10 @@ class Spectator:
         return [asked.decision] if asked.held else []
 
     def _end(self, decision: Decision) -> None:
+        """Report the end of an episode of which a decision was reported."""
         self._send_answered()
+        if (decision.episode, decision.seat) != self._last:
+            return
         skipped, self._skipped = self._skipped, 0
         end = SpectatorRecord(_KINDS[decision.kind], decision.env, decision.seat, decision.episode, decision.step)
         end.reward, end.skipped = decision.reward, skipped

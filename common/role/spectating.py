@@ -98,7 +98,7 @@ class RequestReader:
         """The request that counts now; None: nobody watches. One look at a file that is not there, as a rule."""
         try:
             path = self._path = self._path or request_path(self._run_dir, self._worker)
-            if time.time() - path.lstat().st_mtime > LEASE_SEC:
+            if abs(time.time() - path.lstat().st_mtime) > LEASE_SEC:
                 return None
             request = _REQUEST.decode(read_regular(path, REQUEST_BYTES, own=True))
         except (OSError, ConfigError, msgspec.DecodeError):

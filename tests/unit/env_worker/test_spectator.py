@@ -214,6 +214,14 @@ def test_an_end_follows_the_decision_that_is_held() -> None:
     assert (watched.page.records[-1].kind, watched.page.records[-1].reward) == ("aborted", 2.0)
 
 
+def test_an_episode_of_which_nothing_was_shown_ends_unseen() -> None:
+    watched = Watched()
+    watched.spectator.admit([decision(0)])
+    watched.answer(50)
+    watched.spectator.admit([Decision(1, 0, 12, 1, kind=TERMINATED)])
+    assert [record.kind for record in watched.page.records] == ["decision"]
+
+
 def test_sessions_that_the_server_lost_are_forgotten() -> None:
     watched = Watched()
     watched.spectator.admit([decision(0)])
