@@ -21,8 +21,10 @@ from simul.common.role.spectating import ANY_SEAT, SpectatorRecord, SpectatorReq
 from simul.env_worker.source import EnvSource, ShownPosition, SpectatedSource
 
 LOOK_EVERY_SEC = 1.0
-LEAST_PAUSE_SEC = 0.5  # between two evaluated decisions
-MOST_SHARE = 0.01  # of the worker's time, spent on evaluated decisions; the pauses are longer where they are costly
+DECISIONS_PER_SEC = 2.0  # that are evaluated, in the mean
+MOST_SHARE = 0.01  # of the worker's time, spent on evaluated decisions: costly ones are fewer
+# Decisions in a row that are evaluated, so that short episodes are shown whole: at most, and to begin an episode with.
+BURST, LEAST_BURST = 12.0, 6.0
 HOLD_SEC = 1.0  # for the answer of the server; then the decision goes on without it
 MOST_ACTIONS = 10
 MOST_NUMBERS = 4096  # of an observation
@@ -92,8 +94,10 @@ class Spectator:
         self._seat_of: tuple[int, int] = (-1, -1)  # (episode, seat) of the policy that decided first
         self._last = (-1, -1)  # (episode, seat) of the last evaluated decision
         self._answered: SpectatorRecord | None = None  # waits for its action
-        self._asked_at = self._next_at = -math.inf
-        self._spent_sec = 0.0  # on the last evaluated decision
+        self._credit = 0.0  # decisions that may be evaluated now
+        self._credit_at = -math.inf
+        self._price = 0.0  # credit that the last evaluated decision took
+        self._spent_sec = 0.0  # on it
         self._skipped = 0
 
     @property
@@ -178,6 +182,7 @@ class Spectator:
             return
         self.watching = True
         self._seat_of = self._last = (-1, -1)
+        self._credit, self._credit_at = BURST, self._clock()
         if self._shown is not None:
             self._shown.spectate(request.env)
 
@@ -217,11 +222,13 @@ class Spectator:
         """Send an EVALUATE. False: the decision is not evaluated, because it is not due, or one that is asked again."""
         now = self._clock()
         # A session that is asked again steps from the state before its last step, which no EVALUATE reads.
-        if now < self._next_at or decision.attempt or decision.observation is None or decision.mask is None:
+        if decision.attempt or not self._is_due(decision, now):
             self._skipped += 1
             return False
+        assert decision.observation is not None
+        assert decision.mask is not None
         self._send_answered()
-        begin, self._asked_at, self._spent_sec = time.perf_counter(), now, 0.0
+        begin, self._spent_sec, self._price = time.perf_counter(), 0.0, 0.0
         of_session = (decision.env, decision.seat, decision.episode) if held and decision.step else NO_SESSION
         try:
             number = self._client.evaluate(
@@ -234,6 +241,14 @@ class Spectator:
         self._asked = _Asked(number, decision, self._record(decision), held, now + HOLD_SEC)
         self._spend(time.perf_counter() - begin)
         return True
+
+    def _is_due(self, decision: Decision, now: float) -> bool:
+        """An episode is followed from its begin, where that is possible, to its end, or until the credit is spent."""
+        earned = DECISIONS_PER_SEC * (now - self._credit_at)
+        self._credit, self._credit_at = min(self._credit + earned, BURST), now
+        if (decision.episode, decision.seat) == self._last:
+            return self._credit >= 1.0
+        return self._credit >= (LEAST_BURST if decision.step == 0 else BURST)
 
     def _record(self, decision: Decision) -> SpectatorRecord:
         observation, mask = decision.observation, decision.mask
@@ -317,6 +332,8 @@ class Spectator:
         self._spend(time.perf_counter() - begin)
 
     def _spend(self, seconds: float) -> None:
-        """Nothing more is evaluated until what the last decision took is a small share of the time."""
+        """Take the price of the last evaluated decision from the credit: one, or more where it was costly."""
         self._spent_sec += seconds
-        self._next_at = self._asked_at + max(LEAST_PAUSE_SEC, self._spent_sec / MOST_SHARE)
+        price = max(1.0, self._spent_sec * DECISIONS_PER_SEC / MOST_SHARE)
+        self._credit -= price - self._price
+        self._price = price

@@ -25,7 +25,7 @@ LEASE_SEC = 5.0  # a request that is older, because its page has ended, counts n
 ANY_SEAT = -1
 MOST_RECORD_BYTES = 1 << 20  # of a record; a larger one is not sent, and not read
 REQUEST_BYTES = 1000
-QUEUE = 4  # records that wait for a reader; more are dropped
+QUEUE = 16  # records that wait for a reader; more are dropped
 _ID = re.compile(r"[0-9a-f]{8}")
 
 Number = Annotated[int, msgspec.Meta(ge=0)]

@@ -58,8 +58,8 @@ def play(stand: Stand, name: str, spectator: bool) -> Recorded:
 
 @torch.inference_mode()
 def test_values_are_those_of_a_direct_forward_and_nothing_is_evaluated_when_nobody_watches(monkeypatch) -> None:
-    monkeypatch.setattr("simul.env_worker.spectator.LEAST_PAUSE_SEC", 0.0)
-    monkeypatch.setattr("simul.env_worker.spectator.MOST_SHARE", float("inf"))
+    monkeypatch.setattr("simul.env_worker.spectator.DECISIONS_PER_SEC", 1e9)
+    monkeypatch.setattr("simul.env_worker.spectator.MOST_SHARE", 1e9)
     monkeypatch.setattr("simul.common.role.spectating.QUEUE", 10_000)
     with Stand(Recorded().spec, deterministic=True) as stand:
         subscription = SpectatorSubscription(stand.run_dir, 0, 1)
@@ -90,8 +90,8 @@ def test_values_are_those_of_a_direct_forward_and_nothing_is_evaluated_when_nobo
 
 
 def test_a_watched_worker_draws_the_same_actions(monkeypatch) -> None:
-    monkeypatch.setattr("simul.env_worker.spectator.LEAST_PAUSE_SEC", 0.0)
-    monkeypatch.setattr("simul.env_worker.spectator.MOST_SHARE", float("inf"))
+    monkeypatch.setattr("simul.env_worker.spectator.DECISIONS_PER_SEC", 1e9)
+    monkeypatch.setattr("simul.env_worker.spectator.MOST_SHARE", 1e9)
     played = []
     for watch in (True, False):
         with Stand(Recorded().spec, deterministic=True) as stand:

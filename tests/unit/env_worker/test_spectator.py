@@ -16,7 +16,15 @@ from simul.common.protocol.messages import ABORTED, TERMINATED
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.spectating import SpectatorRecord, SpectatorRequest
 from simul.env_worker.source import ShownPosition
-from simul.env_worker.spectator import HOLD_SEC, LEAST_PAUSE_SEC, LOOK_EVERY_SEC, MOST_SHARE, Spectator
+from simul.env_worker.spectator import (
+    BURST,
+    DECISIONS_PER_SEC,
+    HOLD_SEC,
+    LEAST_BURST,
+    LOOK_EVERY_SEC,
+    MOST_SHARE,
+    Spectator,
+)
 from tests.unit.env_worker.test_worker import ScriptedClient, ScriptedSource, _worker
 
 MASK = np.array([1, 0, 1], np.uint8)
@@ -163,17 +171,45 @@ def test_later_decisions_read_the_state_of_their_session() -> None:
     assert watched.client.asked == [(0.75, "past/2", (1, 0, 11))]
 
 
-def test_decisions_that_follow_at_once_or_are_asked_again_go_on_and_are_counted() -> None:
+def test_a_decision_that_is_asked_again_goes_on_and_is_counted() -> None:
     watched = Watched()
     watched.spectator.admit([decision(0)])
     watched.answer(50)
-    assert watched.admit(decision(1)) == [[(1, 0, 1)]]
-    watched.now += LEAST_PAUSE_SEC + 1.0
-    assert watched.admit(decision(1, attempt=1)) == [[(1, 0, 1)]]
-    assert watched.admit(decision(2)) == []
+    assert watched.admit(decision(0, attempt=1)) == [[(1, 0, 0)]]
+    watched.spectator.admit([decision(1)])
     watched.answer(51)
-    watched.spectator.take_actions([acted(2)])
-    assert [(record.step, record.skipped) for record in watched.page.records] == [(0, 0), (2, 2)]
+    watched.spectator.take_actions([acted(1)])
+    assert [(record.step, record.skipped) for record in watched.page.records] == [(0, 0), (1, 1)]
+
+
+def test_so_many_decisions_are_evaluated_in_a_row_and_a_second() -> None:
+    watched = Watched()
+    for step in range(100):
+        watched.spectator.admit([decision(step)])
+        watched.answer(49 + len(watched.client.asked))
+        watched.now += 0.01
+    assert BURST <= len(watched.client.asked) <= BURST + 1 + DECISIONS_PER_SEC
+    before = len(watched.client.asked)
+    for step in range(100, 200):
+        watched.spectator.admit([decision(step)])
+        watched.answer(49 + len(watched.client.asked))
+        watched.now += 0.1
+    assert len(watched.client.asked) - before == pytest.approx(10 * DECISIONS_PER_SEC, abs=1)
+
+
+def test_short_episodes_are_followed_from_their_begin_to_their_end_and_some_pass() -> None:
+    watched = Watched()
+    followed: dict[int, list[int]] = {}
+    for episode in range(100):
+        for step in range(int(LEAST_BURST)):
+            row = decision(step)
+            row.episode = episode
+            if watched.admit(row) == []:
+                followed.setdefault(episode, []).append(step)
+                watched.answer(49 + len(watched.client.asked))
+            watched.now += 0.05
+    assert set(map(tuple, followed.values())) == {tuple(range(int(LEAST_BURST)))}
+    assert 5 <= len(followed) <= 20
 
 
 def test_a_page_that_is_lost_ends_it_and_frees_what_is_held() -> None:
@@ -257,7 +293,8 @@ def test_a_costly_picture_makes_the_pauses_longer(monkeypatch: pytest.MonkeyPatc
     watched.spectator.admit([decision(0)])  # 3 s, and as long for the answer and the record
     watched.answer(50)
     watched.spectator.take_actions([acted(0)])
-    watched.now += 9.0 / MOST_SHARE - 0.1
+    in_advance = (BURST - 1.0) / DECISIONS_PER_SEC
+    watched.now += 9.0 / MOST_SHARE - in_advance - 0.1
     assert watched.admit(decision(1)) == [[(1, 0, 1)]]
     watched.now += 0.2
     assert watched.admit(decision(2)) == []

@@ -2,6 +2,8 @@
 // A game that runs, decision by decision, as its worker reports it. Pictures are images, never markup; all else is text.
 
 const MOST_SAID = 100;
+const SHOWN_MS = 400; // a record at least, where several come at once
+const MOST_WAITING = 30;
 const MOST_SHOWN = 24; // numbers of a slice
 const byId = (id) => document.getElementById(id);
 const [place, ...chosen] = location.hash.slice(1).split("/").map(decodeURIComponent);
@@ -11,6 +13,9 @@ let resumes = false; // it was stopped because the page was hidden
 let about = null;
 let values = null; // chart of the episode
 let rows = [];
+let waiting = []; // records that are not shown yet
+let shownAt = 0;
+let timer = null;
 let episode = null;
 let numbers = [];
 let slices = []; // {start, size, row, cell} in the order of the table
@@ -23,6 +28,25 @@ function report(words) {
   const list = byId("said");
   list.prepend(element("li", "", words));
   while (list.children.length > MOST_SAID) list.lastElementChild.remove();
+}
+
+function queue(record) {
+  waiting.push(record);
+  if (waiting.length > MOST_WAITING) waiting.shift();
+  if (timer === null) next();
+}
+
+function next() {
+  timer = null;
+  if (!waiting.length) return;
+  const pause = shownAt + SHOWN_MS - performance.now();
+  if (pause > 0) {
+    timer = setTimeout(next, pause);
+    return;
+  }
+  shownAt = performance.now();
+  show(waiting.shift());
+  next();
 }
 
 function show(record) {
@@ -74,7 +98,7 @@ async function showBattle(lines) {
 function showFacts(record) {
   const facts = [
     ["policy", record.policy + (record.policy_version >= 0 ? ", version " + record.policy_version : "")],
-    ["decision", record.step + " of episode " + record.episode + (record.skipped ? ", " + record.skipped + " since the last not shown" : "")],
+    ["decision", record.step + " of episode " + record.episode + (record.skipped ? "; " + record.skipped + " before it not shown" : "")],
     ["value", shortNumber(record.value)],
     ["last reward", shortNumber(record.reward)],
     ["legal actions", String(record.legal)],
@@ -118,6 +142,7 @@ function stop(words) {
 
 function watch() {
   stop("waiting for the next decision");
+  waiting = [];
   const wanted = ["worker", "env"].map((id) => Math.max(0, Math.trunc(Number(byId(id).value)))).concat(byId("seat").value);
   history.replaceState(null, "", "#" + [place, ...wanted].map(encodeURIComponent).join("/"));
   episode = null;
@@ -125,7 +150,7 @@ function watch() {
   source = new EventSource(address + "/" + wanted.join("/"));
   source.addEventListener("message", (event) => {
     const message = JSON.parse(event.data);
-    if (message.record) show(message.record);
+    if (message.record) queue(message.record);
     if (message.said) report(message.said);
     if (message.ended) {
       report(message.ended);
