@@ -264,7 +264,7 @@ def test_a_running_game_is_watched_by_keys_alone(cartpole, browser):
     address = address_in(cartpole)
     cartpole.wait_for(lambda status: status.get("phase") == "training" and status["server"].get("decisions"))
     browser.open(address)
-    browser.wait_for("!document.querySelector('.games')?.hidden")
+    browser.wait_for("document.querySelector('.games')?.hidden === false")
     browser.press("TAB", "TAB")
     assert browser.ask("document.activeElement.innerText") == "Watch a running game"
     browser.press("ENTER")
