@@ -8,7 +8,7 @@ CONFIG ?= configs/pokemon.yaml
 HOURS ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup test test-long test-races test-faults test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-strength bench-tables bench-networks bench-ofc bench-search bench-scale docs clean
+.PHONY: help up setup test test-long test-races test-faults test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-strength bench-tables bench-networks bench-ofc bench-search bench-scale bench-watched-game docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,9 @@ bench-strength: setup ## how strong a policy becomes from random weights: tables
 
 bench-tables: setup ## legal moves, hands and boards of Blokus and OFC, and the start of their workers (5 minutes; ARGS=--markdown)
 	$(PY) -m benchmarks tables $(ARGS)
+
+bench-watched-game: setup ## what a game that is watched costs its run (2 minutes; ARGS=ofc)
+	$(PY) -m benchmarks watched-game $(ARGS)
 
 bench-networks: setup ## size, forward and update time of each network, as ratios (a minute)
 	$(PY) -m benchmarks networks $(ARGS)

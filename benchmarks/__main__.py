@@ -22,6 +22,7 @@ BENCHMARKS = {
     "tables": ("benchmarks.tables.main", True),
     "strength": ("benchmarks.strength.main", False),
     "pokemon": ("benchmarks.pokemon_layers.main", False),
+    "watched-game": ("benchmarks.watched_game", False),
     "acceleration": ("benchmarks.acceleration", False),
 }
 THREAD_LIMITS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")

@@ -25,6 +25,7 @@ from simul.common.role.lifecycle import (
 )
 from simul.common.role.reports import Reporter
 from simul.common.role.run_directory import RunDir
+from simul.common.role.spectating import RequestReader
 from simul.common.runtime import logs
 from simul.common.runtime.terminal_text import LINES, printable
 from simul.common.transport import ClientKeys, client_keys
@@ -32,6 +33,7 @@ from simul.env_worker.calibration import ValueCalibration
 from simul.env_worker.game_watch import watch_spec, watch_worker
 from simul.env_worker.games.loading import build_source, game_spec
 from simul.env_worker.source import EnvSource
+from simul.env_worker.spectator import Spectator
 from simul.env_worker.worker import Worker
 
 COLLECTOR_THRESHOLDS = (50_000, 20, 20)  # battles are large and long-lived: frequent collections find nothing
@@ -103,7 +105,9 @@ def _work(
     gc.freeze()
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
     calibration = ValueCalibration() if options.calibration else None
-    worker = Worker(source, client, reporter, log, config.workers.max_failed_share, watch, calibration)
+    requests = RequestReader(arguments.run_dir, arguments.index)
+    spectator = Spectator(requests, source, client) if options.episodes is None else None
+    worker = Worker(source, client, reporter, log, config.workers.max_failed_share, watch, calibration, spectator)
     try:
         worker.run(stop)
     except SimulError as error:

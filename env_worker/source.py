@@ -108,6 +108,31 @@ class SearchingSource(EnvSource, Protocol):
         """Samples that became ready since the last call."""
 
 
+class ShownPosition(NamedTuple):
+    """A position for people: text, a picture as SVG, and lines of a battle of Pokémon; empty what the game has not."""
+
+    text: str = ""
+    svg: str = ""
+    battle: str = ""
+
+
+@runtime_checkable
+class SpectatedSource(EnvSource, Protocol):
+    """An EnvSource that shows its games while they run (`simul.env_worker.spectator`)."""
+
+    def spectate(self, env: int | None) -> None:
+        """The env that is watched from now on; None: none is."""
+
+    def position(self, env: int) -> ShownPosition:
+        """Where the running episode of the watched env is, as replays show it: hidden information included."""
+
+    def action_name(self, env: int, seat: int, action: int) -> str:
+        """An action that is legal now, as a person writes it."""
+
+    def searched_decisions(self) -> list[Decision]:
+        """Decisions and ends of the watched env since the last call that `poll` left out, because a search answers."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions:
     """What a source is built with beside the configuration of its game.

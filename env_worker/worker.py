@@ -8,7 +8,7 @@ from logging import Logger
 from typing import Any
 
 from simul.common.client.client import InferenceClient, Replies
-from simul.common.protocol.decisions import Failure
+from simul.common.protocol.decisions import Decision, Failure
 from simul.common.role.lifecycle import StopFlag, Stopped
 from simul.common.role.reports import Reporter
 from simul.common.runtime.metrics import Stages
@@ -16,6 +16,7 @@ from simul.env_worker.calibration import ValueCalibration
 from simul.env_worker.game_watch import GameWatch
 from simul.env_worker.refusals import FAULTS_OF_GAMES, RefusedRows
 from simul.env_worker.source import EnvSource, SearchingSource
+from simul.env_worker.spectator import Spectator
 
 WAIT_SEC = 0.05
 DRAIN_SEC = 2.0
@@ -29,11 +30,14 @@ class Worker:
     def __init__(
         self, source: EnvSource, client: InferenceClient, reporter: Reporter, log: Logger,
         max_failed_share: float = 1.0, watch: GameWatch | None = None, calibration: ValueCalibration | None = None,
+        spectator: Spectator | None = None,
     ) -> None:  # fmt: skip
         """`max_failed_share`: of episodes with refused rows, see RefusedRows. `watch`: is told that the loop turns.
 
-        `calibration`: sees all decisions and answers, and its figures are reported.
+        `calibration`: sees all decisions and answers, and its figures are reported. `spectator`: shows a game to a
+        page that asks for it.
         """
+        self._spectator = spectator
         self._calibration = calibration
         self._source = source
         self._client = client
@@ -70,6 +74,8 @@ class Worker:
         deadline = time.monotonic() + DRAIN_SEC
         while self._unanswered() and time.monotonic() < deadline:
             self._run_once(WAIT_SEC)
+        if self._spectator is not None:
+            self._spectator.close()
         self._source.close()
         self._reporter.send(self.metrics(), state="stopped")
 
@@ -101,11 +107,11 @@ class Worker:
         stages = self._stages
         decisions = self._source.poll()
         stages.lap("step")
-        if decisions:
-            self._decisions += len(decisions)
-            if self._calibration is not None:
-                self._calibration.take_decisions(decisions)
-            self._client.submit(decisions)
+        if self._spectator is not None and self._spectator.watching:
+            for message in self._spectator.admit(decisions):
+                self._submit(message)
+        elif decisions:
+            self._submit(decisions)
         stages.lap("submit")
         if self._searching is not None:
             self._submit_searches(self._searching)
@@ -118,15 +124,25 @@ class Worker:
             self._source.set_policies(self._client.policies)
             self._reporter.send(self.metrics(), event=self._event)
             self._event = ""
+            if self._spectator is not None:
+                self._submit(self._spectator.look(now))
         stages.lap("report")
         if not (decisions or replies.actions or replies.evaluations):  # what was just applied may have made rows ready
             self._client.poller.set_files(self._source.files())
             self._client.poller.wait(wait_sec)
             stages.lap("wait")
 
+    def _submit(self, decisions: list[Decision]) -> None:
+        if decisions:
+            self._decisions += len(decisions)
+            if self._calibration is not None:
+                self._calibration.take_decisions(decisions)
+            self._client.submit(decisions)
+
     def _unanswered(self) -> int:
         """Rows and samples that the server has not answered."""
-        return self._client.waiting + (self._client.samples.waiting if self._searching is not None else 0)
+        samples = self._client.samples.waiting if self._searching is not None else 0
+        return self._client.waiting + samples + (self._spectator.held if self._spectator is not None else 0)
 
     def _sample_counts(self) -> dict[str, Any]:
         samples = self._client.samples
@@ -151,6 +167,11 @@ class Worker:
         stages.lap("submit")
 
     def _apply(self, replies: Replies) -> None:
+        spectator = self._spectator
+        if spectator is not None and replies.lost:
+            spectator.forget()
+        if spectator is not None and replies.evaluations:
+            self._submit(spectator.take_evaluations(replies.evaluations))
         if self._searching is not None:
             for evaluation in replies.evaluations:
                 self._searching.take_evaluation(self._evaluations.pop(evaluation.id), evaluation)
@@ -165,6 +186,8 @@ class Worker:
             self._actions += len(replies.actions) - ends
             if self._calibration is not None:
                 self._calibration.take_actions(replies.actions)
+            if spectator is not None and spectator.watching:
+                spectator.take_actions(replies.actions)
             self._source.act(replies.actions)
         if replies.failures:
             self._abort_refused(replies.failures)

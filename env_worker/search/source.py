@@ -85,13 +85,27 @@ class SearchSource(TurnGameSource):
         self._in_flight: dict[int, tuple[int, LeafRequest]] = {}  # group and leaves, by id of the request
         self._samples: list[Sample] = []
         self._requests = self._evaluations = self._simulations = self._moves = self._recorded = 0
+        self._spectated: int | None = None
+        self._spectated_decisions: list[Decision] = []
 
     def poll(self) -> list[Decision]:
         """None: every decision is searched."""
         for decision in super().poll():
             if decision.kind == DECISION:
                 self._begin_search(decision)
+            if decision.env == self._spectated:
+                self._spectated_decisions.append(decision)
         return []
+
+    def spectate(self, env: int | None) -> None:
+        """Keep the decisions of this env for `searched_decisions`."""
+        self._spectated = env
+        self._spectated_decisions.clear()
+
+    def searched_decisions(self) -> list[Decision]:
+        """All of the env that is watched, since the last call; the game waits for the last one."""
+        decisions, self._spectated_decisions = self._spectated_decisions, []
+        return decisions
 
     def evaluations(self, most_rows: int) -> list[EvaluationRequest]:
         """Requests of the groups that wait for no answer, of at most `most_rows` rows each."""

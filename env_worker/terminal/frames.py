@@ -7,8 +7,9 @@ import sys
 
 import msgspec
 
+from simul.env_worker.games.base.board_text import COLOUR
 from simul.env_worker.games.base.turn_game import TurnGame
-from simul.env_worker.terminal.screen import COLOUR, Screen
+from simul.env_worker.terminal.screen import Screen
 
 MOST_BYTES = 32 * 2**20  # of all frames
 MEMORY_BYTES, PROCESSOR_SEC = 8 * 2**30, 100  # of a process that plays a replay of others again

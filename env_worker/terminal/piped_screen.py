@@ -8,8 +8,9 @@ from typing import Any, TextIO
 
 import msgspec
 
+from simul.env_worker.games.base.board_text import COLOUR
 from simul.env_worker.games.base.turn_game import TurnGame
-from simul.env_worker.terminal.screen import COLOUR, Screen
+from simul.env_worker.terminal.screen import Screen
 
 MOST_LEGAL = 400  # legal actions that are named
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
 import sys
 from collections.abc import Mapping
 from typing import TextIO
@@ -13,8 +12,7 @@ from rich.text import Text
 
 from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.runtime.terminal_text import LINES, printable
-
-COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+from simul.env_worker.games.base.board_text import COLOUR
 
 
 class Screen:

@@ -15,10 +15,14 @@ import psutil
 import pytest
 from PIL import Image
 
+from simul.common.protocol.specs import GameSpec, Slice
+from simul.common.role.run_directory import RunDir
+from simul.common.role.spectating import RequestReader, SpectatorRecord
 from simul.common.runtime.installation import ROOT
 from tests.support.browser import LACKS, MISSING, Browser
-from tests.support.command import Command, address_in
+from tests.support.command import Command, Simul, address_in
 from tests.support.recorded_run import process, snapshot
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(MISSING), reason=LACKS)]
 SHOWN_SEC = 3.0
@@ -26,6 +30,7 @@ MARKUP = "<img src=x onerror=document.title='owned'><script>document.title='owne
 SERVER_ROW = "[...document.querySelectorAll('.processes tr')].find(row => row.innerText.includes('simul-inference-0'))"
 INSIDE = "canvas => canvas.getBoundingClientRect().right <= innerWidth"
 COLOUR = "each => getComputedStyle(document.querySelector(each)).color"
+ACTION_CELLS = "document.querySelectorAll('#actions tbody td:nth-child(2)')"
 READY = f"({SERVER_ROW})?.innerText.includes('ready')"
 
 
@@ -245,6 +250,86 @@ def test_a_finished_game_move_by_move_and_a_battle(page, browser, tmp_path):
     assert "Pikachu" in browser.text("#sides")
     assert browser.errors() == []
     assert browser.hosts() == {address.removeprefix("http://").rstrip("/")}
+
+
+@pytest.fixture
+def cartpole(tmp_path) -> Iterator[Simul]:
+    """A run whose roles play and learn."""
+    run = Simul("configs/cartpole.yaml", tmp_path / "run", "--page-port", "0")
+    yield run
+    run.end_now()
+
+
+def test_a_running_game_is_watched_by_keys_alone(cartpole, browser):
+    address = address_in(cartpole)
+    cartpole.wait_for(lambda status: status.get("phase") == "training" and status["server"].get("decisions"))
+    browser.open(address)
+    browser.wait_for("document.querySelector('.games')?.hidden === false")
+    browser.press("TAB", "TAB")
+    assert browser.ask("document.activeElement.innerText") == "Watch a running game"
+    browser.press("ENTER")
+    browser.wait_for("document.activeElement.id === 'worker'")
+    browser.press("TAB", "ARROW_UP", "TAB", "TAB", "ENTER")
+    browser.wait_for("document.querySelector('#state').innerText === 'live: game 1, seat 0'")
+    browser.wait_for("document.querySelectorAll('#actions tbody tr').length === 2")
+    browser.wait_for("document.querySelectorAll('#actions .played').length === 1")
+    shares = [float(text.rstrip("%")) for text in browser.ask(f"[...{ACTION_CELLS}].map(each => each.innerText)")]
+    assert sum(shares) == pytest.approx(100.0, abs=0.2)
+    browser.wait_for("document.querySelectorAll('#values canvas').length === 1 && rows.length > 3")
+    slices = (
+        "[...document.querySelectorAll('#slices tbody tr')].filter(row => row.innerText.split(/\\s+/).length === 5)"
+    )
+    browser.wait_for(f"{slices}.length === 1")
+    assert browser.ask("location.hash") == "#0/0/1/any"
+    browser.resize(360, 800)
+    browser.wait_for("document.documentElement.scrollWidth <= 360", 5.0)
+    assert browser.errors() == []
+    assert browser.hosts() == {address.removeprefix("http://").rstrip("/")}
+    code, output = cartpole.finish()
+    assert code == 0, output
+
+
+def test_boards_and_battles_that_run_are_shown_and_nothing_of_theirs_is_markup(page, browser, tmp_path):
+    run_dir = RunDir(recorded(tmp_path / "run"))
+    run_dir.create()
+    run_dir.write_spec(GameSpec("cards", 3, 3, layout=(Slice(MARKUP, 0, 1), Slice("foe.hp", 1, 2))))
+    _, address = page(run_dir.root)
+    battle = ["|player|p1|<b>a</b>|", "|player|p2|b|", "|start", "|switch|p1a: <i>x|Pikachu, L50|60/100 par",
+              "|switch|p2a: y|Eevee, L50|100/100", "|-weather|RainDance", "|turn|1"]  # fmt: skip
+    shown = SpectatorRecord(
+        "decision", policy=MARKUP, policy_version=3, value=0.5, actions=[(MARKUP, 0.75)], chosen=MARKUP, text=MARKUP,
+        observation=[0.25, 1.0, 2.0], said=MARKUP,
+        svg="<svg xmlns='http://www.w3.org/2000/svg' width='200' height='200'><circle r='50'/></svg>",
+    )  # fmt: skip
+    browser.open(f"{address}game#0/0/0/any")
+    reader = RequestReader(run_dir, 0)
+    sender = reader.connect(wait_for(reader.read))
+    sender.send(shown)
+    browser.wait_for("document.querySelector('#board img')?.naturalWidth === 200")
+    sender.send(SpectatorRecord("decision", step=1, observation=[0.5], battle="\n".join(battle)))
+    browser.wait_for("document.querySelectorAll('#sides .bar').length === 2")
+    sides = browser.text("#sides")
+    assert "<b>a</b>" in sides
+    assert "60%" in sides
+    assert "PAR" in sides
+    assert "Rain" in browser.text("#weather")
+    assert browser.ask("document.title") == "Simul: game of run"
+    assert browser.ask("document.querySelectorAll('main b, main i, main script, main svg image').length") == 0
+    assert MARKUP in browser.text("#said")
+    browser.ask("byId('filter').focus()")
+    browser.press("foe")
+    browser.wait_for("[...document.querySelectorAll('#slices tbody tr')].filter(row => !row.hidden).length === 1")
+    for scheme in ("light", "dark"):
+        browser.colours(scheme)
+        browser.resize(360, 800)
+        browser.wait_for("document.documentElement.scrollWidth <= 360", 5.0)
+        back = browser.ask("getComputedStyle(document.body).backgroundColor")
+        ratios = {each: contrast(each, back) for each in browser.ask(f"['dd', 'dt', 'th', '.side h2'].map({COLOUR})")}
+        assert min(ratios.values()) >= 4.5, (scheme, ratios)
+    browser.ask("byId('pause').click()")
+    wait_for(lambda: reader.read() is None)
+    sender.close()
+    assert browser.errors() == []
 
 
 def test_a_game_is_played_by_clicks_and_keys(browser, tmp_path):

@@ -1,8 +1,11 @@
-"""A board as text with the numbers of its rows and columns."""
+"""A board as text: the numbers of its rows and columns, and the colours of a terminal that games may use."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 def numbered_board(rows: Sequence[Sequence[str]]) -> str:

@@ -16,6 +16,7 @@ from simul.common.config.matchups import Contestant, Pairing
 from simul.common.config.schema import Auto, OpponentsConfig
 from simul.common.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.decisions import Action, Decision, start_flags
+from simul.env_worker.games.base.board_text import COLOUR
 from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure, is_reported
 from simul.env_worker.games.base.hosted_game import BotSeat, HostedGame, PlayerError, Results, SeatSession
 from simul.env_worker.games.base.matchmaking import Matchup, OpponentDraw, Schedule
@@ -28,6 +29,7 @@ from simul.env_worker.games.base.turn_game import Player, TurnGame
 from simul.env_worker.games.base.wakeup import Wakeup
 from simul.env_worker.recent_episodes import ALL, Episode
 from simul.env_worker.refusals import FAULTS_OF_GAMES
+from simul.env_worker.source import ShownPosition
 
 POLL_SEC = 0.02  # games are played on for so long at most before the worker's loop goes on
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
@@ -191,6 +193,27 @@ class TurnGameSource:
         for env in range(self.envs):
             self._discard(env)
         self._wakeup.close()
+
+    # ------------------------------------------------------------------ SpectatedSource
+
+    def spectate(self, env: int | None) -> None:
+        """Every game can be shown at any time."""
+
+    def position(self, env: int) -> ShownPosition:
+        """The game as text and, where it has one, as a picture."""
+        hosted = self._running[env]
+        if hosted is None:
+            return ShownPosition()
+        return ShownPosition(COLOUR.sub("", hosted.game.render()), hosted.game.svg())
+
+    def action_name(self, env: int, seat: int, action: int) -> str:
+        """As the game names it."""
+        hosted = self._running[env]
+        return "" if hosted is None else hosted.game.action_name(seat, action)
+
+    def searched_decisions(self) -> list[Decision]:
+        """None: the server answers all decisions."""
+        return []
 
     # ------------------------------------------------------------------ one game
 

@@ -18,6 +18,7 @@ from simul.common.runtime.installation import ROOT
 from simul.launch.monitoring.page.access import Access
 from simul.launch.monitoring.page.feed import Feed
 from simul.launch.monitoring.page.replays import Frame, ReplayKey, battle_lines, replay_frames, replay_key
+from simul.launch.monitoring.page.spectated_game import SpectatedGames
 from simul.launch.monitoring.page.watched_run import WatchedRun
 from simul.launch.monitoring.page.web_server import NOT_ADMITTED, STATIC, Guard, Login, file_routes, picture
 from simul.launch.processes.signals import Signals
@@ -30,6 +31,8 @@ BATTLE = ROOT / "env_worker" / "games" / "pokemon" / "replays"
 FILES = {
     "/": (STATIC / "index.html", "text/html"),
     "/replay": (STATIC / "replay.html", "text/html"),
+    "/game": (STATIC / "game.html", "text/html"),
+    "/static/game.js": (STATIC / "game.js", "text/javascript"),
     "/static/replay.js": (STATIC / "replay.js", "text/javascript"),
     "/static/battle.js": (STATIC / "battle.js", "text/javascript"),
     "/static/icon.svg": (STATIC / "icon.svg", "image/svg+xml"),
@@ -40,6 +43,7 @@ FILES = {
     "/static/uplot/uPlot.iife.min.js": (STATIC / "uplot" / "uPlot.iife.min.js", "text/javascript"),
     "/static/battle/page.css": (BATTLE / "page.css", "text/css"),
     "/static/battle/player.mjs": (BATTLE / "player.mjs", "text/javascript"),
+    "/static/battle/side_view.mjs": (BATTLE / "side_view.mjs", "text/javascript"),
     "/static/battle/battle_log.mjs": (BATTLE / "battle_log.mjs", "text/javascript"),
 }
 MOST_REPLAYS = 4  # kept
@@ -79,6 +83,7 @@ class _Pages:
     def __init__(self, runs: Sequence[WatchedRun], access: Access, signals: Signals) -> None:
         self._watch = _Watch(runs)
         self._login = Login(access)
+        self._games = SpectatedGames(runs, self._login, signals)
         self._signals = signals
         self._replays: dict[ReplayKey, list[Frame]] = {}
         self._replaying = asyncio.Lock()  # one process at a time
@@ -89,6 +94,7 @@ class _Pages:
             *file_routes(FILES),
             Route("/battle", self._player),
             Route("/events", self._events),
+            *self._games.routes(),
             Route("/runs/{place:int}/{name:str}", self._picture),
             Route("/runs/{place:int}/replays/{name:str}", self._replay),
             Route("/runs/{place:int}/replays/{name:str}/{frame:int}.svg", self._frame),

@@ -62,6 +62,9 @@ class BattleBackend(Protocol):
     def stop_battle(self, battle: int) -> None:
         """End a battle without a result."""
 
+    def spectate_battle(self, battle: int, on: bool) -> None:
+        """Say the log of a battle with every change of it, in `HostTick.spectated`; a server's battles have none."""
+
     def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
         """Whether a format can be played and these teams are legal in it, see node/simulate/formats.mjs. Blocks."""
 

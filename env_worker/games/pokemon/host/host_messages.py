@@ -159,6 +159,7 @@ class HostTick:
     errors: list[CommandError] = field(default_factory=list)
     ended: list[BattleEnd] = field(default_factory=list)
     logs: list[tuple[int, str]] = field(default_factory=list)  # (battle, protocol lines) where one was asked for
+    spectated: list[tuple[int, str]] = field(default_factory=list)  # the same of battles that run and are watched
     parse_errors: dict[str, int] = field(default_factory=dict)
     played: list[Played] = field(default_factory=list)
     pong: Any = None
@@ -194,6 +195,7 @@ class HostTick:
             self.teams.forget(end.battle)
             self.ended.append(end)
         self.logs += [(battle, text) for battle, text in message.get("logs", ())]
+        self.spectated += [(battle, text) for battle, text in message.get("spectated", ())]
         for event, count in message.get("parse_errors", {}).items():
             self.parse_errors[event] = self.parse_errors.get(event, 0) + count
         if "played" in message:

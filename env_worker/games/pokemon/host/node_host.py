@@ -139,6 +139,10 @@ class NodeHost:
         """Queues the end of a battle without a result; it is reported as `stopped`."""
         self._commands.append({"c": "stop", "b": battle})
 
+    def spectate_battle(self, battle: int, on: bool) -> None:
+        """Queues that a battle's log comes with every change of it, from now on or no more."""
+        self._commands.append({"c": "spectate", "b": battle, "on": on})
+
     def queue(self, command: bytes) -> None:
         """Queues a command that is JSON already."""
         self._commands.append(orjson.Fragment(command))

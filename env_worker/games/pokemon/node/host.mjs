@@ -9,7 +9,7 @@
 //    "encode":[false,false],"tell":[false,false] of those: records, too, each before its row,"play":[null,["one_ply",seed]] seats that a bot plays (bots/seat.mjs),"max_turns":n|null
 //    after which a battle that only bots play is ended as `truncated`,"tally":free_switches|null (see tally.mjs),"log":false}
 //   {"c":"choose","b":id,"s":0|1,"r":request_number,"choice":"move 1"}, or "a":action of an encoded seat
-//   {"c":"stop","b":id}
+//   {"c":"stop","b":id}      {"c":"spectate","b":id,"on":bool} it is watched: its log comes with every change
 //   {"c":"format","format":"gen9ou","teams":[text,...]}
 // Where it follows; `see`, `choose`, `refuse` of what is invalid, and `end` are answered once each, by a row, a choice,
 // an error or an end:
@@ -22,7 +22,7 @@
 //   {"records":[[id,seat,request_number,lines,request|null],...], requests as requests.mjs shortens them,
 //    "choices":[[id,seat,request_number,choice],...] of followed seats,
 //    "errors":[[id,seat,request_number,kind,message],...],
-//    "logs":[[id,text],...] of battles with "log":true,
+//    "logs":[[id,text],...] of battles with "log":true, "spectated":[[id,text],...] the same of those that run,
 //    "ended":[[id,winner_seat|null,turns,reason,[final|null,final|null] if counted, else null,[label,label]],...], the
 //    last one where it simulates, as simulate/choice_labels.mjs makes them,"parse_errors":{event:n},
 //    "played":[decisions,previews,refused] of bots in battles that are over,"pong":n,"encoded":n,

@@ -69,6 +69,7 @@ export class Outbox {
 		this.errors = [];
 		this.ended = [];
 		this.logs = [];
+		this.spectated = new Map();
 		this.parseErrors = new Map();
 		this.playedCounts = null;
 		this.pong = null;
@@ -109,6 +110,11 @@ export class Outbox {
 		this.logs.push(JSON.stringify([battle, text]));
 	}
 
+	/** The same of a battle that runs and is watched: the newest one counts. */
+	spectate(battle, text) {
+		this.spectated.set(battle, text);
+	}
+
 	/** @param {Map<string, number>} counts lines that a seat's tracker could not take, by event: text of strangers */
 	unparsed(counts) {
 		let named = 0;
@@ -133,6 +139,7 @@ export class Outbox {
 		if (this.choices.length) parts.push(`"choices":[${this.choices.join(',')}]`);
 		if (this.errors.length) parts.push(`"errors":[${this.errors.join(',')}]`);
 		if (this.logs.length) parts.push(`"logs":[${this.logs.join(',')}]`);
+		if (this.spectated.size) parts.push(`"spectated":${JSON.stringify([...this.spectated])}`);
 		if (this.ended.length) parts.push(`"ended":[${this.ended.join(',')}]`);
 		if (this.parseErrors.size) parts.push(`"parse_errors":${JSON.stringify(Object.fromEntries(this.parseErrors))}`);
 		if (this.playedCounts !== null) parts.push(`"played":${JSON.stringify(this.playedCounts)}`);
@@ -144,6 +151,7 @@ export class Outbox {
 		this.errors = [];
 		this.ended = [];
 		this.logs = [];
+		this.spectated.clear();
 		this.parseErrors = new Map();
 		this.playedCounts = this.pong = this.format = null;
 		return [parts.length ? `{${parts.join(',')}}\n` : '', this.rows.take()];

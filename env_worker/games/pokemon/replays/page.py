@@ -15,7 +15,7 @@ from poke_env.data.replay_template import REPLAY_TEMPLATE
 from simul.env_worker.source import ReplayPlayer
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("battle_log.mjs", "player.mjs")
+_SCRIPTS = ("battle_log.mjs", "side_view.mjs", "player.mjs")
 _MODULE_WORDS = re.compile(r"^(import .*|export )", re.MULTILINE)  # a page's script is no module
 
 

@@ -89,6 +89,9 @@ class ShowdownBackend:
             pair.send(0, "/forfeit", room.tag)
             self._leave(room, pair)
 
+    def spectate_battle(self, battle: int, on: bool) -> None:
+        """Nothing: spectators join the room."""
+
     def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
         """As the installed package's simulator decides."""
         host = NodeHost(self._node)

@@ -39,6 +39,7 @@ class BattlePool:
         self.teams: TeamDraws | None = None  # for formats that draw none
         self.team_pool: TeamPool | None = None  # for formats that draw teams; None: new teams for every battle
         self.replays: BattleReplays | None = None
+        self.spectated: int | None = None  # env whose battles are watched
         self._matchmaker = matchmaker
         self._score = score
         self._format = battle_format
@@ -125,6 +126,8 @@ class BattlePool:
             self.replays.expect(number, battle.names)
             start = start._replace(names=battle.names, log=True)
         backend.start_battle(number, self._format, start)
+        if env == self.spectated:
+            backend.spectate_battle(number, True)
 
     def _forget(self, battle: LiveBattle) -> None:
         del self.battles[battle.number]

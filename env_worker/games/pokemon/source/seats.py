@@ -61,6 +61,11 @@ class PolicySeat:
         self._withdrawn_label: tuple[int, ...] = ()
 
     @property
+    def observation(self) -> NDArray[Any] | None:
+        """Wire dtype [D], of the current decision; None before the first."""
+        return self._observation
+
+    @property
     def paid(self) -> float:
         """All rewards so far."""
         return sum(self.rewards.parts) + (0.0 if self.own is None else self.own.paid)

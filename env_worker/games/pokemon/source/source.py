@@ -32,7 +32,8 @@ from simul.env_worker.games.pokemon.source.rewards import reward_weights
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
 from simul.env_worker.games.pokemon.source.seats import PolicySeat
-from simul.env_worker.source import ReplayPlayer
+from simul.env_worker.games.pokemon.tables.action_names import ActionNames
+from simul.env_worker.source import ReplayPlayer, ShownPosition
 
 SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 
@@ -103,6 +104,8 @@ class PokemonSource:
         self._backend_events = BackendEvents(self._battles, self._score, self._turns, config.max_turns)
         self._keeper: BackendKeeper | None = None
         self._closed = False
+        self._spectated_log: tuple[int, str] = (-1, "")  # battle and lines
+        self._actions = ActionNames(self.spec, doubles)
         self._unsent: list[Decision] = []  # made outside poll()
 
     # ------------------------------------------------------------------ EnvSource
@@ -138,6 +141,8 @@ class PokemonSource:
             self._score.events.append(str(death))
             return decisions
         decisions += self._backend_events.apply(backend, tick)
+        for log in tick.spectated:
+            self._spectated_log = log
         for player in self._own_players.values():
             player.flush()
         self._battles.start_battles(backend)
@@ -222,6 +227,29 @@ class PokemonSource:
             self._battles.teams.close()
         if self._keeper is not None:
             self._keeper.close()
+
+    # ------------------------------------------------------------------ SpectatedSource
+
+    def spectate(self, env: int | None) -> None:
+        backend = self._keeper.backend if self._keeper is not None else None
+        before, self._battles.spectated = self._battles.spectated, env
+        for one, on in ((before, False), (env, True)):
+            battle = None if one is None else self._battles.by_env[one]
+            if battle is not None and backend is not None:
+                backend.spectate_battle(battle.number, on)
+                backend.flush()
+
+    def position(self, env: int) -> ShownPosition:
+        battle, (number, lines) = self._battles.by_env[env], self._spectated_log
+        return ShownPosition(battle=lines if battle is not None and battle.number == number else "")
+
+    def action_name(self, env: int, seat: int, action: int) -> str:
+        battle = self._battles.by_env[env]
+        asked = None if battle is None else battle.seats[seat]
+        return self._actions.name(action, asked.observation if isinstance(asked, PolicySeat) else None)
+
+    def searched_decisions(self) -> list[Decision]:
+        return []
 
     def _make_keeper(self) -> BackendKeeper:
         config = self._config

@@ -4,6 +4,7 @@
 const HIDDEN_MS = 60000; // a page that is hidden for so long is sent nothing until it is looked at again
 const MOST_EVENTS = 200;
 const STATES_AT_WORK = ["ready", "stopped"];
+const STATES_ENDED = ["stopped", "failed"];
 const runs = new Map();
 const connection = document.getElementById("connection");
 const axis = document.getElementById("axis");
@@ -31,6 +32,7 @@ class Run {
     if ("phase" in message || "clock" in message || "game" in message) {
       this.find(".phase").textContent = [state.phase, state.clock, state.game].filter(Boolean).join(" · ");
     }
+    if ("phase" in message) this.showLink();
     if ("fault" in message) this.find(".fault").textContent = state.fault;
     if ("states" in message || "used" in message) this.showProcesses();
     if ("figures" in message) this.showFigures();
@@ -40,6 +42,12 @@ class Run {
     if ("replays" in message) this.showReplays();
     if ("events" in message) this.addEvents(message.events);
     if ("curves" in message) this.addCurves(message.curves);
+  }
+
+  showLink() {
+    const box = this.find(".games");
+    box.hidden = STATES_ENDED.includes(this.state.phase);
+    box.firstElementChild.href = "/game#" + this.place;
   }
 
   showProcesses() {

@@ -16,13 +16,15 @@ from simul.common.client.evaluation import Evaluation
 from simul.common.config.matchups import Contestant, Pairing, decode_pairings, encode_pairings, searches_of
 from simul.common.config.schema import OpponentsConfig
 from simul.common.config.search import SearchConfig
+from simul.common.protocol.decisions import Decision
 from simul.common.protocol.masks import unpack_masks
+from simul.common.protocol.messages import DECISION
 from simul.common.protocol.samples import Sample
 from simul.env_worker.games.base import source as source_module
 from simul.env_worker.games.base.players import ANY_GAME
 from simul.env_worker.search import source as search_source_module
 from simul.env_worker.search.source import SearchSource
-from simul.env_worker.source import EvaluationRequest, SearchingSource
+from simul.env_worker.source import EvaluationRequest, SearchingSource, SpectatedSource
 from tests.support.searching import RowEvaluator, hashed
 from tests.support.small_games import ThreeInTurn, TicTacToe
 
@@ -102,6 +104,27 @@ def test_the_samples_of_self_play_are_its_positions_with_the_outcome_of_their_se
     losses = sum(sample.outcome == -1.0 for sample in first)
     results = Counter(sample.outcome for sample in samples if sample.observation[:18].sum() == 1)  # of the other seat
     assert (results[1.0], results[-1.0]) == (losses, wins)
+
+
+def test_the_decisions_of_a_watched_game_are_told_with_its_position() -> None:
+    source = _source(episodes=8)
+    assert isinstance(source, SpectatedSource)
+    source.spectate(1)
+    told: list[Decision] = []
+    for _ in range(20_000):
+        assert source.poll() == []
+        decisions = source.searched_decisions()
+        told += decisions
+        if decisions and decisions[-1].kind == DECISION:
+            assert source.position(1).text.endswith(f"[{decisions[-1].seat}] to act")
+        if source.idle():
+            break
+        for request in source.evaluations(MOST_ROWS):
+            source.take_evaluation(request.number, _answer(source, request))
+    assert {each.env for each in told} == {1}
+    assert [each.step for each in told[:4]] == [0, 0, 1, 1]
+    source.spectate(None)
+    assert source.searched_decisions() == []
 
 
 def test_games_do_not_depend_on_the_order_of_the_answers() -> None:

@@ -34,6 +34,7 @@ export class HostedBattle {
 		this.maxTurns = command.max_turns ?? Infinity; // of battles without encoded seats
 		this.ended = false;
 		this.logged = Boolean(command.log); // a replay was asked for
+		this.spectated = false;
 		const [name1, name2] = command.names ?? ['p1', 'p2'];
 		if (name1 === name2) throw new Error(`both seats are named ${name1}; names must differ`);
 		const format = sim.Dex.formats.get(command.format);
@@ -116,6 +117,11 @@ export class HostedBattle {
 	/** Says how the battle went, where it was asked for; called once, when it is over. */
 	giveLog() {
 		if (this.logged) this.outbox.log(this.id, spectatorLog(this.battle.log));
+	}
+
+	/** Says how the battle goes, while it is watched. */
+	showLog() {
+		this.outbox.spectate(this.id, spectatorLog(this.battle.log));
 	}
 
 	/** Says what its bots did; called once, when it is over. */

@@ -1,4 +1,4 @@
-// Battles that are simulated in this process: the commands `start`, `choose`, `stop` and `format` of host.mjs.
+// Battles that are simulated in this process: the commands `start`, `choose`, `spectate`, `stop` and `format` of host.mjs.
 
 import { Battles } from '../battles.mjs';
 import { checkFormat } from './formats.mjs';
@@ -25,6 +25,7 @@ class HostedBattles extends Battles {
 		switch (command.c) {
 		case 'choose': this.choose(command); return true;
 		case 'start': this.start(command, tables); return true;
+		case 'spectate': this.spectate(command); return true;
 		case 'stop': this.stop(command.b); return true;
 		case 'format': this.outbox.format = checkFormat(this.sim, command.format, command.teams); return true;
 		default: return false;
@@ -56,6 +57,14 @@ class HostedBattles extends Battles {
 		});
 	}
 
+	/** A battle that is over already is watched no more. */
+	spectate(command) {
+		const battle = this.running.get(command.b);
+		if (!battle) return;
+		battle.spectated = command.on;
+		this.collect(battle);
+	}
+
 	stop(id) {
 		const battle = this.running.get(id);
 		if (!battle) return;
@@ -67,5 +76,6 @@ class HostedBattles extends Battles {
 
 	collect(battle) {
 		if (battle.ended) this.forget(battle.id);
+		else if (battle.spectated) battle.showLog();
 	}
 }

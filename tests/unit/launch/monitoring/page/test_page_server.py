@@ -103,10 +103,12 @@ def test_the_token_gives_a_cookie_and_the_cookie_the_runs(closed_page):
 
 
 def test_nothing_is_inline_and_nothing_of_others_becomes_markup():
-    for name in ("index.html", "replay.html", "play.html"):
+    for name in ("index.html", "replay.html", "play.html", "game.html"):
         inline = re.findall(r"<script(?![^>]* src=)|<style|\son\w+=|\sstyle=|https?://", (STATIC / name).read_text())
         assert inline == []
-    own = [(STATIC / name).read_text() for name in ("page.js", "charts.js", "replay.js", "battle.js", "play.js")]
+    own = [
+        (STATIC / name).read_text() for name in ("page.js", "charts.js", "replay.js", "battle.js", "play.js", "game.js")
+    ]
     assert [
         re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|\.html\(", text) for text in own
     ] == [[]] * len(own)

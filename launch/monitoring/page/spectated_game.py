@@ -1,0 +1,152 @@
+"""A running game that a browser watches: what its worker reports of it, as a stream of events, and its pictures."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from simul.common.errors import ConfigError
+from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
+from simul.common.role.spectating import SpectatorRecord, SpectatorSubscription
+from simul.common.runtime.private_files import read_regular
+from simul.launch.monitoring.page.watched_run import WatchedRun
+from simul.launch.monitoring.page.web_server import NOT_ADMITTED, Login, picture
+from simul.launch.processes.signals import Signals
+
+POLL_SEC = 0.1
+RENEW_SEC = 1.0
+SILENT_SEC = 6.0  # a worker that has not reported by then is said to be silent
+SIGN_OF_LIFE_SEC = 10.0
+MOST_GAMES = 4  # watched at once by the browsers of a page
+MOST_PICTURES = 40  # kept of a game, until the browser shows them
+MOST_SLICES = 4000
+SPEC_BYTES = 8 * 2**20
+BEGIN = b"retry: 1000\n\n"
+OTHER_SITE = "That comes from another page.\n"
+ENDED = "The worker shows another game: another page has asked for one, or the run has ended."
+SILENT = (
+    "No decision of this game has come yet. The run has no such worker, it plays on another machine, or it waits for "
+    "the server."
+)
+_SPEC = msgspec.json.Decoder(GameSpec)
+
+
+class SpectatedGames:
+    """Routes. `runs`: those of the page, by their places."""
+
+    def __init__(self, runs: Sequence[WatchedRun], login: Login, signals: Signals) -> None:
+        self._runs = runs
+        self._login = login
+        self._signals = signals
+        self._pictures: dict[str, dict[int, str]] = {}  # of each game that is watched, by its id
+
+    def routes(self) -> list[Route]:
+        """What a game is, its events, its pictures."""
+        game = "/runs/{place:int}/game"
+        return [
+            Route(game, self._about),
+            Route(game + "/{worker:int}/{env:int}/{seat:str}", self._events),
+            Route("/games/{id:str}/{number:int}.svg", self._picture),
+        ]
+
+    async def _about(self, request: Request) -> Response:
+        """Name of the run and of its game, seats, and the slices of an observation: [name, start, size, meaning]."""
+        if not self._login.admitted(request):
+            return PlainTextResponse(NOT_ADMITTED, 401)
+        try:
+            run = self._runs[request.path_params["place"]]
+            about = await asyncio.to_thread(_about_game, run.root)
+        except (IndexError, OSError, ValueError, RecursionError):
+            return PlainTextResponse("There is no run whose games can be watched.\n", 404)
+        return Response(msgspec.json.encode({"run": run.name, **about}), media_type="application/json")
+
+    async def _events(self, request: Request) -> Response:
+        if not self._login.admitted(request):
+            return PlainTextResponse(NOT_ADMITTED, 401)
+        if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            return PlainTextResponse(OTHER_SITE, 403)
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
+        if len(self._pictures) >= MOST_GAMES:
+            return PlainTextResponse(f"{MOST_GAMES} games are watched already.\n", 503)
+        numbers = request.path_params
+        seat = -1 if numbers["seat"] == "any" else int(numbers["seat"]) if numbers["seat"].isdecimal() else None
+        if seat is None:
+            return PlainTextResponse("Expected a number of a seat, or any.\n", 404)
+        try:
+            run_dir = RunDir(self._runs[numbers["place"]].root)
+            subscription = SpectatorSubscription(run_dir, numbers["worker"], numbers["env"], seat)
+        except IndexError:
+            return PlainTextResponse("There is no such run.\n", 404)
+        except ConfigError as error:
+            return StreamingResponse(_only({"ended": str(error)}), media_type="text/event-stream")
+        self._pictures[subscription.request.id] = {}
+        return StreamingResponse(self._stream(subscription), media_type="text/event-stream")
+
+    async def _stream(self, subscription: SpectatorSubscription) -> AsyncIterator[bytes]:
+        begun = renewed_at = spoken_at = time.monotonic()
+        pictures, number, silent = self._pictures[subscription.request.id], 0, True
+        try:
+            yield BEGIN
+            while not self._signals.stop:
+                now = time.monotonic()
+                for record in subscription.records():
+                    number, silent, spoken_at = number + 1, False, now
+                    if record.svg:
+                        pictures[number] = record.svg
+                        pictures.pop(number - MOST_PICTURES, None)
+                    yield _event(_shown(record, subscription.request.id, number))
+                if now - renewed_at >= RENEW_SEC:
+                    renewed_at = now
+                    if not subscription.renew():
+                        yield _event({"ended": ENDED})
+                        return
+                if silent and now - begun > SILENT_SEC:
+                    silent, spoken_at = False, now
+                    yield _event({"said": SILENT})
+                elif now - spoken_at > SIGN_OF_LIFE_SEC:
+                    spoken_at = now
+                    yield b": alive\n\n"
+                await asyncio.sleep(POLL_SEC)
+        finally:
+            subscription.close()
+            del self._pictures[subscription.request.id]
+
+    async def _picture(self, request: Request) -> Response:
+        if not self._login.admitted(request):
+            return PlainTextResponse(NOT_ADMITTED, 401)
+        svg = self._pictures.get(request.path_params["id"], {}).get(request.path_params["number"])
+        return PlainTextResponse("There is no such picture.\n", 404) if svg is None else picture(svg)
+
+
+def _about_game(root: Path) -> dict[str, Any]:
+    """Raises OSError and ValueError where there is no spec of a run."""
+    spec = _SPEC.decode(read_regular(root / "spec.json", SPEC_BYTES, links=False))
+    slices = [(part.name[:100], part.start, part.size, part.meaning[:200]) for part in spec.layout[:MOST_SLICES]]
+    slices = slices or [("observation", 0, spec.observation_size, "")]
+    return {"game": spec.name[:200], "seats": spec.seats, "actions": spec.num_actions, "slices": slices}
+
+
+def _shown(record: SpectatorRecord, game: str, number: int) -> dict[str, Any]:
+    """The record as the browser gets it: a picture is asked for alone."""
+    shown = msgspec.to_builtins(record)
+    if shown.pop("svg", ""):
+        shown["picture"] = f"/games/{game}/{number}.svg"
+    return {"record": shown}
+
+
+def _event(message: dict[str, Any]) -> bytes:
+    return b"data: " + msgspec.json.encode(message) + b"\n\n"
+
+
+async def _only(message: dict[str, Any]) -> AsyncIterator[bytes]:
+    yield BEGIN + _event(message)

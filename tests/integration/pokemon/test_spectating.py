@@ -1,0 +1,67 @@
+"""Battles that are watched while they run, on the real simulator."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from simul.common.protocol.messages import DECISION
+from tests.support.battles import Table, make_source
+
+
+def test_the_log_of_a_watched_battle_is_there_at_each_of_its_decisions():
+    source = make_source(envs=2, episodes=6)
+    source.spectate(1)
+    source.start()
+    seen, names = [], set()
+    try:
+        table = Table(source)
+        poll = source.poll
+
+        def look():
+            decisions = poll()
+            for decision in decisions:
+                if decision.kind != DECISION:
+                    continue
+                lines = source.position(decision.env).battle
+                assert bool(lines) == (decision.env == 1)
+                if decision.env == 1:
+                    seen.append((decision.episode, int(([0, *re.findall(r"\|turn\|(\d+)", lines)])[-1])))
+                    names.update(source.action_name(1, decision.seat, each) for each in np.flatnonzero(decision.mask))
+            return decisions
+
+        source.poll = look
+        while not source.idle():
+            table.turn()
+    finally:
+        source.close()
+    assert {0, 1} <= {episode for episode, _ in seen}, "from the first decision of each battle on"
+    assert seen == sorted(seen)
+    assert seen[-1][1] > 5
+    assert any(re.fullmatch(r"switch to [a-z0-9]+", name) for name in names)
+    assert any(re.fullmatch(r"[a-z0-9]+ \+ tera", name) for name in names)
+
+
+def test_a_battle_is_watched_from_the_middle_and_no_more():
+    source = make_source(envs=1, episodes=1)
+    source.start()
+    try:
+        table = Table(source)
+        while table.decisions < 10:
+            table.turn()
+        assert source.position(0).battle == ""
+        source.spectate(0)
+        while not source.position(0).battle and not source.idle():
+            table.turn()
+        assert source.position(0).battle.startswith("|")
+        source.spectate(None)
+        logs = []
+        for _ in range(3):
+            wanted = table.decisions + 6
+            while table.decisions < wanted and not source.idle():
+                table.turn()
+            logs.append(source.position(0).battle)
+        assert logs[1] == logs[2], "what was on its way has come"
+    finally:
+        source.close()

@@ -1,0 +1,112 @@
+"""A running game over HTTP: who may ask for it, what comes, and what is said where none does."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from simul.common.protocol.specs import GameSpec, Slice
+from simul.common.role.run_directory import RunDir
+from simul.common.role.spectating import ANY_SEAT, RequestReader, SpectatorRecord, SpectatorRequest
+from simul.launch.monitoring.page import spectated_game
+from simul.launch.monitoring.page.page_server import make_app
+from simul.launch.monitoring.page.watched_run import WatchedRun
+from tests.support.web_page import WebPage
+
+SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
+GAME = "/runs/0/game/0/2"
+
+
+@pytest.fixture
+def run_dir(tmp_path) -> RunDir:
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    run_dir.write_spec(GameSpec("cards", 2, 3, seats=2, layout=(Slice("own.hand", 0, 2, meaning="<b>"),)))
+    return run_dir
+
+
+@pytest.fixture
+def page(run_dir) -> Iterator[WebPage]:
+    page = WebPage(lambda access, signals: make_app([WatchedRun(run_dir.root, "run")], access, signals), "")
+    yield page
+    page.close()
+
+
+class Worker(threading.Thread):
+    """Waits for a request, and answers it with `records`."""
+
+    def __init__(self, run_dir: RunDir, *records: SpectatorRecord) -> None:
+        super().__init__()
+        self._reader, self._records = RequestReader(run_dir, 0), records
+        self.request: SpectatorRequest | None = None
+        self.start()
+
+    def run(self) -> None:
+        deadline = time.monotonic() + 10
+        while (request := self._reader.read()) is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.request = request
+        if request is not None:
+            sender = self._reader.connect(request)
+            for record in self._records:
+                sender.send(record)
+            sender.close()
+
+
+def messages(stream: bytes) -> list[dict]:
+    return [msgspec.json.decode(data) for data in re.findall(rb"data: (.*)\n\n", stream + b"\n\n")]
+
+
+def test_a_record_comes_as_an_event_with_its_picture_apart(page, run_dir):
+    worker = Worker(run_dir, SpectatorRecord("decision", env=2, seat=1, value=0.5, svg=SVG, text="hand"))
+    code, headers, stream = page.ask(GAME + "/any")
+    worker.join()
+    assert worker.request is not None
+    assert (worker.request.env, worker.request.seat) == (2, ANY_SEAT)
+    assert (code, headers["content-type"].partition(";")[0]) == (200, "text/event-stream")
+    record = messages(stream)[0]["record"]
+    assert (record["seat"], record["value"], record["text"], "svg" in record) == (1, 0.5, "hand", False)
+    assert re.fullmatch(r"/games/[0-9a-f]{8}/1\.svg", record["picture"])
+
+
+def test_a_browser_that_leaves_ends_the_request(page, run_dir):
+    Worker(run_dir, SpectatorRecord("decision")).join(0.0)
+    page.ask(GAME + "/1")
+    deadline = time.monotonic() + 10
+    while list(run_dir.sockets.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(run_dir.sockets.iterdir()) == []
+
+
+def test_what_the_game_is(page):
+    code, _, content = page.ask("/runs/0/game")
+    assert code == 200
+    assert msgspec.json.decode(content) == {
+        "run": "run", "game": "cards", "seats": 2, "actions": 3, "slices": [["own.hand", 0, 2, "<b>"]],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/runs/1/game", "/runs/1/game/0/0/0", "/runs/0/game/0/0/x", "/games/00000000/1.svg"])
+def test_what_is_not_there_is_not_found(page, path):
+    assert page.ask(path)[0] == 404
+
+
+def test_other_sites_cannot_have_a_game_watched(page, run_dir):
+    assert page.ask(GAME + "/0", **{"sec-fetch-site": "cross-site"})[0] == 403
+    assert list(run_dir.sockets.iterdir()) == []
+
+
+def test_a_silent_worker_is_said(page, monkeypatch):
+    monkeypatch.setattr(spectated_game, "SILENT_SEC", 0.0)
+    assert messages(page.ask(GAME + "/0")[2])[0] == {"said": spectated_game.SILENT}
+
+
+def test_a_run_that_ended_is_said(page, run_dir):
+    run_dir.remove_sockets()
+    ended = messages(page.ask(GAME + "/0")[2])[0]["ended"]
+    assert ended == "Games are watched while a run is active, by the user whose run it is."
