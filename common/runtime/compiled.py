@@ -46,7 +46,12 @@ def columns(kind: type[tuple[Any, ...]], *arrays: types.Array) -> types.BaseTupl
     return types.BaseTuple.from_types(arrays, kind)
 
 
-def compiled(*arguments: types.Type, nogil: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+REORDERED = {"reassoc", "contract"}  # NaN and infinities stay what they are
+
+
+def compiled(
+    *arguments: types.Type, nogil: bool = False, reorder: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Compile a function for these types of arguments; others raise TypeError.
 
     Without types it is compiled on its first call, for each combination of types that it is called with, and its cache
@@ -54,11 +59,13 @@ def compiled(*arguments: types.Type, nogil: bool = False) -> Callable[[Callable[
 
     Args:
         nogil: other threads of the process run while the function does.
+        reorder: sums of floats may be added up in any order, many at once.
     """
+    fast: set[str] | bool = REORDERED if reorder else False
 
     def compile_it(function: Callable[P, R]) -> Callable[P, R]:
         def compiled_with(**caching: bool) -> Any:
-            kept = njit(error_model="numpy", nogil=nogil, **caching)(function)
+            kept = njit(error_model="numpy", nogil=nogil, fastmath=fast, **caching)(function)
             if config.DISABLE_JIT:
                 return kept
             if arguments:
