@@ -21,6 +21,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from llvmlite import ir
 from numba import config, njit, types
+from numba.cpython.unsafe.numbers import trailing_zeros as _trailing_zeros
 from numba.extending import intrinsic
 
 P = ParamSpec("P")
@@ -94,6 +95,11 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def _counted_zeros(bits: int) -> int:
+    return (int(bits) & -int(bits)).bit_length() - 1
+
+
+trailing_zeros: Callable[[Any], int] = _counted_zeros if config.DISABLE_JIT else _trailing_zeros  # of a number not 0
 STREAMS = not config.DISABLE_JIT  # `stream_line` is there only where loops are compiled
 LINE = 64  # bytes of a line of the processor's cache
 

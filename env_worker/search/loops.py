@@ -13,7 +13,18 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from simul.common.runtime.compiled import BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT8, column, columns, compiled
+from simul.common.runtime.compiled import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    UINT8,
+    column,
+    columns,
+    compiled,
+    trailing_zeros,
+)
 
 LOWEST = -1e300
 CHANCE = -1  # `actor` of a node of chance
@@ -259,11 +270,12 @@ def descend(
     root_columns: RootColumns,
     columns: Columns,
     settings: NDArray[np.float64],
-) -> int:
-    """Follow the best edges from the path's node at `depth`. Returns the depth where the descent ends.
+) -> tuple[int, int, int, int]:
+    """Follow the best edges from the path's node at `depth`, the root at 0.
 
-    It ends at a node of chance, at one that is solved or has no edges yet, or behind an edge without a child, where the
-    path's node is -1.
+    Returns the depth where the descent ends and the node there; where that is -1, the edge before it and its action,
+    too. It ends at a node of chance, at one that is solved or has no edges yet, or behind an edge without a child,
+    where the path's node is -1.
 
     Args:
         wanted: from 0 up: choose the root's edge by sequential halving, of the actions that it has searched so often.
@@ -272,6 +284,8 @@ def descend(
     """
     path, nodes, edges = named(columns)
     root = Root(*root_columns)
+    if depth == 0:
+        path.nodes[0] = 0
     if wanted >= 0:
         edge = _scheduled_edge(wanted, root, path.nodes[0], nodes, edges, settings)
         path.edges[0] = edge
@@ -279,8 +293,11 @@ def descend(
         path.nodes[1] = edges.child[edge]
     while True:
         node = path.nodes[depth]
-        if node < 0 or nodes.actor[node] < 0 or nodes.num_edges[node] == 0 or nodes.solved[node]:
-            return depth
+        if node < 0:
+            edge = path.edges[depth - 1]
+            return depth, node, edge, edges.action[edge]
+        if nodes.actor[node] < 0 or nodes.num_edges[node] == 0 or nodes.solved[node]:
+            return depth, node, -1, -1
         if improved:
             edge = _improved_edge(node, nodes, edges, settings)
         elif depth == 0:
@@ -536,10 +553,7 @@ def priors_by_action(
         at = start
         for byte in range(bits.shape[1]):
             rest = np.int64(bits[row, byte])
-            action = 8 * byte
             while rest:
-                if rest & 1:
-                    found[place_of[action]] = priors[at]
-                    at += 1
-                rest >>= 1
-                action += 1
+                found[place_of[8 * byte + trailing_zeros(rest)]] = priors[at]
+                at += 1
+                rest &= rest - 1

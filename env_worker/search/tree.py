@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
 from simul.env_worker.search import loops
-from simul.env_worker.search.loops import Columns, Edges, Nodes, Path, RootColumns
+from simul.env_worker.search.loops import Columns, RootColumns
 
 OVER = -2  # `actor` of a node where the game is over
 NO_EDGE = -1  # in a path, behind a chance node
@@ -47,9 +47,7 @@ class Tree:
         """Take these arrays for the columns; see `loops.Columns`."""
         self._of_nodes, self._of_edges = of_nodes, of_edges
         self._columns = (*of_nodes, *of_edges)
-        path, (places, worth, solved), (links, value, guess, closed) = of_nodes[0], of_nodes[1:], of_edges
-        self.path, self.nodes = Path(*path), Nodes(*places, *worth, solved)
-        self.edges = Edges(*links, value, *guess, closed)
+        self.path, self.nodes, self.edges = loops.named(self._columns)
 
     def add_node(self, game: TurnGame, actor: int, moves: int, estimate: ArrayLike = 0.0) -> int:
         """A node without visits or edges. `estimate`: [seats], of a game that is over; else 0 until `expand`."""
@@ -106,7 +104,9 @@ class Tree:
         found = [at for at in self._positions if at[1] == key]
         return self._positions[min(found)] if found else -1
 
-    def descend(self, depth: int, wanted: int, improved: bool, root: RootColumns, settings: NDArray[np.float64]) -> int:
+    def descend(
+        self, depth: int, wanted: int, improved: bool, root: RootColumns, settings: NDArray[np.float64]
+    ) -> tuple[int, int, int, int]:
         """See `loops.descend`."""
         return loops.descend(depth, wanted, improved, root, self._columns, settings)
 

@@ -8,11 +8,21 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simul.common.runtime.compiled import BOOL, FLOAT32, INT32, INT64, UINT8, UINT64, column, compiled, read
+from simul.common.runtime.compiled import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    UINT8,
+    UINT64,
+    column,
+    compiled,
+    read,
+    trailing_zeros,
+)
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _S27, _S30, _S31, _S41 = (np.uint64(n) for n in (27, 30, 31, 41))

@@ -94,9 +94,13 @@ class CellPolicyHead(nn.Module):
     def _products(self, x: Tensor, actions: Tensor) -> Tensor:
         """`listed` by one loop; the mean over the board only of rows that list an action without a cell."""
         logits = torch.empty(actions.shape)
-        cells, weight = x.permute(0, 2, 3, 1).flatten(1, 2).contiguous(), self.conv.weight.flatten(1).contiguous()
-        arrays = (cells, weight, self.conv.bias, self.place, actions.contiguous())
-        apart = _write_products(*(each.detach().numpy() for each in arrays if each is not None), logits.numpy())
+        cells, weight = x.permute(0, 2, 3, 1).flatten(1, 2), self.conv.weight.detach().flatten(1)
+        bias = self.conv.bias
+        assert bias is not None
+        apart = _write_products(
+            cells.contiguous().numpy(), weight.contiguous().numpy(), bias.detach().numpy(), self.place.numpy(),
+            actions.contiguous().numpy(), logits.numpy(),
+        )  # fmt: skip
         if self.apart is not None and len(apart):
             row, at, number = torch.from_numpy(apart).unbind(1)
             logits[row, at] = self.apart(x[row].mean((2, 3))).gather(1, number[:, None]).squeeze(1)
