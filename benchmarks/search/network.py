@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from simul.common.client.evaluation import Evaluation, unanswered
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
-from simul.common.protocol.masks import unpack_masks
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.engine import PolicyEngine
 
@@ -42,7 +41,7 @@ class NetworkEvaluator:
         self._submitted += 1
         rows = np.full(len(mask), self._engine.zero_row)
         answer = unanswered(self._submitted, mask, num_actions)
-        answer.legal_priors, answer.value = self._engine.evaluate(observation, unpack_masks(mask, num_actions), rows)
+        answer.legal_priors, answer.value = self._engine.evaluate(observation, mask, rows)
         answer.policy_version[:] = 0
         self._answers.append(answer)
         return self._submitted

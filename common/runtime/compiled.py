@@ -21,6 +21,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from llvmlite import ir
 from numba import config, njit, types
+from numba.cpython.unsafe.numbers import trailing_zeros as _trailing_zeros
 from numba.extending import intrinsic
 
 P = ParamSpec("P")
@@ -46,7 +47,12 @@ def columns(kind: type[tuple[Any, ...]], *arrays: types.Array) -> types.BaseTupl
     return types.BaseTuple.from_types(arrays, kind)
 
 
-def compiled(*arguments: types.Type, nogil: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+REORDERED = {"reassoc", "contract"}  # NaN and infinities stay what they are
+
+
+def compiled(
+    *arguments: types.Type, nogil: bool = False, reorder: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Compile a function for these types of arguments; others raise TypeError.
 
     Without types it is compiled on its first call, for each combination of types that it is called with, and its cache
@@ -54,11 +60,13 @@ def compiled(*arguments: types.Type, nogil: bool = False) -> Callable[[Callable[
 
     Args:
         nogil: other threads of the process run while the function does.
+        reorder: sums of floats may be added up in any order, many at once.
     """
+    fast: set[str] | bool = REORDERED if reorder else False
 
     def compile_it(function: Callable[P, R]) -> Callable[P, R]:
         def compiled_with(**caching: bool) -> Any:
-            kept = njit(error_model="numpy", nogil=nogil, **caching)(function)
+            kept = njit(error_model="numpy", nogil=nogil, fastmath=fast, **caching)(function)
             if config.DISABLE_JIT:
                 return kept
             if arguments:
@@ -87,6 +95,11 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def _counted_zeros(bits: int) -> int:
+    return (int(bits) & -int(bits)).bit_length() - 1
+
+
+trailing_zeros: Callable[[Any], int] = _counted_zeros if config.DISABLE_JIT else _trailing_zeros  # of a number not 0
 STREAMS = not config.DISABLE_JIT  # `stream_line` is there only where loops are compiled
 LINE = 64  # bytes of a line of the processor's cache
 

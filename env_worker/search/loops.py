@@ -13,7 +13,18 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from simul.common.runtime.compiled import BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT8, column, columns, compiled
+from simul.common.runtime.compiled import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    UINT8,
+    column,
+    columns,
+    compiled,
+    trailing_zeros,
+)
 
 LOWEST = -1e300
 CHANCE = -1  # `actor` of a node of chance
@@ -82,8 +93,9 @@ class Root(NamedTuple):
     prior: NDArray[np.float32]
 
 
-# Path, nodes and edges, or a root, as plain tuples: of a namedtuple, numba takes twice as long to find the type.
-Columns = tuple[tuple[Any, ...], ...]
+# Of a path, nodes and edges, the columns of one type are rows of one array, and all arrays, like those of a root, are a
+# plain tuple: a call takes time for each array, and twice as long for a namedtuple or a tuple of tuples.
+Columns = tuple[Any, ...]
 RootColumns = tuple[Any, ...]
 
 
@@ -110,7 +122,18 @@ _NODES = columns(Nodes, _INTS, _INTS, _INTS, _INTS, _TABLE, _TABLE, _BOOLS)
 _EDGES = columns(Edges, _INTS, _INTS, _INTS, _VALUES, _FLOATS, _FLOATS, _BOOLS)
 _PATH = columns(Path, _INTS, _INTS)
 _ROOT = columns(Root, _VALUES, _INTS, _FLOATS)
-_COLUMNS = types.Tuple([types.Tuple(list(named)) for named in (_PATH, _NODES, _EDGES)])
+_COLUMNS = types.Tuple(
+    [
+        column(INT32, 2),
+        column(INT32, 2),
+        column(FLOAT64, 3),
+        _BOOLS,
+        column(INT32, 2),
+        _VALUES,
+        column(FLOAT32, 2),
+        _BOOLS,
+    ]
+)
 _ROOT_COLUMNS = types.Tuple(list(_ROOT))
 
 
@@ -229,8 +252,14 @@ def _scheduled_edge(
 
 
 @compiled(_COLUMNS)
-def _named(columns: Columns) -> tuple[Path, Nodes, Edges]:
-    return Path(*columns[0]), Nodes(*columns[1]), Edges(*columns[2])
+def named(columns: Columns) -> tuple[Path, Nodes, Edges]:
+    """Path, nodes and edges in `columns`."""
+    path, places, worth, solved, links, value, guess, closed = columns
+    return (
+        Path(path[0], path[1]),
+        Nodes(places[0], places[1], places[2], places[3], worth[0], worth[1], solved),
+        Edges(links[0], links[1], links[2], value, guess[0], guess[1], closed),
+    )
 
 
 @compiled(INT64, INT64, BOOL, _ROOT_COLUMNS, _COLUMNS, _VALUES)
@@ -241,19 +270,22 @@ def descend(
     root_columns: RootColumns,
     columns: Columns,
     settings: NDArray[np.float64],
-) -> int:
-    """Follow the best edges from the path's node at `depth`. Returns the depth where the descent ends.
+) -> tuple[int, int, int, int]:
+    """Follow the best edges from the path's node at `depth`, the root at 0.
 
-    It ends at a node of chance, at one that is solved or has no edges yet, or behind an edge without a child, where the
-    path's node is -1.
+    Returns the depth where the descent ends and the node there; where that is -1, the edge before it and its action,
+    too. It ends at a node of chance, at one that is solved or has no edges yet, or behind an edge without a child,
+    where the path's node is -1.
 
     Args:
         wanted: from 0 up: choose the root's edge by sequential halving, of the actions that it has searched so often.
             -1: as at every other node.
         improved: select by the improved policy instead of PUCT.
     """
-    path, nodes, edges = _named(columns)
+    path, nodes, edges = named(columns)
     root = Root(*root_columns)
+    if depth == 0:
+        path.nodes[0] = 0
     if wanted >= 0:
         edge = _scheduled_edge(wanted, root, path.nodes[0], nodes, edges, settings)
         path.edges[0] = edge
@@ -261,8 +293,11 @@ def descend(
         path.nodes[1] = edges.child[edge]
     while True:
         node = path.nodes[depth]
-        if node < 0 or nodes.actor[node] < 0 or nodes.num_edges[node] == 0 or nodes.solved[node]:
-            return depth
+        if node < 0:
+            edge = path.edges[depth - 1]
+            return depth, node, edge, edges.action[edge]
+        if nodes.actor[node] < 0 or nodes.num_edges[node] == 0 or nodes.solved[node]:
+            return depth, node, -1, -1
         if improved:
             edge = _improved_edge(node, nodes, edges, settings)
         elif depth == 0:
@@ -323,7 +358,7 @@ def expand(
     Args:
         actions, priors, logits: [K], of the edges.
     """
-    path, nodes, edges = _named(columns)
+    path, nodes, edges = named(columns)
     nodes.first_edge[node], nodes.num_edges[node] = start, len(actions)
     for seat in range(len(values)):
         nodes.estimate[node, seat] = values[seat]
@@ -387,7 +422,7 @@ def _back_up_proof(depth: int, path: Path, nodes: Nodes, edges: Edges) -> None:
 @compiled(INT64, _VALUES, _COLUMNS)
 def back_up(depth: int, values: NDArray[np.float64], columns: Columns) -> None:
     """Add one visit to the path, and, where its last node is solved, solve what follows from that."""
-    path, nodes, edges = _named(columns)
+    path, nodes, edges = named(columns)
     _add_visit(depth, values, path, nodes, edges)
     if nodes.solved[path.nodes[depth]]:
         _back_up_proof(depth, path, nodes, edges)
@@ -518,10 +553,7 @@ def priors_by_action(
         at = start
         for byte in range(bits.shape[1]):
             rest = np.int64(bits[row, byte])
-            action = 8 * byte
             while rest:
-                if rest & 1:
-                    found[place_of[action]] = priors[at]
-                    at += 1
-                rest >>= 1
-                action += 1
+                found[place_of[8 * byte + trailing_zeros(rest)]] = priors[at]
+                at += 1
+                rest &= rest - 1

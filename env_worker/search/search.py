@@ -138,8 +138,7 @@ class Search:
         """Simulate until a leaf needs an evaluation, which `take` brings; None when the search is over."""
         tree = self._tree
         while self._legal > 1 and self._left() > 0:
-            depth = self._descend()
-            node = int(tree.path.nodes[depth])
+            depth, node = self._descend()
             if tree.nodes.solved[node]:
                 self._back_up(depth, tree.nodes.estimate[node])
                 continue
@@ -202,10 +201,9 @@ class Search:
         made = self._simulations if self._gumbel else int(self._tree.nodes.visits[ROOT]) - 1
         return self._budget - made if self._tree.nodes.num_edges[ROOT] else 1
 
-    def _descend(self) -> int:
-        """Select a path from the root to a node that is over or has no edges yet. Returns its depth."""
+    def _descend(self) -> tuple[int, int]:
+        """Select a path from the root to a node that is over or has no edges yet. Returns its depth and the node."""
         tree = self._tree
-        tree.path.nodes[0] = ROOT
         depth, wanted = 0, -1
         if tree.nodes.num_edges[ROOT]:
             if not self._begun:
@@ -213,15 +211,15 @@ class Search:
             if self._gumbel:
                 wanted = self._schedule[self._simulations]
         while True:
-            depth = tree.descend(depth, wanted, self._gumbel, self._root_columns, self._settings)
+            depth, node, edge, action = tree.descend(depth, wanted, self._gumbel, self._root_columns, self._settings)
             wanted = -1
-            if tree.path.nodes[depth] < 0:
-                self._add_child(depth - 1)
-            node, nodes = int(tree.path.nodes[depth]), tree.nodes
+            if node < 0:
+                node = self._add_child(depth, edge, action)
+            nodes = tree.nodes
             if nodes.actor[node] == CHANCE:
                 depth = self._follow_chance(depth)
             elif nodes.solved[node] or not nodes.num_edges[node]:
-                return depth
+                return depth, node
 
     def _begin_root(self) -> None:
         """Draw the noise of the root: Gumbel's for the order of its actions, Dirichlet's for PUCT's priors."""
@@ -243,14 +241,13 @@ class Search:
         """g + logits + sigma(Q) of the root's actions, -inf of those not `among`."""
         return np.where(among, self._root.noise + self._tree.improved_logits(ROOT, self._settings), -np.inf)
 
-    def _add_child(self, depth: int) -> None:
-        """Put a node behind the edge that leaves the path at `depth`."""
+    def _add_child(self, depth: int, edge: int, action: int) -> int:
+        """Put a node behind the edge before the path's end at `depth`."""
         tree = self._tree
-        parent, edge = int(tree.path.nodes[depth]), int(tree.path.edges[depth])
-        position = tree.games[parent].after(int(tree.edges.action[edge]))
-        node = self._add(position, tree.moves[parent] + 1)
-        tree.edges.child[edge] = node
-        tree.path.nodes[depth + 1] = node
+        parent = int(tree.path.nodes[depth - 1])
+        node = self._add(tree.games[parent].after(action), tree.moves[parent] + 1)
+        tree.edges.child[edge] = tree.path.nodes[depth] = node
+        return node
 
     def _follow_chance(self, depth: int) -> int:
         """Draw the event of the chance node at `depth` of the path. Returns the depth of its child."""

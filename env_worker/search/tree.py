@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
 from simul.env_worker.search import loops
-from simul.env_worker.search.loops import Columns, Edges, Nodes, Path, RootColumns
+from simul.env_worker.search.loops import Columns, RootColumns
 
 OVER = -2  # `actor` of a node where the game is over
 NO_EDGE = -1  # in a path, behind a chance node
@@ -41,19 +41,19 @@ class Tree:
         self.moves: list[int] = []
         self._events: dict[int, dict[int, int]] = {}
         self._positions: dict[tuple[int, bytes], int] = {}
-        self.nodes, self.path = _new_nodes(64, self._seats), Path(np.zeros(64, np.int32), np.zeros(64, np.int32))
-        self.edges = _new_edges(256)
-        self._gather_columns()
+        self._use(_new_nodes(64, self._seats), _new_edges(256))
 
-    def _gather_columns(self) -> None:
-        """After the arrays of a column have changed."""
-        self._columns: Columns = (tuple(self.path), tuple(self.nodes), tuple(self.edges))
+    def _use(self, of_nodes: Columns, of_edges: Columns) -> None:
+        """Take these arrays for the columns; see `loops.Columns`."""
+        self._of_nodes, self._of_edges = of_nodes, of_edges
+        self._columns = (*of_nodes, *of_edges)
+        self.path, self.nodes, self.edges = loops.named(self._columns)
 
     def add_node(self, game: TurnGame, actor: int, moves: int, estimate: ArrayLike = 0.0) -> int:
         """A node without visits or edges. `estimate`: [seats], of a game that is over; else 0 until `expand`."""
         if self.node_count + 2 > len(self.nodes.actor):  # a path of all nodes has one place more
-            self.nodes, self.path = Nodes(*map(_doubled, self.nodes)), Path(*map(_doubled, self.path))
-            self._gather_columns()
+            path, places, worth, solved = self._of_nodes
+            self._use((_doubled(path, 1), _doubled(places, 1), _doubled(worth, 1), _doubled(solved)), self._of_edges)
         node = self.node_count
         self.node_count += 1
         self.games.append(game)
@@ -74,8 +74,8 @@ class Tree:
         start = self.edge_count
         self.edge_count += len(actions)
         while self.edge_count > len(self.edges.action):
-            self.edges = Edges(*map(_doubled, self.edges))
-            self._gather_columns()
+            links, value, guess, closed = self._of_edges
+            self._use(self._of_nodes, (_doubled(links, 1), _doubled(value), _doubled(guess, 1), _doubled(closed)))
         loops.expand(node, start, actions, priors, logits, values, depth, self._columns)
 
     def edges_of(self, node: int) -> slice:
@@ -104,7 +104,9 @@ class Tree:
         found = [at for at in self._positions if at[1] == key]
         return self._positions[min(found)] if found else -1
 
-    def descend(self, depth: int, wanted: int, improved: bool, root: RootColumns, settings: NDArray[np.float64]) -> int:
+    def descend(
+        self, depth: int, wanted: int, improved: bool, root: RootColumns, settings: NDArray[np.float64]
+    ) -> tuple[int, int, int, int]:
         """See `loops.descend`."""
         return loops.descend(depth, wanted, improved, root, self._columns, settings)
 
@@ -139,17 +141,17 @@ class Tree:
         return loops.nodes_below(root, self.node_count, parents, children, self.nodes, self.edges)
 
 
-def _new_nodes(room: int, seats: int) -> Nodes:
-    actor, first_edge, num_edges, visits = (np.zeros(room, np.int32) for _ in range(4))
-    value, estimate = (np.zeros((room, seats)) for _ in range(2))
-    return Nodes(actor, first_edge, num_edges, visits, value, estimate, np.zeros(room, np.bool_))
+def _new_nodes(room: int, seats: int) -> Columns:
+    """Arrays of the path and of the nodes."""
+    path, places = np.zeros((2, room), np.int32), np.zeros((4, room), np.int32)
+    return path, places, np.zeros((2, room, seats)), np.zeros(room, np.bool_)
 
 
-def _new_edges(room: int) -> Edges:
-    action, child, visits = (np.zeros(room, np.int32) for _ in range(3))
-    prior, logit = (np.zeros(room, np.float32) for _ in range(2))
-    return Edges(action, child, visits, np.zeros(room), prior, logit, np.zeros(room, np.bool_))
+def _new_edges(room: int) -> Columns:
+    """Arrays of the edges."""
+    links, guess = np.zeros((3, room), np.int32), np.zeros((2, room), np.float32)
+    return links, np.zeros(room), guess, np.zeros(room, np.bool_)
 
 
-def _doubled(column: Any) -> Any:
-    return np.concatenate((column, np.zeros_like(column)))
+def _doubled(array: Any, axis: int = 0) -> Any:
+    return np.concatenate((array, np.zeros_like(array)), axis)

@@ -21,10 +21,16 @@ from torch import Tensor
 
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.traced import Forward, TracedNetwork, trace_network, with_packed_weights
-from simul.common.protocol.masks import list_legal
+from simul.common.protocol.masks import unpack_masks
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.throttle import Throttle, no_throttle
-from simul.inference_server.engine.sampling import legal_priors, listed_priors, recorded_sampler, sample_on_host
+from simul.inference_server.engine.sampling import (
+    legal_priors,
+    list_packed,
+    listed_priors,
+    recorded_sampler,
+    sample_on_host,
+)
 
 ALIGNMENT = 64  # bytes: whole lines of the processor's cache, and what every vector load may ask for
 DeviceLost = torch.AcceleratorError  # whatever runs on the device from now on fails: only a new process helps
@@ -286,12 +292,12 @@ class PolicyEngine:
 
     @torch.inference_mode()
     def evaluate(
-        self, observation: NDArray[Any], mask: NDArray[np.uint8], read_rows: NDArray[np.int64]
+        self, observation: NDArray[Any], bits: NDArray[np.uint8], read_rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Probabilities of the legal actions, and values float32 [B]. The table is read, never written.
 
         Args:
-            observation: wire dtype [B, D], B at most `largest_batch`; mask: uint8 [B, A], 1 = legal.
+            observation: wire dtype [B, D], B at most `largest_batch`; bits: uint8 [B, ceil(A / 8)], packed masks.
             read_rows: int64 [B], rows of the table.
 
         Returns:
@@ -300,10 +306,11 @@ class PolicyEngine:
         n = len(read_rows)
         size = self._bucket_of[n]
         staging = self.stage(size)
-        staging.observation[:n], staging.mask[:n] = observation, mask
+        staging.observation[:n] = observation
         staging.read_rows[:n], staging.read_rows[n:size] = read_rows, self.zero_row
         if self._lists:
-            return self._evaluate_listed(staging, n, size)
+            return self._evaluate_listed(staging, bits, size)
+        staging.mask[:n] = unpack_masks(bits, self._spec.num_actions)
         _, inputs, (logits, value, _) = self._backend.forward(staging, slice(0, size))
         places = torch.from_numpy(np.flatnonzero(staging.legal[:n])).to(self._device)
         priors = legal_priors(logits.float(), inputs.mask, places)
@@ -311,12 +318,12 @@ class PolicyEngine:
         return packed[n:], packed[:n]
 
     def _evaluate_listed(
-        self, staging: Staging, rows: int, size: int
+        self, staging: Staging, bits: NDArray[np.uint8], size: int
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """`evaluate` of the staged rows by `forward_listed`. It is not traced: the trace gives all actions' logits."""
-        listed, counts = list_legal(staging.mask[:rows])
-        ids = np.zeros((size, listed.shape[1]), np.int64)
-        ids[:rows] = listed
+        rows, counts = len(bits), np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
+        ids = np.zeros((size, int(counts.max())), np.int64)
+        list_packed(bits, staging.mask, ids)
         inputs = staging.views(slice(0, size))
         state = self._table[inputs.read_rows]
         logits, value = self.network.forward_listed(inputs.observation, inputs.mask, state, torch.from_numpy(ids))

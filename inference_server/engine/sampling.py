@@ -11,7 +11,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simul.common.runtime.compiled import BOOL, FLOAT32, INT32, INT64, UINT64, column, compiled, read
+from simul.common.runtime.compiled import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    UINT8,
+    UINT64,
+    column,
+    compiled,
+    read,
+    trailing_zeros,
+)
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _S27, _S30, _S31, _S41 = (np.uint64(n) for n in (27, 30, 31, 41))
@@ -188,6 +199,27 @@ def _write_priors(logits: NDArray[np.float32], counts: NDArray[np.int64], priors
         for m in range(count):
             priors[at + m] /= total
         at += count
+
+
+@compiled(read(UINT8, 2), column(UINT8, 2), column(INT64, 2))
+def list_packed(bits: NDArray[np.uint8], mask: NDArray[np.uint8], ids: NDArray[np.int64]) -> None:
+    """Unpack masks, and write the legal actions of each row, ascending, to its first places in `ids`.
+
+    bits: uint8 [B, ceil(A / 8)]; mask: uint8 [B or more, A], its first B rows are written; ids: int64 [B or more, M],
+    M at least the most legal actions of a row.
+    """
+    for row in range(len(bits)):
+        mask[row] = 0
+        found = 0
+        for byte in range(bits.shape[1]):
+            rest = np.int64(bits[row, byte])
+            while rest:
+                action = 8 * byte + trailing_zeros(rest)
+                if action < mask.shape[1] and found < ids.shape[1]:
+                    mask[row, action] = 1
+                    ids[row, found] = action
+                    found += 1
+                rest &= rest - 1
 
 
 def listed_priors(logits: NDArray[np.float32], counts: NDArray[np.int64]) -> NDArray[np.float32]:

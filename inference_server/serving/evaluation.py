@@ -37,8 +37,8 @@ STEPS_BETWEEN = 4  # while evaluations wait, at most so many batches of steps go
 class EvaluateRequest:
     """Rows of one EVALUATE message that wait. `rows` index into the message's tensors.
 
-    observation: wire dtype [N, D]; mask: uint8 [N, A], 1 = legal; legal: int64 [N], legal actions of each row;
-    session: int64 [N, 3], env -1: zero state.
+    observation: wire dtype [N, D]; bits: uint8 [N, ceil(A / 8)], packed masks; legal: int64 [N], legal actions of each
+    row; session: int64 [N, 3], env -1: zero state.
     """
 
     client: Client
@@ -46,7 +46,7 @@ class EvaluateRequest:
     policy: str
     arrived_at: float
     observation: NDArray[Any]
-    mask: NDArray[np.uint8]
+    bits: NDArray[np.uint8]
     legal: NDArray[np.int64]
     session: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -90,8 +90,8 @@ class Evaluator:
         if message.policy not in self._policies.versions():
             known = ", ".join(self._policies.names)
             raise ProtocolError(ERR_POLICY, f"policy {message.policy[:40]!r} is not served; served are: {known}")
-        observation, mask, session, finite, within = unpack_evaluate(self._spec, tensors)
-        legal = np.bitwise_count(tensors["mask"]).sum(axis=1, dtype=np.int64)
+        observation, bits, session, finite, within = unpack_evaluate(self._spec, tensors)
+        legal = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
         for wrong, code, text in (
             (~finite, ERR_VALUE, "the observation is not finite"),
             (finite & ~within, ERR_MASK, f"the mask has bits beyond those of the {self._spec.num_actions} actions"),
@@ -99,7 +99,7 @@ class Evaluator:
         ):
             self._refuse(client, message.id, np.flatnonzero(wrong), code, text)
         rows = np.flatnonzero(finite & within & (legal > 0))
-        request = EvaluateRequest(client, message.id, message.policy, now, observation, mask, legal, session, rows)
+        request = EvaluateRequest(client, message.id, message.policy, now, observation, bits, legal, session, rows)
         if len(rows):
             self._queues.setdefault(message.policy, FairQueue()).append(request)
             self.waiting += len(rows)
@@ -140,7 +140,7 @@ class Evaluator:
         try:
             priors, value = policy.engine.evaluate(
                 np.concatenate([request.observation[request.rows] for request in batch]),
-                np.concatenate([request.mask[request.rows] for request in batch]),
+                np.concatenate([request.bits[request.rows] for request in batch]),
                 states,
             )
         except DeviceLost:

@@ -191,12 +191,12 @@ def unpack_step(spec: GameSpec, tensors: Tensors, *, unread: bool = False) -> St
 class EvaluateRows(NamedTuple):
     """Columns of EVALUATE.
 
-    observation: wire dtype [N, D]; mask: uint8 [N, A], 1 = legal; session: int64 [N, 3], env -1: zero state;
-    finite: bool [N], the observation is; within: bool [N], the mask has no bits beyond those of the last action.
+    observation: wire dtype [N, D]; bits: uint8 [N, ceil(A / 8)], packed masks; session: int64 [N, 3], env -1: zero
+    state; finite: bool [N], the observation is; within: bool [N], the mask has no bits beyond those of the last action.
     """
 
     observation: NDArray[Any]
-    mask: NDArray[np.uint8]
+    bits: NDArray[np.uint8]
     session: NDArray[np.int64]
     finite: NDArray[np.bool_]
     within: NDArray[np.bool_]
@@ -209,11 +209,10 @@ def unpack_evaluate(spec: GameSpec, tensors: Tensors) -> EvaluateRows:
     n = len(observation)
     if n > MAX_ROWS:
         raise ProtocolError(ERR_LIMIT, f"{n} rows in one EVALUATE; at most {MAX_ROWS}")
-    packed = expect(tensors, "mask", _UINT8, (n, packed_width(spec.num_actions)))
-    mask = unpack_masks(packed, spec.num_actions)
+    bits = expect(tensors, "mask", _UINT8, (n, packed_width(spec.num_actions)))
     session = expect(tensors, "session", _INT64, (n, 3)) if "session" in tensors else np.full((n, 3), -1, np.int64)
-    within = no_bits_beyond(packed, spec.num_actions)
-    return EvaluateRows(observation, mask, session, finite_rows(observation), within)
+    within = no_bits_beyond(bits, spec.num_actions)
+    return EvaluateRows(observation, bits, session, finite_rows(observation), within)
 
 
 def _check(

@@ -9,8 +9,10 @@ from __future__ import annotations
 import copy
 from typing import Self
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from simul.common.errors import ConfigError
@@ -18,6 +20,7 @@ from simul.common.nets.base import RecurrentNetwork, compute_dtype
 from simul.common.nets.layers.conv import ImageReader, ResidualBlock
 from simul.common.nets.layers.lstm import make_packing
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.compiled import FLOAT32, INT64, column, compiled, read
 
 VALUE_PLANES = 8
 CACHED_LOGITS = 2**17  # float32: half a megabyte
@@ -67,9 +70,12 @@ class CellPolicyHead(nn.Module):
     def listed(self, x: Tensor, actions: Tensor) -> Tensor:
         """float32 [B, C, H, W], int64 [B, M] -> logits [B, M] of those actions.
 
-        The product over the cells has the planes last, as `x` lies in memory: nothing is transposed, no row of all
-        actions is written. On a CPU a few positions at a time, so that their planes stay in its cache.
+        On a CPU without gradients these products alone are made. Else the product over the cells has the planes last,
+        as `x` lies in memory: nothing is transposed, no row of all actions is written. On a CPU a few positions at a
+        time, so that their planes stay in its cache.
         """
+        if x.device.type == "cpu" and not torch.is_grad_enabled():
+            return self._products(x, actions)
         place = self.place[actions]
         inside = place < self.planes
         cell_place = place if self.apart is None else place.where(inside, 0)
@@ -84,6 +90,56 @@ class CellPolicyHead(nn.Module):
             return logits
         apart = self.apart(x.mean((2, 3))).gather(1, (place - self.planes).clamp(min=0))
         return torch.where(inside, logits, apart)
+
+    def _products(self, x: Tensor, actions: Tensor) -> Tensor:
+        """`listed` by one loop; the mean over the board only of rows that list an action without a cell."""
+        logits = torch.empty(actions.shape)
+        cells, weight = x.permute(0, 2, 3, 1).flatten(1, 2), self.conv.weight.detach().flatten(1)
+        bias = self.conv.bias
+        assert bias is not None
+        apart = _write_products(
+            cells.contiguous().numpy(), weight.contiguous().numpy(), bias.detach().numpy(), self.place.numpy(),
+            actions.contiguous().numpy(), logits.numpy(),
+        )  # fmt: skip
+        if self.apart is not None and len(apart):
+            row, at, number = torch.from_numpy(apart).unbind(1)
+            logits[row, at] = self.apart(x[row].mean((2, 3))).gather(1, number[:, None]).squeeze(1)
+        return logits
+
+
+@compiled(
+    read(FLOAT32, 3), read(FLOAT32, 2), read(FLOAT32), read(INT64), read(INT64, 2), column(FLOAT32, 2), reorder=True
+)
+def _write_products(
+    cells: NDArray[np.float32],
+    weight: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    place: NDArray[np.int64],
+    actions: NDArray[np.int64],
+    logits: NDArray[np.float32],
+) -> NDArray[np.int64]:
+    """Write the logits [B, M] of `actions` [B, M] that have a cell; of others find row, place in the row, and number.
+
+    cells: [B, H W, C]; weight: [planes, C]; bias: [planes]; place: [A], as of CellPolicyHead. Returns [N, 3].
+    """
+    planes = len(weight)
+    apart, found = np.empty((actions.size, 3), np.int64), 0
+    for row in range(len(actions)):
+        for at in range(actions.shape[1]):
+            if actions[row, at] < 0 or actions[row, at] >= len(place):
+                raise IndexError("a listed action is none of the game's")
+            wanted = place[actions[row, at]]
+            cell = wanted // planes
+            if cell >= cells.shape[1]:
+                apart[found, 0], apart[found, 1], apart[found, 2] = row, at, wanted - planes * cells.shape[1]
+                found += 1
+                continue
+            plane = wanted - cell * planes
+            total = bias[plane]
+            for channel in range(cells.shape[2]):
+                total += cells[row, cell, channel] * weight[plane, channel]
+            logits[row, at] = total
+    return apart[:found]
 
 
 def linear_policy_head(spec: GameSpec, channels: int, height: int, width: int) -> nn.Sequential:

@@ -28,6 +28,7 @@ from simul.common.runtime.compiled import (
     column,
     compiled,
     read,
+    trailing_zeros,
 )
 from simul.env_worker.games.blokus.board import (
     BELOW,
@@ -279,7 +280,7 @@ def observe(
         observation[facts + 2 * colours + turn * seats + relative] = 1
 
 
-@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, BYTES, nogil=True)
+@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, BYTES, COUNTS, nogil=True)
 def play_and_show(
     state: Numbers,
     action: int,
@@ -288,31 +289,31 @@ def play_and_show(
     views: Numbers,
     rules: Numbers,
     observation: NDArray[np.uint8],
-) -> NDArray[np.int64]:
+    moves: NDArray[np.int64],
+) -> int:
     """Take a legal action, and write what the seat that acts then sees to `observation` [D].
 
-    Returns its legal actions, int64 [K], ascending; none where the game is over.
+    Its legal actions are written to `moves` [A], ascending. Returns how many; none where the game is over.
     """
     play(state, action, tree, placements, views, rules)
     if state[OVER]:
-        return np.empty(0, np.int64)
+        return 0
     colour = state[TO_MOVE]
     observe(state, colour, seat_of(state, colour, rules), views, rules, observation)
     found = np.empty(rules[PASS], np.int32)
     count = find_moves(state, colour, tree, rules, found, len(found))
-    moves = np.empty(max(count, 1), np.int64)
     moves[0] = rules[PASS]
-    bits = np.zeros(rules[PASS] // 8 + 1, np.uint8)
+    bits = np.zeros(rules[PASS] // 64 + 1, np.uint64)
     for index in range(count):
-        bits[found[index] >> 3] |= 1 << (found[index] & 7)
+        bits[found[index] >> 6] |= np.uint64(1) << np.uint64(found[index] & 63)
     at = 0
-    for byte in range(len(bits)):
-        if bits[byte]:
-            for bit in range(8):
-                if bits[byte] >> bit & 1:
-                    moves[at] = 8 * byte + bit
-                    at += 1
-    return moves
+    for word in range(len(bits)):
+        rest = bits[word]
+        while rest:
+            moves[at] = 64 * word + trailing_zeros(rest)
+            rest &= rest - np.uint64(1)
+            at += 1
+    return max(count, 1)
 
 
 @compiled(RANDOM, INT, nogil=True)

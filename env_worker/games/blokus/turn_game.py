@@ -144,8 +144,9 @@ class Blokus(TurnGame):
         state = game.state
         game.moves.append((int(state[TO_MOVE]), action))
         observation = np.empty(self.spec.observation_size, np.uint8)
-        actions = play_and_show(state, action, *self.tables, observation)
-        return Position(game, game.acting() if len(actions) else (), actions, observation)
+        listed = np.empty(self.spec.num_actions, np.int64)
+        count = play_and_show(state, action, *self.tables, observation, listed)
+        return Position(game, game.acting() if count else (), listed[:count].copy(), observation)
 
     def turn_observation(self, observation: NDArray[Any], symmetry: int) -> NDArray[Any]:
         """1: the view of Duo is reflected in its main diagonal."""

@@ -12,6 +12,7 @@ from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.devices import choose_device, choose_precision
+from simul.common.protocol.masks import pack_masks
 from simul.common.protocol.specs import GameSpec, random_observations
 from simul.common.runtime import rng
 from simul.inference_server.engine.engine import PolicyEngine
@@ -175,7 +176,7 @@ def test_evaluating_a_board_asks_for_legal_actions_alone_and_follows_the_weights
         observation = random_observations(board, rows, draw)
         mask = (draw.random((rows, board.num_actions)) < 0.4).astype(np.uint8)
         mask[:, seed] = 1
-        priors, value = engine.evaluate(observation, mask, np.full(rows, engine.zero_row))
+        priors, value = engine.evaluate(observation, pack_masks(mask), np.full(rows, engine.zero_row))
         legal = torch.from_numpy(mask) > 0
         logits, wanted, _ = network(torch.from_numpy(observation), legal, network.initial_state(rows))
         expected = logits.masked_fill(~legal, -torch.inf).softmax(-1)[legal]

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from simul.common.protocol.masks import list_legal, pack_masks
 from simul.common.protocol.messages import GREEDY, START
 from simul.common.runtime import rng
-from simul.inference_server.engine.sampling import draw_gumbel, legal_priors, sample
+from simul.inference_server.engine.sampling import draw_gumbel, legal_priors, list_packed, sample
 from simul.inference_server.sessions.clients import ClientTable
 from simul.inference_server.sessions.table import SessionTable
 
@@ -84,3 +85,15 @@ def test_other_types_are_refused_instead_of_compiled_while_somebody_waits() -> N
             np.arange(3), table.noise_key, table.due, table.attempt, table.greedy,
             np.ones((3, ACTIONS), np.uint8), np.zeros((3, ACTIONS), np.float64),
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("actions", [1, 8, 13, 1030])
+def test_packed_masks_are_listed_and_unpacked(actions) -> None:
+    masks = (np.random.default_rng(actions).random((4, actions)) < 0.3).astype(np.uint8)
+    masks[0] = 0
+    wanted, counts = list_legal(masks)
+    unpacked, ids = np.full((6, actions), 7, np.uint8), np.zeros((6, wanted.shape[1]), np.int64)
+    list_packed(pack_masks(masks), unpacked, ids)
+    assert (unpacked[:4] == masks).all()
+    assert (unpacked[4:] == 7).all()
+    assert [row[:count].tolist() for row, count in zip(ids, counts)] == [np.flatnonzero(row).tolist() for row in masks]

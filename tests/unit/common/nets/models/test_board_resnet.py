@@ -103,6 +103,8 @@ def test_listed_actions_have_the_logits_and_gradients_of_all(mapping) -> None:
     listed, listed_value = network.forward_listed(*rows, actions)
     torch.testing.assert_close(listed, wanted, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(listed_value, value, rtol=1e-5, atol=1e-5)
+    with torch.no_grad():  # as the server asks: by another loop
+        torch.testing.assert_close(network.forward_listed(*rows, actions)[0], wanted, rtol=1e-5, atol=1e-5)
     weights = torch.randn(listed.shape, generator=torch.Generator().manual_seed(2))
     parameters = list(network.parameters())
     by_list = torch.autograd.grad((listed * weights).sum() + listed_value.sum(), parameters)
