@@ -16,8 +16,8 @@ from simul.common.protocol.specs import GameSpec
 class Attention(ActorCritic):
     """Attended inputs, a memory of `hidden` units beside a skip connection, policy and value heads.
 
-    Without a memory Linear + ReLU takes its place. The memory reads the transformer's normalised output itself: a ReLU
-    between them dies at learning rates that memory tasks need, and inputs become the same to the memory.
+    Without a memory Linear + ReLU takes its place. A memory reads the transformer's normalised output itself: ReLUs
+    between them die at a high learning rate, and different inputs become the same to it.
 
     `layers`, `heads`, `width`: of the transformer; `entities`: groups of the layout, by default those that the game
     declares; `memory`: none, lstm or gru. Without entities there is one token, and nothing to attend to: `mlp` is the

@@ -10,7 +10,7 @@ from simul.common.protocol.specs import GameSpec
 
 @pytest.mark.parametrize("memory", ["lstm", "gru"])
 def test_inputs_that_were_pushed_together_can_be_told_apart_again(memory):
-    """Blank steps push down what the memory reads, so that they overwrite nothing. Cues pushed with them come back."""
+    """A ReLU in front of the memory would be off for all of them, and no gradient would pass it."""
     spec = GameSpec("memory", 6, 4)
     network = build_network(NetworkConfig("attention", {"width": 32, "hidden": 64, "memory": memory}), spec, seed=1)
     optimizer = torch.optim.Adam(network.parameters(), 3e-3)
