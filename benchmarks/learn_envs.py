@@ -1,4 +1,4 @@
-"""Small tasks with known answers, one for each kind of space, for `learn_check`."""
+"""Small tasks with known answers, for `learn_check`: one for each kind of space, and one for burn-in."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
+
+from simul.env_worker.games.gymnasium.memory import MemoryEnv
 
 MOVES = ((0, 1), (0, -1), (1, 0), (-1, 0))
 
@@ -152,3 +154,32 @@ class CodeBookEnv(gymnasium.Env):
     def _draw(self) -> int:
         self._word = int(self.np_random.integers(self.WORDS))
         return self._word
+
+
+class RecallEnv(MemoryEnv):
+    """The memory task 16 times an episode, with 6 blank steps each: 128 steps, 1/16 for each right answer.
+
+    Unrolls shorter than an episode begin inside a round, with the state that the server had. By chance the return is
+    0.25.
+    """
+
+    ROUNDS = 16
+
+    def __init__(self) -> None:
+        super().__init__(blank_steps=6)
+        self._rounds = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """As `MemoryEnv`'s."""
+        self._rounds = 0
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action: int) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """The answer to a query begins the next round; the last one ends the episode."""
+        observation, reward, asked, truncated, info = super().step(action)
+        if asked:
+            self._rounds += 1
+            observation, info = super().reset()
+        return observation, reward / self.ROUNDS, self._rounds == self.ROUNDS, truncated, info

@@ -14,7 +14,10 @@ from simul.common.protocol.specs import GameSpec
 
 
 class Attention(ActorCritic):
-    """Attended inputs, Linear + ReLU, a memory of `hidden` units beside a skip connection, policy and value heads.
+    """Attended inputs, a memory of `hidden` units beside a skip connection, policy and value heads.
+
+    Without a memory Linear + ReLU takes its place. A memory reads the transformer's normalised output itself: ReLUs
+    between them die at a high learning rate, and different inputs become the same to it.
 
     `layers`, `heads`, `width`: of the transformer; `entities`: groups of the layout, by default those that the game
     declares; `memory`: none, lstm or gru. Without entities there is one token, and nothing to attend to: `mlp` is the
@@ -35,11 +38,12 @@ class Attention(ActorCritic):
     ) -> None:
         super().__init__()
         self.inputs = AttendedInputs(spec, width, layers, heads, embedding, channels, entities)
-        self.body = linear_layers(self.inputs.width, hidden, 1, "relu")
-        self.add_heads(hidden, hidden, memory, spec.num_actions)
+        layers_behind = 1 if memory == "none" else 0
+        self.body = linear_layers(self.inputs.width, hidden, layers_behind, "relu")
+        self.add_heads(hidden if layers_behind else self.inputs.width, hidden, memory, spec.num_actions)
 
     def encode(self, observation: Tensor) -> Tensor:
         """As `ActorCritic.encode`."""
-        dtype = compute_dtype(next(self.body.parameters()))
+        dtype = compute_dtype(self.inputs.rest_token.weight)
         x: Tensor = self.body(self.inputs(observation, dtype))
         return x
