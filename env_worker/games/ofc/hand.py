@@ -90,10 +90,12 @@ def deal(draws: Draws, deck: int, dealt: Cards) -> None:
             dealt[seat, index] = cards[seat * DEALT + index]
 
 
-# cell by cell: of a slice, numba also compiles what would say that its length is wrong, which takes seconds
 @compiled()
 def copy_board(board: Cards, filled: Cards, new_board: Cards, new_filled: Cards) -> None:
-    """Write a board, int8 [13], and its row counts, int8 [3], into another's."""
+    """Write a board, int8 [13], and its row counts, int8 [3], into another's.
+
+    Cell by cell: of `new_board[:] = board`, numba also compiles the sentence for arrays of other lengths, for long.
+    """
     for cell in range(CELLS):
         new_board[cell] = board[cell]
     for row in range(3):
