@@ -35,11 +35,33 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(state.cleanup)
     os.environ["XDG_STATE_HOME"] = state.name
     os.environ.setdefault("NODE_COMPILE_CACHE", os.path.join(state.name, "node"))
+    if hasattr(config, "workerinput"):  # several processes run tests
+        _compile_in_turn(config.cache.mkdir("compiler") / "lock")
     same = "not slow" in config.option.markexpr
     settings.register_profile(
         "simul", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same, print_blob=True
     )
     settings.load_profile("simul")
+
+
+def _compile_in_turn(turn: Path) -> None:
+    """One process compiles loops at a time, and the others read them from numba's cache: in a fresh clone half of it.
+
+    All import the same modules and call the same loops at about the same time.
+    """
+    from filelock import FileLock
+    from numba.core import event
+
+    lock = FileLock(turn, poll_interval=0.01)
+
+    class Turn(event.Listener):
+        def on_start(self, event: event.Event) -> None:
+            lock.acquire()
+
+        def on_end(self, event: event.Event) -> None:
+            lock.release()
+
+    event.register("numba:compiler_lock", Turn())
 
 
 @pytest.hookimpl(wrapper=True)

@@ -55,8 +55,9 @@ def compiled(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Compile a function for these types of arguments; others raise TypeError.
 
-    Without types it is compiled on its first call, for each combination of types that it is called with, and its cache
-    is void as soon as any Python file of its folder changes.
+    Without types it is compiled on its first call, for each combination of types that it is called with, all signed
+    integers as int64 and no constant apart from others; its cache is void as soon as any Python file of its folder
+    changes.
 
     Args:
         nogil: other threads of the process run while the function does.
@@ -72,7 +73,10 @@ def compiled(
             if arguments:
                 kept.compile(arguments)
                 kept.disable_compile()
-            elif caching:
+                return kept
+            compile_for = kept.compile
+            kept.compile = lambda called_with: compile_for(tuple(map(_general, called_with)))
+            if caching:
                 kept._cache._cache_file._source_stamp = _digest(Path(inspect.getfile(function)).parent)
             return kept
 
@@ -83,6 +87,12 @@ def compiled(
         return cast(Callable[P, R], kept)
 
     return compile_it
+
+
+def _general(argument: types.Type) -> types.Type:
+    """Without it, numba compiles a function again for each constant and each width of integer that callers pass."""
+    kind = types.unliteral(argument)
+    return INT64 if isinstance(kind, types.Integer) and kind.signed else kind
 
 
 @functools.cache

@@ -362,15 +362,10 @@ def expand(
     nodes.first_edge[node], nodes.num_edges[node] = start, len(actions)
     for seat in range(len(values)):
         nodes.estimate[node, seat] = values[seat]
-    stop = start + len(actions)
     for place in range(len(actions)):
-        edges.action[start + place] = actions[place]
-    edges.prior[start:stop] = priors
-    edges.logit[start:stop] = logits
-    edges.child[start:stop] = -1
-    edges.visits[start:stop] = 0
-    edges.value[start:stop] = 0.0
-    edges.closed[start:stop] = False
+        edge = start + place
+        edges.action[edge], edges.prior[edge], edges.logit[edge] = actions[place], priors[place], logits[place]
+        edges.child[edge], edges.visits[edge], edges.value[edge], edges.closed[edge] = -1, 0, 0.0, False
     _add_visit(depth, values, path, nodes, edges)
 
 
@@ -416,7 +411,8 @@ def _back_up_proof(depth: int, path: Path, nodes: Nodes, edges: Edges) -> None:
         if best < 0:
             return
         nodes.solved[node] = True
-        nodes.estimate[node] = nodes.estimate[best]
+        for seat in range(nodes.estimate.shape[1]):
+            nodes.estimate[node, seat] = nodes.estimate[best, seat]
 
 
 @compiled(INT64, _VALUES, _COLUMNS)
@@ -462,6 +458,16 @@ def nodes_below(
     return found[:length].copy()
 
 
+@compiled()
+def _reorder(column: NDArray[Any], places: NDArray[np.int32], used: int) -> None:
+    """Make `column[places]` the first of a column, and what is behind it of the first `used` 0."""
+    moved = np.empty(len(places), column.dtype)
+    for place in range(len(places)):
+        moved[place] = column[places[place]]
+    for place in range(used):
+        column[place] = moved[place] if place < len(places) else 0
+
+
 @compiled(_INTS, INT64, _NODES, _EDGES)
 def keep_nodes(kept: NDArray[np.int32], used: int, nodes: Nodes, edges: Edges) -> int:
     """Make `kept` the only ones of the first `used` nodes, in this order, with their edges. Returns how many edges.
@@ -481,31 +487,23 @@ def keep_nodes(kept: NDArray[np.int32], used: int, nodes: Nodes, edges: Edges) -
         for edge in range(first, first + nodes.num_edges[kept[place]]):
             moved[total] = edge
             total += 1
-    edges.action[:total] = edges.action[moved]
-    edges.child[:total] = edges.child[moved]
-    edges.visits[:total] = edges.visits[moved]
-    edges.value[:total] = edges.value[moved]
-    edges.prior[:total] = edges.prior[moved]
-    edges.logit[:total] = edges.logit[moved]
-    edges.closed[:total] = edges.closed[moved]
+    for numbers in (edges.action, edges.child, edges.visits):
+        _reorder(numbers, moved, total)
+    for logits in (edges.prior, edges.logit):
+        _reorder(logits, moved, total)
+    _reorder(edges.value, moved, total)
+    _reorder(edges.closed, moved, total)
     for edge in range(total):
         if edges.child[edge] >= 0:
             edges.child[edge] = place_of[edges.child[edge]]
-    left = len(kept)
-    nodes.actor[:left] = nodes.actor[kept]
-    nodes.first_edge[:left] = firsts
-    nodes.num_edges[:left] = nodes.num_edges[kept]
-    nodes.visits[:left] = nodes.visits[kept]
-    nodes.value[:left] = nodes.value[kept]
-    nodes.estimate[:left] = nodes.estimate[kept]
-    nodes.solved[:left] = nodes.solved[kept]
-    nodes.actor[left:used] = 0
-    nodes.first_edge[left:used] = 0
-    nodes.num_edges[left:used] = 0
-    nodes.visits[left:used] = 0
-    nodes.value[left:used] = 0.0
-    nodes.estimate[left:used] = 0.0
-    nodes.solved[left:used] = False
+    for numbers in (nodes.actor, nodes.first_edge, nodes.num_edges, nodes.visits):
+        _reorder(numbers, kept, used)
+    for place in range(len(kept)):
+        nodes.first_edge[place] = firsts[place]
+    for table in (nodes.value, nodes.estimate):
+        for seat in range(table.shape[1]):
+            _reorder(table[:, seat], kept, used)
+    _reorder(nodes.solved, kept, used)
     return total
 
 
@@ -548,7 +546,8 @@ def priors_by_action(
             place_of[actions[place]] = place
             ascending &= place == start or actions[place - 1] < actions[place]
         if ascending:
-            found[start:stop] = priors[start:stop]
+            for place in range(start, stop):
+                found[place] = priors[place]
             continue
         at = start
         for byte in range(bits.shape[1]):

@@ -1,7 +1,7 @@
 """What an earlier version left is read by this one: a run directory with a checkpoint, made by commit 75cb9e87.
 
 `tests/golden/run_75cb9e87` is a run of CartPole there (6,000 decisions, a network of 8 units), without its logs;
-outputs.json holds what its policy answered. test_supervisor.py resumes and evaluates it.
+outputs.json holds what its policy answered. test_supervisor.py resumes it.
 """
 
 from __future__ import annotations

@@ -53,6 +53,13 @@ def _actions(state: Numbers, tree: Numbers, rules: Numbers, moves: Numbers) -> i
 
 
 @compiled(nogil=True)
+def _copy(state: Numbers, copied: Numbers) -> None:
+    """Cell by cell: of `copied[:] = state`, numba also compiles the sentence for arrays of other lengths, for long."""
+    for cell in range(len(state)):
+        copied[cell] = state[cell]
+
+
+@compiled(nogil=True)
 def search_best_first(
     root: Numbers,
     positions: int,
@@ -80,12 +87,12 @@ def search_best_first(
     values = np.empty(len(nodes))
     nodes[0, PARENT] = -1
     used, at = 1, 0
-    state[:] = root
+    _copy(root, state)
     while used + found <= len(nodes):
         nodes[at, FIRST], nodes[at, LAST] = used, used + found
         nodes[at, SIGN] = 1 if seat_of(state, state[TO_MOVE], rules) == seat else -1
         for child in range(used, used + found):
-            after[:] = state
+            _copy(state, after)
             nodes[child, PARENT], nodes[child, ACTION] = at, moves[child - used]
             play(after, nodes[child, ACTION], tree, placements, views, rules)
             values[child] = evaluate(after, seat, tree, rules)
@@ -93,7 +100,8 @@ def search_best_first(
         while at >= 0:
             values[at] = values[best_child(nodes, values, at)]
             at = nodes[at, PARENT]
-        at, state[:] = 0, root
+        _copy(root, state)
+        at = 0
         while nodes[at, LAST]:
             at = best_child(nodes, values, at)
             play(state, nodes[at, ACTION], tree, placements, views, rules)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.actions import NUM_ACTIONS, OPENINGS
 from simul.env_worker.games.ofc.cards import Cards
-from simul.env_worker.games.ofc.evaluator import SIZES, STARTS
-from simul.env_worker.games.ofc.heuristic import after, final_worth
+from simul.env_worker.games.ofc.evaluator import BOTTOM, MIDDLE, SIZES, STARTS, TOP, row_value
+from simul.env_worker.games.ofc.heuristic import after, rows_worth
 
 
 @compiled()
@@ -56,13 +56,20 @@ def _pair_worths(
     board: Cards, filled: Cards, unseen: Cards, fantasy: float, fouled: float, pairs: NDArray[np.float64]
 ) -> None:
     """Write the upper triangle [K, K]: worth of the better placement of two cards in the two free cells."""
-    cells = np.empty(2, np.int64)
+    cells, values = np.empty(2, np.int64), np.empty(3, np.int64)
     same_row = free_cells(filled, cells)
+    for row in range(3):
+        if filled[row] == SIZES[row]:
+            values[row] = row_value(board, STARTS[row], SIZES[row])
     for one in range(len(unseen)):
         for two in range(one + 1, len(unseen)):
-            board[cells[0]], board[cells[1]] = unseen[one], unseen[two]
-            best = final_worth(board, fantasy, fouled)
-            if not same_row:
-                board[cells[0]], board[cells[1]] = unseen[two], unseen[one]
-                best = max(best, final_worth(board, fantasy, fouled))
-            pairs[one, two] = best
+            pairs[one, two] = -np.inf
+            for first, second in ((one, two), (two, one)):
+                board[cells[0]], board[cells[1]] = unseen[first], unseen[second]
+                for row in range(3):
+                    if filled[row] < SIZES[row]:
+                        values[row] = row_value(board, STARTS[row], SIZES[row])
+                worth = rows_worth(values[TOP], values[MIDDLE], values[BOTTOM], fantasy, fouled)
+                pairs[one, two] = max(pairs[one, two], worth)
+                if same_row:
+                    break

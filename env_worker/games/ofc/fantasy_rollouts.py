@@ -16,7 +16,7 @@ from simul.env_worker.games.ofc.cards import JOKER, Cards
 from simul.env_worker.games.ofc.endgame import free_cells
 from simul.env_worker.games.ofc.evaluator import CELLS, board_values, pair_points
 from simul.env_worker.games.ofc.expectation import BONUS, balance_of, expected_worth, street_tables
-from simul.env_worker.games.ofc.hand import OPENING_CARDS, STREET_CARDS, STREETS, Hand
+from simul.env_worker.games.ofc.hand import OPENING_CARDS, STREET_CARDS, STREETS, Hand, cards_placed, copy_board
 from simul.env_worker.games.ofc.heuristic import after, count_live
 from simul.env_worker.games.ofc.prospects import MOST_NEEDED, MOST_OUTS, Chances, Live
 from simul.env_worker.games.ofc.random_draws import Draws, shuffle_front
@@ -42,7 +42,7 @@ def play_out(
     new_board, new_filled, left = np.empty_like(board), np.empty_like(filled), live.copy()
     dealt = 0
     while True:
-        placed = filled[0] + filled[1] + filled[2]
+        placed = cards_placed(filled)
         if placed == CELLS:
             return dealt
         street = 0 if placed == 0 else (placed - 3) // 2
@@ -65,7 +65,7 @@ def play_out(
                 if worth > best:
                     best, chosen = worth, action
         after(board, filled, held, count, chosen, new_board, new_filled)
-        board[:], filled[:] = new_board, new_filled
+        copy_board(new_board, new_filled, board, filled)
 
 
 def candidate_scores(
@@ -91,7 +91,7 @@ def fantasy_rollout_scores(
     live = np.empty(18, np.int64)
     count_live(unseen, live)
     draws, new_pairs = np.empty((STREETS, 3, MOST_OUTS + 1, MOST_NEEDED + 1)), np.empty((STREETS, 3))
-    placed = filled[seat].sum()
+    placed = cards_placed(filled[seat])
     left = STREETS - 1 if placed == 0 else STREETS - 1 - (placed - 3) // 2
     for after_it in range(STREETS):
         behind = count - STREET_CARDS * max(left - after_it, 0)
@@ -131,7 +131,7 @@ def _played_out(
     cards = unseen.copy()
     values, legal = np.empty((players, 3), np.int64), np.zeros(players, np.bool_)
     board, rows = np.empty_like(boards[0]), np.empty_like(filled[0])
-    holding = OPENING_CARDS if filled[seat].sum() == 0 else STREET_CARDS
+    holding = OPENING_CARDS if cards_placed(filled[seat]) == 0 else STREET_CARDS
     scores[:] = 0.0
     for _ in range(rollouts):
         shuffle_front(random, cards, count, count)
@@ -139,7 +139,7 @@ def _played_out(
         for step in range(1, players):
             other = (seat + step) % players
             if not hidden[other]:
-                board[:], rows[:] = boards[other], filled[other]
+                copy_board(boards[other], filled[other], board, rows)
                 dealt += play_out(board, rows, cards[dealt:], live, draws, new_pairs, balance)
                 legal[other] = board_values(board, values[other])
         for number in range(len(candidates)):
@@ -169,7 +169,7 @@ def _final_boards(
         if hidden[other]:
             sizes[other] = -1
             continue
-        placed = filled[other].sum()
+        placed = cards_placed(filled[other])
         if placed == CELLS:
             legal[other, 0] = board_values(boards[other], values[other, 0])
             sizes[other] = 1
@@ -178,14 +178,14 @@ def _final_boards(
                 for two in range(one + 1, count):
                     for last in range(two + 1, count):
                         three[0], three[1], three[2] = unseen[one], unseen[two], unseen[last]
-                        board[:], rows[:] = boards[other], filled[other]
+                        copy_board(boards[other], filled[other], board, rows)
                         play_out(board, rows, three, live, draws, new_pairs, balance)
                         legal[other, sizes[other]] = board_values(board, values[other, sizes[other]])
                         sizes[other] += 1
         else:
             for number in range(rollouts):
                 shuffle_front(random, cards, 2 * STREET_CARDS, count)
-                board[:], rows[:] = boards[other], filled[other]
+                copy_board(boards[other], filled[other], board, rows)
                 play_out(board, rows, cards, live, draws, new_pairs, balance)
                 legal[other, number] = board_values(board, values[other, number])
             sizes[other] = rollouts

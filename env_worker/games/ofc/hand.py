@@ -81,11 +81,31 @@ class Hand:
 @compiled()
 def deal(draws: Draws, deck: int, dealt: Cards) -> None:
     """Write int8 [seats, 17]: cards of a shuffled deck, each seat's in a row."""
-    cards = np.arange(deck).astype(np.int8)
+    cards = np.empty(deck, np.int8)
+    for card in range(deck):
+        cards[card] = card
     shuffle_front(draws, cards, dealt.size, deck)
     for seat in range(dealt.shape[0]):
         for index in range(DEALT):
             dealt[seat, index] = cards[seat * DEALT + index]
+
+
+@compiled()
+def copy_board(board: Cards, filled: Cards, new_board: Cards, new_filled: Cards) -> None:
+    """Write a board, int8 [13], and its row counts, int8 [3], into another's.
+
+    Cell by cell: of `new_board[:] = board`, numba also compiles the sentence for arrays of other lengths, for long.
+    """
+    for cell in range(CELLS):
+        new_board[cell] = board[cell]
+    for row in range(3):
+        new_filled[row] = filled[row]
+
+
+@compiled()
+def cards_placed(filled: Cards) -> int:
+    """Cards on a board with these row counts, int8 [3]."""
+    return filled[0] + filled[1] + filled[2]
 
 
 @compiled()

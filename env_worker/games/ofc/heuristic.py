@@ -29,7 +29,7 @@ from simul.env_worker.games.ofc.evaluator import (
     row_value,
     royalty,
 )
-from simul.env_worker.games.ofc.hand import STREET_CARDS, STREETS
+from simul.env_worker.games.ofc.hand import STREET_CARDS, STREETS, copy_board
 from simul.env_worker.games.ofc.rules import QUEEN, entry_cards
 
 Weights = NDArray[np.float64]
@@ -148,7 +148,12 @@ def _order_holds(lower: float, upper: float, free: int, pair: int, weights: Weig
 @compiled()
 def final_worth(board: Cards, fantasy: float, fouled: float) -> float:
     """Of a complete board: royalties, what entering Fantasyland is worth, and the rows' strength; or minus a foul."""
-    top, middle, bottom = row_value(board, 0, 3), row_value(board, 3, 5), row_value(board, 8, 5)
+    return rows_worth(row_value(board, 0, 3), row_value(board, 3, 5), row_value(board, 8, 5), fantasy, fouled)
+
+
+@compiled()
+def rows_worth(top: int, middle: int, bottom: int, fantasy: float, fouled: float) -> float:
+    """The same, from the values of the three rows."""
     if not bottom >= middle >= top:
         return -fouled
     points = royalty(TOP, top) + royalty(MIDDLE, middle) + royalty(BOTTOM, bottom)
@@ -204,8 +209,7 @@ def after(
     board: Cards, filled: Cards, held: Cards, holding: int, action: int, new_board: Cards, new_filled: Cards
 ) -> bool:
     """Write the board, int8 [13], and row counts, int8 [3], after an action; False where it does not fit."""
-    new_board[:] = board
-    new_filled[:] = filled
+    copy_board(board, filled, new_board, new_filled)
     for index in range(holding):
         row = PLACEMENTS[action, index]
         if row == DISCARD:

@@ -9,7 +9,7 @@ from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.actions import NUM_ACTIONS, OPENINGS
 from simul.env_worker.games.ofc.cards import Cards
 from simul.env_worker.games.ofc.evaluator import FOUL, TOP, board_values, pair_points, royalties
-from simul.env_worker.games.ofc.hand import OPENING_CARDS, STREET_CARDS, STREETS
+from simul.env_worker.games.ofc.hand import OPENING_CARDS, STREET_CARDS, STREETS, cards_placed, copy_board
 from simul.env_worker.games.ofc.heuristic import FANTASY, Weights, after, count_live, estimate
 from simul.env_worker.games.ofc.random_draws import Draws, shuffle_front
 from simul.env_worker.games.ofc.rules import entry_cards
@@ -21,7 +21,7 @@ def finish(board: Cards, filled: Cards, cards: Cards, live: NDArray[np.int64], u
     new_board, new_filled = np.empty_like(board), np.empty_like(filled)
     dealt = 0
     while True:
-        placed = filled[0] + filled[1] + filled[2]
+        placed = cards_placed(filled)
         if placed == 13:
             return dealt
         street = 0 if placed == 0 else (placed - 3) // 2
@@ -35,7 +35,7 @@ def finish(board: Cards, filled: Cards, cards: Cards, live: NDArray[np.int64], u
                 if worth > best:
                     best, chosen = worth, action
         after(board, filled, held, count, chosen, new_board, new_filled)
-        board[:], filled[:] = new_board, new_filled
+        copy_board(new_board, new_filled, board, filled)
 
 
 @compiled()
@@ -55,14 +55,14 @@ def rollout_scores(
     cards = unseen.copy()
     values, legal = np.empty((players, 3), np.int64), np.zeros(players, np.bool_)
     board, rows = np.empty_like(boards[0]), np.empty_like(filled[0])
-    holding = OPENING_CARDS if filled[seat].sum() == 0 else STREET_CARDS
+    holding = OPENING_CARDS if cards_placed(filled[seat]) == 0 else STREET_CARDS
     for _ in range(rollouts):
         shuffle_front(draws, cards, count, count)
         dealt = 0
         for step in range(1, players):
             other = (seat + step) % players
             if not hidden[other]:
-                board[:], rows[:] = boards[other], filled[other]
+                copy_board(boards[other], filled[other], board, rows)
                 dealt += finish(board, rows, cards[dealt:], live, count, weights)
                 legal[other] = board_values(board, values[other])
         for number in range(len(candidates)):

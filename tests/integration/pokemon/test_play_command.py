@@ -168,12 +168,16 @@ def test_patience_is_a_number_of_seconds(capsys):
     assert "expected seconds from 0 to 3600; got 'soon'" in capsys.readouterr().err
 
 
-def test_a_checkpoint_of_another_layout_or_game_is_refused(tmp_path, capsys):
+@pytest.mark.slow  # .ci/long runs it
+def test_a_checkpoint_of_another_layout_is_refused(tmp_path):
     other = GameSpec(SPEC.name, SPEC.observation_size + 1, SPEC.num_actions, "float16")
-    process = start("--checkpoint", checkpoint(tmp_path / "layout", other), "--accept", "1")
+    process = start("--checkpoint", checkpoint(tmp_path, other), "--accept", "1")
     code, _, errors = ended(process)
     assert code == 2
     assert "another encoder" in errors
-    folder = checkpoint(tmp_path / "game", GameSpec("gymnasium/CartPole-v1", 4, 2))
+
+
+def test_a_checkpoint_of_another_game_is_refused(tmp_path, capsys):
+    folder = checkpoint(tmp_path, GameSpec("gymnasium/CartPole-v1", 4, 2))
     assert cli.main(["play", "--checkpoint", str(folder), "--accept", "1"]) == 2
     assert "plays gymnasium; `simul play` is for pokemon" in capsys.readouterr().err

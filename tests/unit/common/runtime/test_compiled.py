@@ -1,4 +1,4 @@
-"""Compiled loops start without a cache, with a torn one and with an old one."""
+"""Compiled loops start without a cache, with a torn one and with an old one; integers cost one compilation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 SOURCE = """
@@ -58,6 +59,26 @@ def test_a_loop_typed_on_its_first_call_sees_changes_of_the_files_beside_it(tmp_
     assert list(tmp_path.rglob("loop.outer*.nbc"))
     (tmp_path / "beside.py").write_text(LOOP.format(name="inner", result="x + 2"))
     assert _run(tmp_path / "main.py") == "44\n"
+
+
+def test_integers_and_constants_are_one_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba import types
+    from numba.core import caching
+
+    from simul.common.runtime.compiled import compiled
+
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])  # what is read from a cache has compiled nothing
+
+    @compiled()
+    def added(x, y):
+        return x + y
+
+    @compiled()
+    def several(numbers):
+        return added(numbers[0], 1) + added(2, numbers[1]) + added(len(numbers), True)
+
+    assert several(np.array([100, 100], np.int8)) == 206
+    assert added.signatures == [(types.int64, types.int64), (types.int64, types.boolean)]
 
 
 def test_nowhere_to_keep_them_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
