@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from simul.common.config.automatic import AUTO
 from simul.common.config.checkpoint_folder import new_folder, run_root
 from simul.common.config.checkpoint_meta import (
     CONFIG_FILE,
@@ -30,7 +31,7 @@ from simul.common.config.checkpoint_meta import (
 from simul.common.config.games import game_called
 from simul.common.config.loader import load_config
 from simul.common.config.opponents import opponent_kind
-from simul.common.config.schema import Config
+from simul.common.config.schema import LONG_HORIZON, Config
 from simul.common.config.setting_lines import setting_lines
 from simul.common.config.trust import Trust
 from simul.common.config.zoo import CARD, PREFIX, RESULTS, ZOO
@@ -197,7 +198,7 @@ def _facts(
         ("game", meta.spec.described()),
         ("network", f"{meta.network.name}, {json.dumps(meta.network.options)}, weights in {precision}"),
         ("trained", f"{meta.decisions:,} decisions, seed {meta.seed}, until {meta.time[:10]}"),
-        ("command", _command(config) if run.has_started() else UNKNOWN),
+        ("command", _command(config, meta) if run.has_started() else UNKNOWN),
         ("made with", f"{made}{commit}"),
         ("measured", f"{today}, greedy{', mirrored games where the game has seeds' * mirrored}, on this very file"),
         ("licence", terms.licence),
@@ -205,20 +206,26 @@ def _facts(
     ]
 
 
-def _command(config: Config) -> str:
-    """`simul up CONFIG --set ...` that begins such a run, with the settings that decide what is learned."""
+def _command(config: Config, meta: CheckpointMeta) -> str:
+    """`simul up CONFIG --set ...` that begins such a run, with the settings that decide what is learned.
+
+    A run that was stopped and resumed has the `stop_after_decisions` of its last start; its horizon is of its first.
+    """
     configuration = game_called(config.game).configuration
     if not configuration:
         return "`simul up` with a configuration of its maker's"
     before, after = (_settings_of_learning(each) for each in (load_config(configuration), config))
     changed = [line for line in setting_lines(after) if line not in set(setting_lines(before))]
+    if config.learner.total_decisions == AUTO and meta.horizon not in (0, LONG_HORIZON):
+        share = config.opponents.learned_share(config.game_section.seats() or meta.spec.seats)
+        changed.append(f"stop_after_decisions={round(meta.horizon / share)}")
     return f"`simul up {configuration}{''.join(f' --set {line}' for line in changed)}`"
 
 
 def _settings_of_learning(config: Config) -> dict[str, Any]:
     """Those that decide what is learned, by section; `server` and `workers` only say how fast."""
     tree = msgspec.to_builtins(config)
-    keys = [*OF_POLICIES, config.game, "opponents", "learner", "replay", "seed", "stop_after_decisions"]
+    keys = [*OF_POLICIES, config.game, "opponents", "learner", "replay", "seed"]
     return {key: tree[key] for key in keys if key in tree}
 
 

@@ -17,11 +17,13 @@ from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
 SMALL = NetworkConfig(options={"hidden": 16})
 
 
-def write_checkpoint(path: Path, spec: GameSpec, version: int, network: NetworkConfig = SMALL) -> Path:
+def write_checkpoint(
+    path: Path, spec: GameSpec, version: int, network: NetworkConfig = SMALL, horizon: int = 0
+) -> Path:
     """Weights differ by version; the optimizer is in its first state."""
     built = build_network(network, spec, seed=version)
     files = {WEIGHTS_FILE: weights_to_bytes(built), OPTIMIZER_FILE: save({})}
-    write_folder(path, RunFacts(spec, network, "0" * 16, 1).meta(version, 0, 0, files, False), files)
+    write_folder(path, RunFacts(spec, network, "0" * 16, 1).meta(version, 0, 0, files, False, horizon), files)
     return path
 
 
