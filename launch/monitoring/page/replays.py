@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -79,13 +80,12 @@ def replay_frames(path: Path, stopped: Callable[[], bool] = lambda: False) -> li
         line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=role_environment(1)
     ) as process:
         while True:
-            try:
+            if stopped() or time.monotonic() > deadline:
+                process.kill()
+                raise ConfigError(f"The replay was not played again within {MOST_SECONDS:.0f} s.")
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 frames, errors = process.communicate(timeout=POLL_SEC)
                 break
-            except subprocess.TimeoutExpired:
-                if stopped() or time.monotonic() > deadline:
-                    process.kill()
-                    raise ConfigError(f"The replay was not played again within {MOST_SECONDS:.0f} s.") from None
     if process.returncode:
         words = errors.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("simul: ")
         raise ConfigError(words[:1000] or f"The replay could not be played again ({exit_reason(process.returncode)}).")
