@@ -1,4 +1,4 @@
-"""A game that somebody watches while it runs: the request, a private file beside the run's sockets, and the records.
+"""The request to watch a running game, a private file beside the run's sockets, and the records that answer it.
 
 The page (`launch/monitoring/page/spectated_game.py`) writes the request and renews it; the worker that hosts the game
 (`env_worker/spectator.py`) looks for it once a second, and pushes a record of each decision that it evaluates to the
@@ -95,7 +95,7 @@ class RequestReader:
         self._path: Path | None = None
 
     def read(self) -> SpectatorRequest | None:
-        """The request that counts now; None: nobody watches. One look at a file that is not there, as a rule."""
+        """The request that is valid now; None where there is none. Without one it costs a single `lstat`."""
         try:
             path = self._path = self._path or request_path(self._run_dir, self._worker)
             if abs(time.time() - path.lstat().st_mtime) > LEASE_SEC:

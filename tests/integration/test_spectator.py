@@ -1,4 +1,4 @@
-"""A watched game through real sockets: the network's own numbers, in a run that goes on as if nobody watched."""
+"""A watched game through real sockets: the network's own numbers, in a run whose actions stay the same."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_values_are_those_of_a_direct_forward_and_nothing_is_evaluated_when_nobo
         subscription.close()
         evaluations = stand.server.metrics()["evaluations"]
         play(stand, "b", True)
-        assert stand.server.metrics()["evaluations"] == evaluations, "nobody watches"
+        assert stand.server.metrics()["evaluations"] == evaluations, "evaluated without a request"
         network = build_network(stand.config.network, stand.spec)
         network.load_state_dict(bytes_to_state(stand.weights()))
         network.eval()

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
-from simul.common.role.spectating import SpectatorRecord, SpectatorSubscription
+from simul.common.role.spectating import ANY_SEAT, SpectatorRecord, SpectatorSubscription
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.page.watched_run import WatchedRun
 from simul.launch.monitoring.page.web_server import NOT_ADMITTED, Login, picture
@@ -32,6 +32,7 @@ MOST_SLICES = 4000
 SPEC_BYTES = 8 * 2**20
 BEGIN = b"retry: 1000\n\n"
 OTHER_SITE = "That comes from another page.\n"
+FULL = f"{MOST_GAMES} games are watched already: close one, or start another page."
 ENDED = "The worker shows another game: another page has asked for one, or the run has ended."
 SILENT = (
     "No decision of this game has come yet. The run has no such worker, it plays on another machine, or it waits for "
@@ -76,27 +77,29 @@ class SpectatedGames:
             return PlainTextResponse(OTHER_SITE, 403)
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
-        if len(self._pictures) >= MOST_GAMES:
-            return PlainTextResponse(f"{MOST_GAMES} games are watched already.\n", 503)
-        numbers = request.path_params
-        seat = -1 if numbers["seat"] == "any" else int(numbers["seat"]) if numbers["seat"].isdecimal() else None
-        if seat is None:
-            return PlainTextResponse("Expected a number of a seat, or any.\n", 404)
-        try:
-            run_dir = RunDir(self._runs[numbers["place"]].root)
-            subscription = SpectatorSubscription(run_dir, numbers["worker"], numbers["env"], seat)
-        except IndexError:
+        place, worker, env, seat = (request.path_params[name] for name in ("place", "worker", "env", "seat"))
+        if place >= len(self._runs):
             return PlainTextResponse("There is no such run.\n", 404)
-        except ConfigError as error:
-            return StreamingResponse(_only({"ended": str(error)}), media_type="text/event-stream")
-        self._pictures[subscription.request.id] = {}
-        return StreamingResponse(self._stream(subscription), media_type="text/event-stream")
+        if seat != "any" and not seat.isdecimal():
+            return PlainTextResponse("Expected a number of a seat, or any.\n", 404)
+        numbers = (worker, env, ANY_SEAT if seat == "any" else int(seat))
+        return StreamingResponse(self._stream(self._runs[place].root, numbers), media_type="text/event-stream")
 
-    async def _stream(self, subscription: SpectatorSubscription) -> AsyncIterator[bytes]:
+    async def _stream(self, root: Path, numbers: tuple[int, int, int]) -> AsyncIterator[bytes]:
+        """Events until the browser leaves; `numbers`: of worker, env and seat. What it opens is closed with it."""
+        yield BEGIN
+        if len(self._pictures) >= MOST_GAMES:
+            yield _event({"ended": FULL})
+            return
+        try:
+            subscription = SpectatorSubscription(RunDir(root), *numbers)
+        except ConfigError as error:
+            yield _event({"ended": str(error)})
+            return
+        self._pictures[subscription.request.id] = {}
         begun = renewed_at = spoken_at = time.monotonic()
         pictures, number, silent = self._pictures[subscription.request.id], 0, True
         try:
-            yield BEGIN
             while not self._signals.stop:
                 now = time.monotonic()
                 for record in subscription.records():
@@ -146,7 +149,3 @@ def _shown(record: SpectatorRecord, game: str, number: int) -> dict[str, Any]:
 
 def _event(message: dict[str, Any]) -> bytes:
     return b"data: " + msgspec.json.encode(message) + b"\n\n"
-
-
-async def _only(message: dict[str, Any]) -> AsyncIterator[bytes]:
-    yield BEGIN + _event(message)

@@ -1,4 +1,4 @@
-"""A watched game in the worker: what is evaluated, held and reported, and that nothing is where nobody watches."""
+"""A watched game in the worker: what is evaluated, held and reported; without a request nothing is."""
 
 from __future__ import annotations
 

@@ -110,3 +110,15 @@ def test_a_run_that_ended_is_said(page, run_dir):
     run_dir.remove_sockets()
     ended = messages(page.ask(GAME + "/0")[2])[0]["ended"]
     assert ended == "Games are watched while a run is active, by the user whose run it is."
+
+
+def test_more_games_than_a_page_shows_are_refused_in_a_sentence(page, run_dir, monkeypatch):
+    monkeypatch.setattr(spectated_game, "MOST_GAMES", 0)
+    assert messages(page.ask(GAME + "/0")[2])[0] == {"ended": spectated_game.FULL}
+    assert list(run_dir.sockets.iterdir()) == []
+
+
+def test_a_worker_that_no_file_can_name_ends_the_stream(page):
+    code, _, stream = page.ask(f"/runs/0/game/{'9' * 300}/0/0")
+    assert code == 200
+    assert "cannot be asked for" in messages(stream)[0]["ended"]
