@@ -86,8 +86,14 @@ def test_replays_hold_the_opening_and_lead_to_the_same_end(tmp_path):
     play(source, FIRST_LEGAL)
     files = sorted(tmp_path.glob("*.json"))
     assert len(files) == 24
+    drawn = {read_replay(file).drawn_plies for file in files}
+    assert len(drawn) > 1, "fewer where the game would end"
     for file in files:
         replay, game = read_replay(file), Deterministic()
+        plies = replay.drawn_plies
+        assert [move.drawn for (move,) in replay.turns] == plies * [True] + (len(replay.turns) - plies) * [False]
+        assert file.with_suffix(".txt").read_text().startswith(f"{replay.headline}\n")
+        assert replay.headline.endswith(f"; the first {plies} plies were drawn")
         for turn in replay.turns:
             game.apply(actions_of(turn))
         assert not game.acting()
