@@ -11,6 +11,7 @@ from simul.common.protocol.messages import DECISION
 from simul.env_worker.games.base.openings import LISTED, PLIES, Openings, opening_plies
 from simul.env_worker.games.base.players import RandomPlayer
 from simul.env_worker.games.base.source import TurnGameSource
+from simul.launch.evaluation.openings import distinct_games
 from tests.support.small_games import TicTacToe
 from tests.support.turn_games import HighCard, play
 
@@ -62,6 +63,16 @@ def test_both_games_of_a_pair_begin_alike_and_other_workers_draw_the_same():
     later = Pairing(GREEDY.first, GREEDY.second, 6, start=18)
     others = first_boards(play(hosted(pairings=[later], episodes=6, seed=8), FIRST_LEGAL))
     assert [others[number] for number in range(6)] == [boards[number] for number in range(18, 24)]
+
+
+def test_all_pairings_begin_alike_and_the_games_of_each_are_counted_alone():
+    half = [Pairing(GREEDY.first, Contestant(name, policy=name), 12) for name in ("eval/1", "eval/2")]
+    source = hosted(pairings=half)
+    boards = first_boards(play(source, FIRST_LEGAL))
+    assert [boards[number] for number in range(12)] == [boards[12 + number] for number in range(12)]
+    identities = source.metrics()["game_identities"]
+    counts = [distinct_games({"game_identities": identities}, pairing) for pairing in range(2)]
+    assert counts[0] == counts[1] == len(games_of(source)) > 4, "equal players: the same games in both pairings"
 
 
 def test_an_opening_leaves_every_seat_something_to_decide():
