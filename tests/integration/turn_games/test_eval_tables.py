@@ -123,7 +123,7 @@ def test_a_policy_without_a_memory_searches_drawn_worlds_and_one_with_a_memory_i
     played = subprocess.run(line, cwd=ROOT, input=lines, capture_output=True, text=True, timeout=2 * PATIENCE_SEC)
     assert played.returncode == 0, played.stderr
     hint = played.stdout.partition("seat 0> hint\n")[2].partition("seat 0> ")[0]
-    assert re.search(r"^ +[+-]\d+\.\d\d  ", hint, re.MULTILINE), "points, not shares"
+    assert re.search(r"^ +[+-]\d+\.\d\d \[", hint, re.MULTILINE), "points, not shares"
 
 
 @pytest.mark.slow  # .ci/long runs it
