@@ -13,8 +13,7 @@ import msgspec
 from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree
 from simul.common.config.schema import Config
-from simul.common.config.section import Names
-from simul.common.config.trust import Trust, check_trust, marked_keys, values_to_trust
+from simul.common.config.trust import Trust, check_trust, programs_of, values_to_trust
 from simul.common.errors import ConfigError
 from simul.common.runtime.private_files import read_regular
 from simul.env_worker.games.base.turn_game import TurnGame
@@ -86,10 +85,10 @@ def game_settings(config: Config) -> dict[str, Any]:
     """The settings that determine the configured game."""
     if config.game in GAMES:
         section = msgspec.to_builtins(config.game_section)
-        programs = [key for key, mark in marked_keys() if mark is Names.PROGRAM]  # of players; a replay needs none
+        programs = programs_of(config)  # a replay needs none
         return {
             "game": config.game,
-            config.game: {key: value for key, value in section.items() if f"{config.game}.{key}" not in programs},
+            config.game: {key: value for key, value in section.items() if key not in programs},
         }
     return {"game": config.game, "game_options": msgspec.to_builtins(config.game_options)}
 
