@@ -114,6 +114,15 @@ def check_trust(values: Iterable[MarkedValue], trust: Trust, source: str, way: s
         raise _refusal(f"{printable(source)} names what would be run, {shown}", trust.reason, way)
 
 
+def programs_of(config: Config) -> dict[str, str]:
+    """Command lines of the scripted players that are programs, by the key of the game's section that has them."""
+    section = f"{config.game}."
+    keys = [
+        key.removeprefix(section) for key, mark in marked_keys() if mark is Names.PROGRAM and key.startswith(section)
+    ]
+    return {key: getattr(config.game_section, key) for key in keys}
+
+
 @cache
 def marked_keys() -> tuple[tuple[str, Mark], ...]:
     """(dotted key, mark) of every marked key of the schema."""

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from simul.common.client.evaluation import Evaluation
 from simul.common.errors import EnvError
 from simul.common.protocol.masks import pack_masks
+from simul.common.runtime.intervals import Z_95
 from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
 from simul.env_worker.search.evaluators import LeafEvaluator
 
@@ -57,6 +58,7 @@ class DeterminizedSearch:
     Attributes:
         actions, scores: the candidates, best first by the policy, and what each is worth, a mean over the worlds.
             Complete when `rows` is None.
+        worlds: that they are means over; 0 where the game counts them, or leaves no choice.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class DeterminizedSearch:
         reward_scale: float = 1.0, discount: float = 1.0,
     ) -> None:  # fmt: skip
         self._game, self._seat = game, seat
-        self._worlds, self._candidates = worlds, candidates
+        self._candidates = candidates
         self._draw = draw
         self._value_scale = discount / reward_scale
         self._games: dict[int, TurnGame] = {ROOT: game}  # that are played on, by place
@@ -72,6 +74,7 @@ class DeterminizedSearch:
         self._chance: dict[int, random.Random] = {}  # by place; equal for all candidates of a world
         self.actions: NDArray[np.intp] = game.legal_actions(seat)
         known = np.zeros(1) if len(self.actions) == 1 else game.action_values(seat, draw)
+        self.worlds = worlds if known is None else 0
         self._worth: NDArray[np.float64] = np.zeros((0, 1)) if known is None else known[:, None]  # [candidates, worlds]
         if known is not None:
             self._waiting.clear()
@@ -80,6 +83,14 @@ class DeterminizedSearch:
     def scores(self) -> NDArray[np.float64]:
         """float64 [candidates]."""
         return self._worth.mean(axis=1)
+
+    @property
+    def margins(self) -> NDArray[np.float64] | None:
+        """float64 [candidates]: half of the 95% intervals of `scores`; None with less than two worlds.
+
+        All candidates meet the same worlds, so their differences are surer than these say.
+        """
+        return None if self.worlds < 2 else Z_95 * self._worth.std(axis=1, ddof=1) / np.sqrt(self.worlds)
 
     @property
     def action(self) -> int:
@@ -130,11 +141,11 @@ class DeterminizedSearch:
 
     def _draw_worlds(self, prior: NDArray[np.float32]) -> None:
         self.actions = self.actions[np.argsort(-prior, kind="stable")[: self._candidates]]
-        self._worth = np.zeros((len(self.actions), self._worlds))
-        for number in range(self._worlds):
+        self._worth = np.zeros((len(self.actions), self.worlds))
+        for number in range(self.worlds):
             world, seed = self._game.determinize(self._seat, self._draw), self._draw.getrandbits(64)
             for candidate, action in enumerate(self.actions.tolist()):
-                place = candidate * self._worlds + number
+                place = candidate * self.worlds + number
                 self._games[place] = world.clone()
                 self._chance[place] = random.Random(seed)
                 self._games[place].apply({self._seat: action})

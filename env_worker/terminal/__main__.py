@@ -243,7 +243,7 @@ def _show_replay(replay: Replay, config: Config, options: argparse.Namespace) ->
         if game.spec.seats != len(replay.players):
             raise ConfigError(f"The replay has {len(replay.players)} seats, {game.spec.name} {game.spec.seats}.")
         played = RecordedGame(game, replay.seed)
-        screen.say(f"{replay.game}, seed {replay.seed}: {', '.join(replay.players)}")
+        screen.say(replay.headline)
         try:
             pause = (lambda: None) if options.frames else _pause(screen, options)
             ReplayLoop(played, replay.turns, replay.players, screen, pause).run()

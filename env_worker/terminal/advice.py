@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,20 +30,37 @@ class Advice(NamedTuple):
         best: (action, probability), the most probable first; of a search: its improved policy, or the visits.
         value: what the seat expects, in the units that were learned from; None: unknown.
         in_points: `best` has what each action is worth, in points of the game, in place of its probability.
+        margins: of `best` in points, half of the 95% intervals; empty where it is no mean over drawn worlds.
+        worlds: that `best` in points is a mean over.
     """
 
     action: int
     best: list[tuple[int, float]]
     value: float | None
     in_points: bool = False
+    margins: Sequence[float] = ()
+    worlds: int = 0
 
     def text(self, game: TurnGame, seat: int) -> str:
-        """A line for each of the best actions, and the value."""
-        style = "+8.2f" if self.in_points else "6.1%"
-        lines = [f"{found:{style}}  {game.action_name(seat, action)}" for action, found in self.best[:MOST_NAMED]]
+        """A line for each of the best actions, and the value, or what the points are."""
+        lines = [
+            f"{self._worth(place)}  {game.action_name(seat, action)}"
+            for place, (action, _) in enumerate(self.best[:MOST_NAMED])
+        ]
         if self.value is not None:
             lines.append(f"value {self.value:+.3f}")
+        if self.in_points:
+            drawn = f"mean over {self.worlds} drawn worlds" + " [95%]" * bool(self.margins)
+            lines.append(f"points, {drawn if self.worlds else 'counted by the game'}")
         return "\n".join(lines)
+
+    def _worth(self, place: int) -> str:
+        """Of the action `best[place]`."""
+        found = self.best[place][1]
+        if not self.in_points:
+            return f"{found:6.1%}"
+        margin = self.margins[place] if self.margins else None
+        return f"{found:+8.2f}" + ("" if margin is None else f" [{found - margin:+.2f}, {found + margin:+.2f}]")
 
 
 class Advisor(ABC):
@@ -186,8 +204,15 @@ class PolicyRollouts(Advisor):
             draw=random.Random(f"{played.seed}/{len(played.turns)}/{seat}"), **self._scales,
         )  # fmt: skip
         search.run(self._evaluator, self._rows_per_message)
-        best = sorted(zip(search.actions.tolist(), search.scores.tolist()), key=lambda pair: -pair[1])
-        return Advice(search.action, best, None, in_points=True)
+        if len(search.actions) == 1:
+            return Advice(search.action, [(search.action, 1.0)], None)
+        order = np.argsort(-search.scores, kind="stable")
+        best = list(zip(search.actions[order].tolist(), search.scores[order].tolist()))
+        margins = search.margins
+        return Advice(
+            search.action, best, None, in_points=True, margins=() if margins is None else margins[order].tolist(),
+            worlds=search.worlds,
+        )  # fmt: skip
 
 
 def _common_length(one: list[Turn], other: list[Turn]) -> int:

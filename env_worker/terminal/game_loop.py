@@ -107,7 +107,7 @@ class ReplayLoop:
                 screen.position(played.game.render())
             for move in turn:
                 who = "chance" if move.seat == CHANCE else f"seat {move.seat} ({self._names[move.seat]})"
-                screen.say(f"{who}: {move.name or move.action}", "cyan")
+                screen.say(f"{who}: {move.name or move.action}{' (drawn)' if move.drawn else ''}", "cyan")
             played.apply(actions_of(turn))
             self._pause()
         screen.position(played.game.render())

@@ -39,8 +39,9 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         "checkpoints, run directories, URLs of a store, and names of scripted opponents",
     )  # fmt: skip
     evaluate.add_argument(
-        "--gtp", metavar='"PATH ARGS"',
-        help="Blokus: the opponent is this engine, which speaks GTP; short for --opponent gtp --set blokus.gtp=...",
+        "--gtp", dest="engines", action="append", default=[], metavar='"PATH ARGS"',
+        help="Blokus: the opponent is this engine, which speaks GTP; short for --opponent gtp --set blokus.gtp=...; "
+        "several, with --elo: a ladder, each against all others but engines",
     )  # fmt: skip
     evaluate.add_argument(
         "--games",
@@ -130,34 +131,40 @@ def _eval(options: argparse.Namespace) -> int:
 
     crossed, bots = cross_players(options.cross)
     named = [*options.checkpoints, *crossed]
-    opponents, overrides = [*options.opponents, *bots], options.overrides
+    opponents = [*options.opponents, *bots, *["gtp"] * bool(options.engines)]
     if options.cross and len(named) + len(opponents) < 2:
         raise ConfigError("--cross plays each against each other: name two players or more.")
     if options.elo is not None:
         given = {"--replays": options.replays, "--calibration": options.calibration, "--no-mirror": not options.mirror}
         if refused := [option for option, value in given.items() if value]:
             raise ConfigError(f"--elo keeps only who won, of games from every seat: leave {', '.join(refused)} out.")
-    if options.gtp is not None:
-        opponents = [*opponents, "gtp"]
-        overrides = [*overrides, f"blokus.gtp={json.dumps(options.gtp)}"]
+    if len(options.engines) > 1 and options.elo is None:
+        raise ConfigError(
+            "Several engines (--gtp) play one after the other: add --elo FILE, which keeps their results."
+        )
+    engines = [[f"blokus.gtp={json.dumps(engine)}"] for engine in options.engines] or [[]]
     with local_checkpoints([each.place for each in named]) as checkpoints:
-        trust = command_line_trust(overrides, options.game, trust=options.trust)
         searches = [each.search for each in named]
+        with_engine = [[*options.overrides, *engine] for engine in engines]
+        trusts = [command_line_trust(each, options.game, trust=options.trust) for each in with_engine]
         if options.elo is not None:
             from simul.launch.evaluation.contestants import find_contestants
             from simul.launch.evaluation.league import rate_contestants
 
-            contestants = find_contestants(
-                checkpoints, opponents, game=options.game, overrides=overrides, searches=searches, trust=trust
-            )
+            groups = [
+                find_contestants(
+                    checkpoints, opponents, game=options.game, overrides=overrides, searches=searches, trust=trust
+                )
+                for overrides, trust in zip(with_engine, trusts)
+            ]
             return rate_contestants(
-                options.elo, contestants, options.episodes, workers=options.workers, openings=options.openings,
+                options.elo, groups, options.episodes, workers=options.workers, openings=options.openings,
                 only_first=options.only_first, as_json=options.json,
             )  # fmt: skip
         return evaluate(
             checkpoints, game=options.game, opponents=opponents, episodes=options.episodes, workers=options.workers,
-            overrides=overrides, as_json=options.json, replays=options.replays, mirror=options.mirror,
+            overrides=with_engine[0], as_json=options.json, replays=options.replays, mirror=options.mirror,
             only_first=options.only_first, matrix=bool(options.cross), replay_player=options.replay_player,
             calibration=options.calibration, duplicate=options.duplicate, openings=options.openings,
-            searches=searches, trust=trust,
+            searches=searches, trust=trusts[0],
         )  # fmt: skip

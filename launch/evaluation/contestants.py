@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,13 +16,14 @@ from simul.common.config.matchups import Contestant, distinct_labels
 from simul.common.config.opponents import SCRIPTED, is_own, opponent_kind
 from simul.common.config.schema import Config, OpponentsConfig
 from simul.common.config.search import SearchConfig
-from simul.common.config.trust import NOTHING, MarkedValue, Trust, values_to_trust
+from simul.common.config.trust import NOTHING, MarkedValue, Trust, programs_of, values_to_trust
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import CONFIGS
 from simul.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, networks_of, newest_checkpoint
 
 MOST_PLIES = 1000
+LONGEST_NAME = 300  # characters of an engine with its arguments
 OF_WORLDS = ("worlds", "candidates")  # settings of the search of policies that were trained without one
 OF_ALL = ("outcome", "requests_in_flight", "return_scale", "symmetries")  # settings of the search of a whole worker
 
@@ -47,6 +49,15 @@ class Contestants(NamedTuple):
             for each in self.listed
             if each.policy and (each.search or self.config.search).worlds
         }
+
+    def with_engines_named(self) -> Contestants:
+        """Players that are programs have these as labels, without the folder and with the arguments."""
+        names = {bot: re.sub(r"^\S*/", "", command) for bot, command in programs_of(self.config).items()}
+        listed = [
+            msgspec.structs.replace(each, label=names[each.bot][:LONGEST_NAME]) if names.get(each.bot) else each
+            for each in self.listed
+        ]
+        return self._replace(listed=listed)
 
 
 class Conditions(NamedTuple):

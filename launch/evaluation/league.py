@@ -82,27 +82,33 @@ def show_league(
 
 
 def rate_contestants(
-    file: Path, contestants: Contestants, games: int, *, workers: int = 1, openings: int | None = None,
+    file: Path, groups: Sequence[Contestants], games: int, *, workers: int = 1, openings: int | None = None,
     only_first: bool = False, as_json: bool = False, command: Command = role_command,
 ) -> int:  # fmt: skip
     """`simul eval --elo FILE`: play the pairs that the file lacks, rate all of it; returns the exit code.
 
+    `groups`: one, or one for each engine, under otherwise equal settings; contestants meet those of their group.
+
     Raises ConfigError, RoleDied.
     """
-    if len(players_of(contestants)) < 2:
+    groups = [each.with_engines_named() for each in groups]
+    if min(len(players_of(each)) for each in groups) < 2:
         raise ConfigError("--elo rates contestants by their games against each other: name two different ones or more.")
     if not file.absolute().parent.is_dir():
         raise ConfigError(f"--elo {file}: there is no folder {file.absolute().parent}.")
-    known = play_missing(
-        contestants, file, games, workers=workers, openings=openings, only_first=only_first, quiet=as_json,
-        command=command,
-    )  # fmt: skip
-    figures = payoff_figures(known, contestants.config.game_title)
+    played = [
+        play_missing(
+            each, file, games, workers=workers, openings=openings, only_first=only_first, quiet=as_json, command=command
+        )
+        for each in groups
+    ]
+    keys = {label: key for each in played for label, key in each.keys.items()}
+    figures = payoff_figures(played[-1]._replace(keys=keys), groups[0].config.game_title)
     if as_json:
         print_json(figures)
     else:
         print_payoffs(figures)
-    return 1 if known.missing else 0
+    return 1 if any(each.missing for each in played) else 0
 
 
 def training_results(run_dir: RunDir) -> list[dict[str, Any]]:

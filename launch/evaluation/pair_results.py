@@ -17,6 +17,7 @@ from msgspec import Meta
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE, read_meta
 from simul.common.config.matchups import distinct_labels
 from simul.common.config.search import SearchConfig
+from simul.common.config.trust import programs_of
 from simul.common.errors import CheckpointError, ConfigError
 from simul.common.runtime.private_files import read_regular, replace_file
 from simul.launch.evaluation.contestants import Conditions, Contestants
@@ -178,14 +179,17 @@ def write_results(file: Path, results: PairResults) -> None:
 
 
 def contestant_keys(contestants: Contestants) -> dict[str, str]:
-    """Keys by label: of a checkpoint its weights, and its search where it has one; of a bot its name.
+    """Keys by label: of a checkpoint its weights, and its search where it has one; of a bot its name, and its command
+    line where it is a program.
 
     The same key is the same player, wherever its checkpoint lies. Raises ConfigError.
     """
     config, keys = contestants.config, {}
+    programs = programs_of(config)
     for each in contestants.listed:
         if each.bot:
-            keys[each.label] = f"{BOT}{each.bot}"
+            program = programs.get(each.bot)
+            keys[each.label] = f"{BOT}{each.bot}" + (f"#{_digest(program)}" if program else "")
             continue
         search = each.search or config.search
         searches = search.worlds or config.learner.algorithm == "alphazero"
@@ -203,9 +207,12 @@ def checkpoint_key(folder: Path, search: SearchConfig | None = None) -> str:
 
 
 def settings_of(conditions: Conditions) -> str:
-    """Of what decides who wins: the game, its settings but for rewards and processes, openings, mirroring."""
+    """Of what decides who wins: the game, its settings but for rewards and processes, openings, mirroring.
+
+    Programs of players are part of the players' keys.
+    """
     config = conditions.config
-    section = msgspec.to_builtins(config.game_section)
+    section = msgspec.to_builtins(config.game_section) | dict.fromkeys(programs_of(config), "")
     played = {key: value for key, value in section.items() if key not in config.game_section.description.beside_play}
     openings, mirrored = config.evaluation.openings, conditions.mirrored
     return _digest([config.game, config.game_options, played, openings, conditions.seats, mirrored])

@@ -151,7 +151,7 @@ class HostedGame:
         before: list[int] = []  # turns taken before each ply
         while len(before) < plies + max(plies, 2 * len(self.seats)) and (acting := self._after_chance()):
             before.append(len(self.taken))
-            self._apply({seat: draw.choice(self._legal(seat)) for seat in acting})
+            self._apply({seat: draw.choice(self._legal(seat)) for seat in acting}, drawn=True)
         acted = [set(self.taken[turn]) for turn in before]
         kept = min(plies, len(before) - 1)
         while kept > 0 and not set().union(*acted) <= set().union(*acted[kept:]):
@@ -237,9 +237,9 @@ class HostedGame:
         if self.turns is not None:
             del self.turns[turns:]
 
-    def _apply(self, actions: Mapping[int, int]) -> None:
+    def _apply(self, actions: Mapping[int, int], *, drawn: bool = False) -> None:
         if self.turns is not None:
-            self.turns.append(moves_of(self.game, actions))
+            self.turns.append(moves_of(self.game, actions, drawn=drawn))
         self.game.apply(actions)
         if self._remembered:
             self.taken.append(actions)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,8 +13,7 @@ import msgspec
 from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree
 from simul.common.config.schema import Config
-from simul.common.config.section import Names
-from simul.common.config.trust import Trust, check_trust, marked_keys, values_to_trust
+from simul.common.config.trust import Trust, check_trust, programs_of, values_to_trust
 from simul.common.errors import ConfigError
 from simul.common.runtime.private_files import read_regular
 from simul.env_worker.games.base.turn_game import TurnGame
@@ -20,13 +21,22 @@ from simul.env_worker.replays import file_stem, make_folder
 
 Outcome = Literal["terminated", "truncated", "unfinished"]
 
+_SVG_BEGIN = re.compile(r"<svg\b[^>]*>")
 
-class Move(msgspec.Struct, frozen=True):
-    """An action of a seat, or an event of CHANCE, seat -1. `name`: as `TurnGame.action_name` gives it."""
+
+class Move(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An action of a seat, or an event of CHANCE, seat -1.
+
+    Attributes:
+        name: as `TurnGame.action_name` gives it.
+        drawn: of a drawn opening: the seat's player did not choose it. A field of the move, because versions without it
+            refuse unknown fields of a replay and ignore those of a move.
+    """
 
     seat: int
     action: int
     name: str = ""
+    drawn: bool = False
 
 
 Turn = tuple[Move, ...]  # one move, or one of each seat of those that act at once
@@ -51,6 +61,19 @@ class Replay(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     returns: list[float]
     outcome: Outcome
 
+    @property
+    def drawn_plies(self) -> int:
+        """Turns of seats that were drawn."""
+        return sum(any(move.drawn for move in turn) for turn in self.turns)
+
+    @property
+    def headline(self) -> str:
+        """The game, who sits where, and how much of it was drawn, in one line."""
+        seats = ", ".join(f"seat {seat} {player}" for seat, player in enumerate(self.players))
+        plies = self.drawn_plies
+        drawn = "; the first ply was drawn" if plies == 1 else f"; the first {plies} plies were drawn" if plies else ""
+        return f"{self.game}, seed {self.seed}: {seats}{drawn}"
+
     def config(self, trust: Trust) -> Config:
         """The configuration that builds the game again. Raises ConfigError, also where it names what is not trusted."""
         config = config_from_tree(self.settings, "the settings of the replay")
@@ -62,17 +85,19 @@ def game_settings(config: Config) -> dict[str, Any]:
     """The settings that determine the configured game."""
     if config.game in GAMES:
         section = msgspec.to_builtins(config.game_section)
-        programs = [key for key, mark in marked_keys() if mark is Names.PROGRAM]  # of players; a replay needs none
+        programs = programs_of(config)  # a replay needs none
         return {
             "game": config.game,
-            config.game: {key: value for key, value in section.items() if f"{config.game}.{key}" not in programs},
+            config.game: {key: value for key, value in section.items() if key not in programs},
         }
     return {"game": config.game, "game_options": msgspec.to_builtins(config.game_options)}
 
 
-def moves_of(game: TurnGame, actions: Mapping[int, int]) -> Turn:
-    """The moves that apply these actions, which are about to be applied."""
-    return tuple(Move(seat, int(action), game.action_name(seat, int(action))) for seat, action in actions.items())
+def moves_of(game: TurnGame, actions: Mapping[int, int], *, drawn: bool = False) -> Turn:
+    """The moves that apply these actions, which are about to be applied. `drawn`: as a part of the opening."""
+    return tuple(
+        Move(seat, int(action), game.action_name(seat, int(action)), drawn) for seat, action in actions.items()
+    )
 
 
 def actions_of(turn: Turn) -> dict[int, int]:
@@ -124,7 +149,8 @@ def replay_of(
 
 
 class ReplayFolder:
-    """Files of the games of one process: P1-vs-P2-WORKER-NUMBER.json, and .svg or .txt, the last position.
+    """Files of the games of one process: P1-vs-P2-WORKER-NUMBER.json, and .svg or .txt, the last position under
+    `Replay.headline`, which is the title of an SVG.
 
     Args:
         settings: see `Replay`.
@@ -147,8 +173,9 @@ class ReplayFolder:
         replay = replay_of(game, self._settings, seed, players, turns)
         files = {".json": msgspec.json.encode(replay).decode() + "\n"}
         if self._pictures:
-            picture = game.svg()
-            files[".svg" if picture else ".txt"] = (picture or game.render()) + "\n"
+            title = f"<title>{escape(replay.headline)}</title>"
+            picture = _SVG_BEGIN.sub(lambda begin: begin[0] + title, game.svg(), count=1)
+            files[".svg" if picture else ".txt"] = (picture or f"{replay.headline}\n\n{game.render()}") + "\n"
         try:
             for ending, text in files.items():
                 stem.with_name(stem.name + ending).write_text(text, encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -123,24 +124,28 @@ def test_a_policy_without_a_memory_searches_drawn_worlds_and_one_with_a_memory_i
     played = subprocess.run(line, cwd=ROOT, input=lines, capture_output=True, text=True, timeout=2 * PATIENCE_SEC)
     assert played.returncode == 0, played.stderr
     hint = played.stdout.partition("seat 0> hint\n")[2].partition("seat 0> ")[0]
-    assert re.search(r"^ +[+-]\d+\.\d\d  ", hint, re.MULTILINE), "points, not shares"
+    assert re.search(r"^ +[+-]\d+\.\d\d \[", hint, re.MULTILINE), "points, not shares"
 
 
 @pytest.mark.slow  # .ci/long runs it
 def test_a_ladder_of_levels_is_one_table_as_the_documentation_says(tmp_path):
     page = (ROOT / "docs" / "blokus.md").read_text()
-    (snippet,) = re.findall(r"^```python\n(# ladder\.py\n.*?)^```", page, re.MULTILINE | re.DOTALL)
-    (tmp_path / "ladder.py").write_text(snippet.replace("/opt/pentobi-gtp", ENGINE))
-    named = re.findall(r"ladder:Level\d", page)
-    assert len(named) >= 2
-    opponents = [word for name in ["best_first", *dict.fromkeys(named)] for word in ("--opponent", name)]
-    strength = ["--set", "blokus.best_first_strength=1"]
-    done = evaluated("blokus", *opponents, *strength, "--games", "2", "--json", folder=tmp_path)
+    ((needed, written),) = re.findall(r'^ENGINE="/opt/pentobi-gtp (.+)"\nsimul eval (.+ --elo .+)$', page, re.MULTILINE)
+    engine = f"{ENGINE} {needed}"
+    words = shlex.split(written.replace("$ENGINE", engine).replace("--games 200", "--games 2"))
+    assert words[:2] == ["--checkpoint", "runs/blokus"]
+    line = ["blokus", "--opponent", "largest_piece", *words[2:], "--set", "blokus.best_first_strength=1", "--json"]
+    done = evaluated(*line, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert [each["label"] for each in result["standings"]] == ["best_first", *dict.fromkeys(named)]
-    assert all(pair["battles"] == 2 for pair in result["pairs"])
-    assert len(result["ratings"]) == 1 + len(set(named))
+    engines = {f"{engine.partition('/bin/')[2]} {level}" for level in (1, 3, 5)}
+    assert {each["label"] for each in result["ratings"]} == {"largest_piece", "best_first", *engines}
+    pairs = {frozenset((pair["first"], pair["second"])) for pair in result["pairs"] if pair["battles"] == 2}
+    bots = ("largest_piece", "best_first")
+    assert pairs == {frozenset(bots), *(frozenset((bot, engine)) for bot in bots for engine in engines)}
+    kept = (tmp_path / "ladder.json").read_text()
+    assert evaluated(*line, folder=tmp_path).stdout == done.stdout
+    assert (tmp_path / "ladder.json").read_text() == kept, "nothing was played again"
 
 
 def test_an_engine_that_dies_is_named_with_what_it_did():
@@ -156,6 +161,7 @@ def test_an_engine_that_dies_is_named_with_what_it_did():
     [
         (["blokus", "--opponent", "random", "--gtp", "/nowhere/engine -x"], "There is no program '/nowhere/engine'"),
         (["ofc", "--opponent", "random", "--gtp", "engine"], "there is no opponent 'gtp'"),
+        (["blokus", "--opponent", "random", "--gtp", "a", "--gtp", "b"], "one after the other: add --elo FILE"),
     ],
 )
 def test_engines_that_cannot_be_started_are_a_sentence(arguments, says, capfd):

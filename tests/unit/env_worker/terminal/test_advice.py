@@ -142,10 +142,29 @@ def test_a_search_in_drawn_worlds_says_what_its_candidates_are_worth(played):
     advice = advisor.advise(played)
     assert advice is advisor.advise(played)
     assert advice.action == 2
-    assert [line.split() for line in advice.text(played.game, 0).splitlines()] == [
-        ["+2.00", "2"], [f"{advice.best[1][1]:+.2f}", "1"], ["+1.00", "0"]
+    gift, margin = advice.best[1][1], advice.margins[1]
+    assert advice.text(played.game, 0).splitlines() == [
+        "   +2.00 [+2.00, +2.00]  2",
+        f"   {gift:+.2f} [{gift - margin:+.2f}, {gift + margin:+.2f}]  1",
+        "   +1.00 [+1.00, +1.00]  0",
+        "points, mean over 400 drawn worlds [95%]",
+    ]
+    assert 1.35 < gift < 1.65
+    assert margin == pytest.approx(1.96 * (1.25 / 400) ** 0.5, rel=0.1), "of a number from 0 to 3"
+
+
+def test_what_the_game_counts_is_said_and_has_no_interval():
+    class Counted(Envelope):
+        def action_values(self, seat, draw):
+            return np.array([1.0, 3.0, 2.0])
+
+    line = ServerLine(Answering(giving))
+    advisor = PolicyRollouts(line, "learner", SearchConfig(worlds=9), reward_scale=1.0, discount=1.0)
+    played = RecordedGame(Counted(), 3)
+    advice = advisor.advise(played)
+    assert advice.text(played.game, 0).splitlines() == [
+        "   +3.00  1", "   +2.00  2", "   +1.00  0", "points, counted by the game"
     ]  # fmt: skip
-    assert 1.35 < advice.best[1][1] < 1.65
 
 
 class Answering:

@@ -18,17 +18,19 @@ def test_every_position_with_what_came_after_it(tmp_path, capsys, monkeypatch):
     for seat, action in enumerate((0, 4)):
         played.apply({seat: action})
     folder = ReplayFolder(tmp_path, {"game": "examples.custom_game:TicTacToe"}, pictures=False)
-    path = folder.save(played.game, 0, 1, ["a", "b"], played.turns)
+    drawn = [(msgspec.structs.replace(played.turns[0][0], drawn=True),), played.turns[1]]
+    path = folder.save(played.game, 0, 1, ["a", "b"], drawn)
     monkeypatch.setattr(frames, "limit_process", lambda: None)  # of this process
     monkeypatch.setattr(terminal, "limit_process", lambda: None)
     monkeypatch.setattr(sys, "argv", ["watch", f"--replay={path}", "--frames", "--trust"])
     assert terminal.main() == 0
     shown = msgspec.json.decode(capsys.readouterr().out, type=list[Frame])
     assert len(shown) == 3
-    assert [line for frame in shown for line in frame.said if "seat" in line][:2] == [
-        shown[0].said[1], shown[1].said[0]
-    ]  # fmt: skip
-    assert "seat 0 (a): " in shown[0].said[1]
+    assert shown[0].said == [
+        "tic-tac-toe, seed 1: seat 0 a, seat 1 b; the first ply was drawn",
+        "seat 0 (a): 0 (drawn)",
+    ]
+    assert shown[1].said == ["seat 1 (b): 4"]
     assert shown[0].text != shown[1].text != shown[2].text
     assert [frame.svg for frame in shown] == ["", "", ""]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simul.common.config.games.blokus import BlokusConfig
 from simul.common.config.games.openspiel import OpenSpielConfig
 from simul.common.config.matchups import Contestant
 from simul.common.config.schema import Config, EvaluationConfig
@@ -54,6 +55,21 @@ def test_settings_are_those_that_decide_games():
     assert same == key(seed=7, openspiel=OpenSpielConfig(reward_scale=2.0))
     assert same != key(openspiel=OpenSpielConfig(name="go"))
     assert same != key(evaluation=EvaluationConfig(openings=2))
+
+
+def test_an_engine_is_known_by_its_command_line_which_is_no_setting_of_the_game():
+    def of(command: str) -> Contestants:
+        config = Config(game="blokus", blokus=BlokusConfig(gtp=command))
+        bots = [Contestant(name, bot=name) for name in ("mcts", "gtp")]
+        return Contestants(config, frozenset(), {}, bots).with_engines_named()
+
+    weak, strong, none = of("/opt/engine --level 1"), of("/opt/engine --level 3 --book /opt/b"), of("")
+    assert [each.label for each in strong.listed] == ["mcts", "engine --level 3 --book /opt/b"]
+    assert [each.label for each in none.listed] == ["mcts", "gtp"]
+    keys = [players_of(each) for each in (weak, strong)]
+    assert keys[0].pop("mcts") == keys[1].pop("mcts")
+    assert not set(keys[0].values()) & set(keys[1].values())
+    assert len({settings_of(conditions(each.config)) for each in (weak, strong, none)}) == 1
 
 
 def test_a_checkpoint_is_known_by_its_weights_and_search_and_counts_once(tmp_path):

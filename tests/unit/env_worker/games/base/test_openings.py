@@ -11,6 +11,7 @@ from simul.common.protocol.messages import DECISION
 from simul.env_worker.games.base.openings import LISTED, PLIES, Openings, opening_plies
 from simul.env_worker.games.base.players import RandomPlayer
 from simul.env_worker.games.base.source import TurnGameSource
+from simul.launch.evaluation.openings import distinct_games
 from tests.support.small_games import TicTacToe
 from tests.support.turn_games import HighCard, play
 
@@ -64,6 +65,16 @@ def test_both_games_of_a_pair_begin_alike_and_other_workers_draw_the_same():
     assert [others[number] for number in range(6)] == [boards[number] for number in range(18, 24)]
 
 
+def test_all_pairings_begin_alike_and_the_games_of_each_are_counted_alone():
+    half = [Pairing(GREEDY.first, Contestant(name, policy=name), 12) for name in ("eval/1", "eval/2")]
+    source = hosted(pairings=half)
+    boards = first_boards(play(source, FIRST_LEGAL))
+    assert [boards[number] for number in range(12)] == [boards[12 + number] for number in range(12)]
+    identities = source.metrics()["game_identities"]
+    counts = [distinct_games({"game_identities": identities}, pairing) for pairing in range(2)]
+    assert counts[0] == counts[1] == len(games_of(source)) > 4, "equal players: the same games in both pairings"
+
+
 def test_an_opening_leaves_every_seat_something_to_decide():
     rows = play(hosted(openings=9), FIRST_LEGAL)
     plies = [sum(board) for board in first_boards(rows).values()]
@@ -86,8 +97,14 @@ def test_replays_hold_the_opening_and_lead_to_the_same_end(tmp_path):
     play(source, FIRST_LEGAL)
     files = sorted(tmp_path.glob("*.json"))
     assert len(files) == 24
+    drawn = {read_replay(file).drawn_plies for file in files}
+    assert len(drawn) > 1, "fewer where the game would end"
     for file in files:
         replay, game = read_replay(file), Deterministic()
+        plies = replay.drawn_plies
+        assert [move.drawn for (move,) in replay.turns] == plies * [True] + (len(replay.turns) - plies) * [False]
+        assert file.with_suffix(".txt").read_text().startswith(f"{replay.headline}\n")
+        assert replay.headline.endswith(f"; the first {plies} plies were drawn")
         for turn in replay.turns:
             game.apply(actions_of(turn))
         assert not game.acting()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 
+import msgspec
 import pytest
 
 from simul.common.config.loader import load_game
@@ -80,7 +82,7 @@ def test_every_game_of_an_evaluation_is_written_and_plays_again(tmp_path):
         assert not game.acting()
         assert list(game.returns()) == replay.returns
         total += replay.returns[replay.players.index("learner")]
-        assert file.with_suffix(".txt").read_text().strip() == game.render()
+        assert file.with_suffix(".txt").read_text() == f"{replay.headline}\n\n{game.render()}\n"
     assert total == pytest.approx(source.metrics()["returns"]["mean"] * 5)
 
 
@@ -88,16 +90,52 @@ def test_settings_of_a_built_in_game_build_it_again(tmp_path):
     config = load_game("blokus:classic", ["blokus.players=3"])
     played = RecordedGame(turn_game(config, trust=EVERYTHING)(), 7)
     play_on(played, 6, random.Random(1))
-    path = ReplayFolder(tmp_path, game_settings(config)).save(played.game, 0, 7, ["a/b", "c", "d"], played.turns)
-    assert path.name == "a-b-vs-c-vs-d-0-0.json"
-    assert path.with_suffix(".svg").read_text().startswith("<svg")
+    path = ReplayFolder(tmp_path, game_settings(config)).save(played.game, 0, 7, ["a/b", "c<", "d"], played.turns)
+    assert path.name == "a-b-vs-c--vs-d-0-0.json"
+    assert re.match(
+        r"<svg [^>]+><title>blokus/classic, seed 7: seat 0 a/b, seat 1 c&lt;, seat 2 d</title>",
+        path.with_suffix(".svg").read_text(),
+    )
     replay = read_replay(path)
-    assert (replay.outcome, replay.players) == ("unfinished", ["a/b", "c", "d"])
+    assert (replay.outcome, replay.players) == ("unfinished", ["a/b", "c<", "d"])
     assert turn_game(replay.config(NOTHING))().spec == played.game.spec
     assert json.loads(path.read_text())["turns"][0][0]["name"] == played.turns[0][0].name
     only = ReplayFolder(tmp_path / "only", game_settings(config), pictures=False)
     only.save(played.game, 0, 7, ["a", "b", "c"], played.turns)
     assert [file.suffix for file in (tmp_path / "only").iterdir()] == [".json"]
+
+
+class OlderMove(msgspec.Struct):
+    """As versions read it that knew no drawn openings."""
+
+    seat: int
+    action: int
+    name: str = ""
+
+
+class OlderReplay(msgspec.Struct, forbid_unknown_fields=True):
+    game: str
+    settings: dict
+    seed: int
+    players: list[str]
+    turns: list[tuple[OlderMove, ...]]
+    returns: list[float]
+    outcome: str
+
+
+@pytest.mark.parametrize(("drawn", "said"), [(0, ""), (1, "; the first ply was drawn"), (2, "; the first 2 plies w")])
+def test_drawn_plies_are_counted_and_versions_without_them_read_the_file(tmp_path, drawn, said):
+    played = RecordedGame(HighCard(2), 1)
+    play_on(played, 4, random.Random(1))
+    turns = [
+        tuple(msgspec.structs.replace(move, drawn=0 <= turn - 2 < drawn) for move in moves)  # chance deals two cards
+        for turn, moves in enumerate(played.turns)
+    ]
+    path = ReplayFolder(tmp_path, {}).save(played.game, 0, 1, ["a", "b"], turns)
+    assert read_replay(path).drawn_plies == drawn
+    assert said in read_replay(path).headline
+    assert ("drawn" in path.read_text()) == bool(drawn)
+    assert len(msgspec.json.decode(path.read_bytes(), type=OlderReplay).turns) == 4
 
 
 @pytest.mark.parametrize(

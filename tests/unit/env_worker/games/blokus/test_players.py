@@ -92,10 +92,24 @@ def test_the_least_strength_takes_the_action_after_which_the_position_is_best():
 
 @pytest.mark.parametrize(
     ("seed", "turns", "name"),
-    [(2, 4, "f6,e7,f7,g7,f8"), (3, 4, "g8,h8,i8,j8,j9"), (5, 4, "i6,j6,k6,h7,i7"), (5, 9, "d4,c5,d5,e5,d6")],
+    [
+        (2, 4, "f6,e7,f7,g7,f8"),
+        (3, 4, "g8,h8,i8,j8,j9"),
+        (5, 4, "i6,j6,k6,h7,i7"),
+        (11, 4, "g5,f6,g6,h6,h7"),
+        (13, 6, "i10,j10,g11,h11,i11"),
+        (17, 8, "l3,m3,m4,n4,n5"),
+        (5, 9, "d4,c5,d5,e5,d6"),
+        (19, 10, "j7,k7,l7,k8,k9"),
+        (29, 14, "j7,k7,l7,m7,n7"),
+        (7, 23, "n11,n12,m13,n13,n14"),  # from here on another action ends the game, or this one does
+        (108, 24, "b5,c5"),
+        (131, 25, "c2,b3,c3,c4"),
+        (9, 28, "h11,i11,j11,j12,k12"),
+    ],
 )
 def test_strength_2_is_a_yardstick_and_plays_what_it_played(seed, turns, name):
-    """Results name it: one that plays otherwise is another player, and needs a strength or a name of its own."""
+    """As at commit 6c56a397. Results name it: one that plays otherwise is another player and needs another name."""
     game = played_on(Blokus(duo()), turns, seed)
     assert isinstance(game, Blokus)
     (seat,) = game.acting()
