@@ -26,6 +26,7 @@ function say(words) {
 
 function report(words) {
   const list = byId("said");
+  if (list.firstElementChild?.textContent === words) return;
   list.prepend(element("li", "", words));
   while (list.children.length > MOST_SAID) list.lastElementChild.remove();
 }
@@ -60,7 +61,7 @@ function show(record) {
     report("episode " + episode + " of seat " + record.seat + " " + record.kind + " after " + record.step + " decisions; last reward " + shortNumber(record.reward));
     return;
   }
-  say("live: game " + record.env + ", seat " + record.seat);
+  if (source !== null) say("live: game " + record.env + ", seat " + record.seat);
   showPosition(record);
   showFacts(record);
   showActions(record.actions, record.chosen);
@@ -154,7 +155,7 @@ function watch() {
     if (message.said) report(message.said);
     if (message.ended) {
       report(message.ended);
-      stop("no game is watched");
+      stop("no game is watched: " + message.ended);
     }
   });
   source.addEventListener("error", () => {
@@ -172,7 +173,7 @@ async function begin() {
   }
   about = await answer.json();
   document.title = "Simul: game of " + about.run;
-  say(about.run + ", " + about.game + ": choose a game");
+  say(about.said || about.run + ", " + about.game + ": choose a game");
   for (let seat = 0; seat < Math.min(about.seats, 64); seat += 1) {
     const option = element("option", "", String(seat));
     option.value = String(seat);
