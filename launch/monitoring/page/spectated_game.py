@@ -67,7 +67,7 @@ class SpectatedGames:
     async def _about(self, request: Request) -> Response:
         """Name of the run and of its game, seats, and the slices of an observation: [name, start, size, meaning].
 
-        `said`: a sentence where none of its games can be watched.
+        `left_out`: how many slices are not listed. `said`: a sentence where none of its games can be watched.
         """
         if not self._login.admitted(request):
             return PlainTextResponse(NOT_ADMITTED, 401)
@@ -151,7 +151,10 @@ def _about_game(root: Path) -> dict[str, Any]:
     spec = _SPEC.decode(read_regular(root / "spec.json", SPEC_BYTES, links=False))
     slices = [(part.name[:100], part.start, part.size, part.meaning[:200]) for part in spec.layout[:MOST_SLICES]]
     slices = slices or [("observation", 0, spec.observation_size, "")]
-    return {"game": spec.name[:200], "seats": spec.seats, "actions": spec.num_actions, "slices": slices}
+    return {
+        "game": spec.name[:200], "seats": spec.seats, "actions": spec.num_actions, "slices": slices,
+        "left_out": max(len(spec.layout) - MOST_SLICES, 0),
+    }  # fmt: skip
 
 
 def _shown(record: SpectatorRecord, game: str, number: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from simul.launch.monitoring.page import spectated_game
 from simul.launch.monitoring.page.page_server import make_app
 from simul.launch.monitoring.page.watched_run import WatchedRun
 from tests.support.recorded_run import process, snapshot
+from tests.support.waiting import wait_for
 from tests.support.web_page import WebPage
 
 SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
@@ -91,6 +92,7 @@ def test_what_the_game_is(page):
     assert code == 200
     assert msgspec.json.decode(content) == {
         "run": "run", "game": "cards", "seats": 2, "actions": 3, "slices": [["own.hand", 0, 2, "<b>"]], "said": "",
+        "left_out": 0,
     }  # fmt: skip
 
 
@@ -135,6 +137,44 @@ def test_workers_of_other_machines_are_said_before_a_game_is_chosen_and_after(pa
     container = "/".join(["elsewhere", *this_machine().split("/")[1:2], "3"])
     run_dir.write("status.json", msgspec.json.encode(snapshot(processes=[process(machine=container)])))
     assert msgspec.json.decode(page.ask("/runs/0/game")[2])["said"] == ""
+
+
+def test_of_very_many_slices_the_first_are_listed(page, run_dir):
+    run_dir.write_spec(GameSpec("cards", 50_000, 3, layout=tuple(Slice(f"\x1b[2J{n}", n, 1) for n in range(50_000))))
+    about = msgspec.json.decode(page.ask("/runs/0/game")[2])
+    assert (len(about["slices"]), about["left_out"]) == (4000, 46_000)
+
+
+def later(page, path: str) -> tuple[threading.Thread, list[dict]]:
+    """Asks in a thread; the messages are there when it has ended."""
+    found: list[dict] = []
+    thread = threading.Thread(target=lambda: found.extend(messages(page.ask(path)[2])))
+    thread.start()
+    return thread, found
+
+
+def test_the_last_of_two_browsers_has_the_game_and_the_first_is_told(page, run_dir):
+    first, told = later(page, GAME + "/0")
+    reader = RequestReader(run_dir, 0)
+    asked = wait_for(reader.read)
+    worker, watched = later(page, GAME + "/1")
+    first.join(20)
+    assert told == [{"ended": spectated_game.ENDED}]
+    second = wait_for(reader.read)
+    assert (second.seat, second.id != asked.id) == (1, True)
+    sender = reader.connect(second)
+    sender.send(SpectatorRecord("decision", seat=1))
+    worker.join(20)
+    sender.close()
+    assert watched[0]["record"]["seat"] == 1
+
+
+def test_a_run_that_ends_while_it_is_watched_ends_the_stream(page, run_dir):
+    browser, told = later(page, GAME + "/0")
+    wait_for(RequestReader(run_dir, 0).read)
+    run_dir.remove_sockets()
+    browser.join(20)
+    assert told == [{"ended": spectated_game.ENDED}]
 
 
 def test_a_supervisor_that_was_killed_ends_the_stream(page, run_dir, monkeypatch):
