@@ -17,7 +17,7 @@ from simul.common.client.evaluation import NO_SESSION, Evaluation
 from simul.common.errors import ConfigError
 from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
-from simul.common.role.spectating import ANY_SEAT, SpectatorRecord, SpectatorRequest
+from simul.common.role.spectating import ANY_SEAT, TOO_LARGE, SpectatorRecord, SpectatorRequest
 from simul.env_worker.source import EnvSource, ShownPosition, SpectatedSource
 
 LOOK_EVERY_SEC = 1.0
@@ -260,16 +260,15 @@ class Spectator:
         return SpectatorRecord(
             "decision", decision.env, decision.seat, decision.episode, decision.step, policy=decision.policy,
             legal=int(np.count_nonzero(mask)), reward=decision.reward, skipped=skipped,
-            observation=[number if math.isfinite(number) else 0.0 for number in numbers.tolist()],
-            text=shown.text[:MOST_LETTERS], svg=shown.svg if len(shown.svg) <= MOST_PICTURE else "",
-            battle=shown.battle if len(shown.battle) <= MOST_BATTLE else "", said=said,
+            observation=[number if math.isfinite(number) else None for number in numbers.tolist()],
+            text=shown.text, svg=shown.svg, battle=shown.battle, said=said,
         )  # fmt: skip
 
     def _position(self, decision: Decision) -> tuple[ShownPosition, str]:
         if self._shown is None:
             return ShownPosition(), ""
         try:
-            return self._shown.position(decision.env), ""
+            return _bounded(self._shown.position(decision.env))
         except Exception as error:  # noqa: BLE001 - a user's game may raise anything
             return ShownPosition(), f"the game cannot show its position: {type(error).__name__}: {error}"[:500]
 
@@ -337,3 +336,12 @@ class Spectator:
         price = max(1.0, self._spent_sec * DECISIONS_PER_SEC / MOST_SHARE)
         self._credit -= price - self._price
         self._price = price
+
+
+def _bounded(shown: ShownPosition) -> tuple[ShownPosition, str]:
+    """What is sent of a position, and a sentence where that is not all. Raises TypeError."""
+    if wrong := [type(part).__name__ for part in shown if not isinstance(part, str)]:
+        raise TypeError(f"a part of it is {wrong[0]}; expected text")
+    fits = len(shown.svg) <= MOST_PICTURE and len(shown.battle) <= MOST_BATTLE
+    text, svg, battle = shown.text[:MOST_LETTERS], shown.svg, shown.battle
+    return (ShownPosition(text, svg, battle), "") if fits else (ShownPosition(text), TOO_LARGE)

@@ -25,6 +25,11 @@ def is_this_machine(machine: str) -> bool:
     return machine in ("", this_machine())
 
 
+def may_share_sockets(machine: str) -> bool:
+    """Whether ipc sockets there may be those of here: its host name or its boot is the same (a container's boot is)."""
+    return is_this_machine(machine) or any(a == b for a, b in zip(machine.split("/")[:2], this_machine().split("/")))
+
+
 def host_of(machine: str) -> str:
     """The host name in it."""
     return machine.partition("/")[0] or "an unnamed host"

@@ -26,6 +26,7 @@ ANY_SEAT = -1
 MOST_RECORD_BYTES = 1 << 20  # of a record; a larger one is not sent, and not read
 REQUEST_BYTES = 1000
 QUEUE = 16  # records that wait for a reader; more are dropped
+TOO_LARGE = "the position is too large to be shown"
 _ID = re.compile(r"[0-9a-f]{8}")
 
 Number = Annotated[int, msgspec.Meta(ge=0)]
@@ -57,7 +58,7 @@ class SpectatorRecord(msgspec.Struct):
         chosen: name of the action that was played; empty: not known.
         reward: earned since the seat's last decision.
         skipped: decisions of the seat since the last record, which were not evaluated.
-        observation: its first numbers, in the order of the game spec's layout.
+        observation: its first numbers, in the order of the game spec's layout; None: it is not finite.
         text, svg: the position; empty where the game shows none.
         battle: lines of a battle of Pokémon so far, as its spectators see it.
     """
@@ -75,7 +76,7 @@ class SpectatorRecord(msgspec.Struct):
     chosen: str = ""
     reward: float = 0.0
     skipped: int = 0
-    observation: list[float] = []
+    observation: list[float | None] = []
     text: str = ""
     svg: str = ""
     battle: str = ""
@@ -117,8 +118,10 @@ class RecordSender:
         self._socket = PushSocket(_endpoint(run_dir, request.id), queue=QUEUE)
 
     def send(self, record: SpectatorRecord) -> None:
-        """Never waits."""
-        data = msgspec.json.encode(record)
+        """Never waits. A position that makes the record too large is left out, and said."""
+        data = _encoded(record)
+        if len(data) > MOST_RECORD_BYTES:
+            data = _encoded(msgspec.structs.replace(record, text="", svg="", battle="", said=TOO_LARGE))
         if len(data) <= MOST_RECORD_BYTES:
             self._socket.send([data])
 
@@ -188,6 +191,21 @@ def request_path(run_dir: RunDir, worker: int) -> Path:
     if not private:
         raise ConfigError("Games are watched while a run is active, by the user whose run it is.")
     return folder / f"spectate-{worker}.json"
+
+
+def _encoded(record: SpectatorRecord) -> bytes:
+    """As JSON; lone surrogates, which a game's own texts may have, as question marks."""
+    try:
+        return msgspec.json.encode(record)
+    except UnicodeEncodeError:
+        fields = msgspec.structs.asdict(record)
+        texts = {name: _utf8(value) for name, value in fields.items() if isinstance(value, str)}
+        actions = [(_utf8(name), probability) for name, probability in record.actions]
+        return msgspec.json.encode(msgspec.structs.replace(record, **texts, actions=actions))
+
+
+def _utf8(text: str) -> str:
+    return text.encode(errors="replace").decode()
 
 
 def _endpoint(run_dir: RunDir, request: str) -> str:

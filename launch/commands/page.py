@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 HOST, PORT = "127.0.0.1", 8080
 SHORTEST_TOKEN = 16
 EVERYWHERE = ("0.0.0.0", "::")
+NO_RUN = "There is no run below runs/. Name a run directory, as in `simul page DIR`, or start a run: `simul up`."
 PACKAGES = ("starlette", "uvicorn")  # of the extra `page`
 
 
@@ -86,7 +87,12 @@ def watched_runs(folders: Sequence[Path]) -> list[WatchedRun]:
     from simul.launch.monitoring.page.watched_run import WatchedRun, check_run
 
     chosen = [RunDir(folder) for folder in dict.fromkeys(folder.resolve() for folder in folders)]
-    chosen = chosen or active_runs() or [choose_run(None, active_only=False)]
+    chosen = chosen or active_runs()
+    if not chosen:
+        try:
+            chosen = [choose_run(None, active_only=False)]
+        except ConfigError:
+            raise ConfigError(NO_RUN) from None
     for run_dir in chosen:
         check_run(run_dir)
     names = [run_dir.root.name for run_dir in chosen]

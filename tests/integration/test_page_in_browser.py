@@ -316,6 +316,15 @@ def test_boards_and_battles_that_run_are_shown_and_nothing_of_theirs_is_markup(p
     assert browser.ask("document.title") == "Simul: game of run"
     assert browser.ask("document.querySelectorAll('main b, main i, main script, main svg image').length") == 0
     assert MARKUP in browser.text("#said")
+    sender.send(
+        SpectatorRecord("decision", step=0, value=3e38, observation=[float("nan")] * 3)
+    )  # its worker was killed
+    sender.send(SpectatorRecord("decision", step=1, value=-3e38, observation=[float("nan"), 1e38, -1e38]))
+    browser.wait_for("rows.length === 2 && document.querySelectorAll('#values canvas').length === 1")
+    assert "NaN" in browser.text("#slices")
+    assert browser.text("#sides") == ""
+    sender.send(SpectatorRecord("decision", step=2, observation=[0.5], battle="\n".join(battle)))
+    browser.wait_for("document.querySelectorAll('#sides .bar').length === 2")
     browser.ask("byId('filter').focus()")
     browser.press("foe")
     browser.wait_for("[...document.querySelectorAll('#slices tbody tr')].filter(row => !row.hidden).length === 1")

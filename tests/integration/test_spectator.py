@@ -18,11 +18,19 @@ from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.messages import DECISION
 from simul.common.role.lifecycle import StopFlag
 from simul.common.role.run_directory import RunDir
-from simul.common.role.spectating import LEASE_SEC, RequestReader, SpectatorRecord, SpectatorSubscription, request_path
+from simul.common.role.spectating import (
+    LEASE_SEC,
+    TOO_LARGE,
+    RequestReader,
+    SpectatorRecord,
+    SpectatorSubscription,
+    request_path,
+)
 from simul.env_worker.games.gymnasium.source import GymnasiumSource
 from simul.env_worker.spectator import Spectator
 from simul.env_worker.worker import Worker
 from tests.support.stand import Stand
+from tests.support.waiting import wait_for
 from tests.unit.env_worker.test_worker import ScriptedReporter
 
 pytestmark = pytest.mark.usefixtures("patience")
@@ -138,6 +146,19 @@ def test_records_are_dropped_while_nobody_reads(run_dir) -> None:
         sender.send(SpectatorRecord("decision", step=step, observation=[0.5] * 1000))
     time.sleep(0.3)
     assert 0 < len(subscription.records()) < 1000
+    sender.close()
+    subscription.close()
+
+
+def test_texts_and_sizes_that_cannot_be_sent_do_not_stop_the_worker(run_dir) -> None:
+    subscription = SpectatorSubscription(run_dir, 0, 0)
+    sender = RequestReader(run_dir, 0).connect(subscription.request)
+    sender.send(SpectatorRecord("decision", step=0, text="\ud800\x1b<b>", actions=[("\udfff", 0.5)]))
+    sender.send(SpectatorRecord("decision", step=1, value=0.5, battle="\u4e00" * 400_000))
+    records: list[SpectatorRecord] = []
+    wait_for(lambda: records.extend(subscription.records()) or len(records) == 2)
+    assert (records[0].text, records[0].actions) == ("?\x1b<b>", [("?", 0.5)])
+    assert (records[1].value, records[1].battle, records[1].said) == (0.5, "", TOO_LARGE)
     sender.close()
     subscription.close()
 

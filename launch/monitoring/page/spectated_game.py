@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -18,26 +19,30 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.spectating import ANY_SEAT, SpectatorRecord, SpectatorSubscription
 from simul.common.runtime.private_files import read_regular
+from simul.launch.monitoring.page.watchable_workers import NOT_ACTIVE, has_ended, why_not_watched
 from simul.launch.monitoring.page.watched_run import WatchedRun
 from simul.launch.monitoring.page.web_server import NOT_ADMITTED, Login, picture
 from simul.launch.processes.signals import Signals
 
 POLL_SEC = 0.1
 RENEW_SEC = 1.0
-SILENT_SEC = 6.0  # a worker that has not reported by then is said to be silent
+# A worker that reports nothing for so long is said to be silent: before its first record, and between two.
+SILENT_SEC, LATER_SILENT_SEC = 6.0, 30.0
 SIGN_OF_LIFE_SEC = 10.0
 MOST_GAMES = 4  # watched at once by the browsers of a page
 MOST_PICTURES = 40  # kept of a game, until the browser shows them
 MOST_SLICES = 4000
+MOST_NUMBER = 2**31 - 1  # of a worker, a game or a seat
 SPEC_BYTES = 8 * 2**20
 BEGIN = b"retry: 1000\n\n"
 OTHER_SITE = "That comes from another page.\n"
 FULL = f"{MOST_GAMES} games are watched already: close one, or start another page."
 ENDED = "The worker shows another game: another page has asked for one, or the run has ended."
 SILENT = (
-    "No decision of this game has come yet. The run has no such worker, it plays on another machine, or it waits for "
-    "the server."
+    "No decision of this game has come for {:.0f} s: its worker starts or hangs, waits for the server or another "
+    "player, or pauses after a position that was costly to show."
 )
+NO_GAME = "There is no game of these numbers."
 _SPEC = msgspec.json.Decoder(GameSpec)
 
 
@@ -60,15 +65,19 @@ class SpectatedGames:
         ]
 
     async def _about(self, request: Request) -> Response:
-        """Name of the run and of its game, seats, and the slices of an observation: [name, start, size, meaning]."""
+        """Name of the run and of its game, seats, and the slices of an observation: [name, start, size, meaning].
+
+        `left_out`: how many slices are not listed. `said`: a sentence where none of its games can be watched.
+        """
         if not self._login.admitted(request):
             return PlainTextResponse(NOT_ADMITTED, 401)
         try:
             run = self._runs[request.path_params["place"]]
             about = await asyncio.to_thread(_about_game, run.root)
+            said = await asyncio.to_thread(why_not_watched, run.root)
         except (IndexError, OSError, ValueError, RecursionError):
             return PlainTextResponse("There is no run whose games can be watched.\n", 404)
-        return Response(msgspec.json.encode({"run": run.name, **about}), media_type="application/json")
+        return Response(msgspec.json.encode({"run": run.name, "said": said, **about}), media_type="application/json")
 
     async def _events(self, request: Request) -> Response:
         if not self._login.admitted(request):
@@ -88,8 +97,11 @@ class SpectatedGames:
     async def _stream(self, root: Path, numbers: tuple[int, int, int]) -> AsyncIterator[bytes]:
         """Events until the browser leaves; `numbers`: of worker, env and seat. What it opens is closed with it."""
         yield BEGIN
-        if len(self._pictures) >= MOST_GAMES:
-            yield _event({"ended": FULL})
+        why = NO_GAME if max(numbers) > MOST_NUMBER else await asyncio.to_thread(why_not_watched, root, numbers[0])
+        if not why and len(self._pictures) >= MOST_GAMES:
+            why = FULL
+        if why:
+            yield _event({"ended": why})
             return
         try:
             subscription = SpectatorSubscription(RunDir(root), *numbers)
@@ -97,25 +109,28 @@ class SpectatedGames:
             yield _event({"ended": str(error)})
             return
         self._pictures[subscription.request.id] = {}
-        begun = renewed_at = spoken_at = time.monotonic()
-        pictures, number, silent = self._pictures[subscription.request.id], 0, True
+        heard_at = renewed_at = spoken_at = time.monotonic()
+        pictures, number, patience_sec = self._pictures[subscription.request.id], 0, SILENT_SEC
         try:
             while not self._signals.stop:
                 now = time.monotonic()
                 for record in subscription.records():
-                    number, silent, spoken_at = number + 1, False, now
+                    if record.kind == "none":
+                        yield _event({"ended": record.said})
+                        return
+                    number, patience_sec, heard_at, spoken_at = number + 1, LATER_SILENT_SEC, now, now
                     if record.svg:
                         pictures[number] = record.svg
                         pictures.pop(number - MOST_PICTURES, None)
                     yield _event(_shown(record, subscription.request.id, number))
                 if now - renewed_at >= RENEW_SEC:
                     renewed_at = now
-                    if not subscription.renew():
-                        yield _event({"ended": ENDED})
+                    if not subscription.renew() or has_ended(RunDir(root)):
+                        yield _event({"ended": NOT_ACTIVE if has_ended(RunDir(root)) else ENDED})
                         return
-                if silent and now - begun > SILENT_SEC:
-                    silent, spoken_at = False, now
-                    yield _event({"said": SILENT})
+                if now - heard_at > patience_sec:
+                    yield _event({"said": SILENT.format(patience_sec)})
+                    patience_sec, spoken_at = math.inf, now
                 elif now - spoken_at > SIGN_OF_LIFE_SEC:
                     spoken_at = now
                     yield b": alive\n\n"
@@ -136,7 +151,10 @@ def _about_game(root: Path) -> dict[str, Any]:
     spec = _SPEC.decode(read_regular(root / "spec.json", SPEC_BYTES, links=False))
     slices = [(part.name[:100], part.start, part.size, part.meaning[:200]) for part in spec.layout[:MOST_SLICES]]
     slices = slices or [("observation", 0, spec.observation_size, "")]
-    return {"game": spec.name[:200], "seats": spec.seats, "actions": spec.num_actions, "slices": slices}
+    return {
+        "game": spec.name[:200], "seats": spec.seats, "actions": spec.num_actions, "slices": slices,
+        "left_out": max(len(spec.layout) - MOST_SLICES, 0),
+    }  # fmt: skip
 
 
 def _shown(record: SpectatorRecord, game: str, number: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.protocol.messages import DECISION
 from tests.support.battles import Table, make_source
 
@@ -65,3 +66,31 @@ def test_a_battle_is_watched_from_the_middle_and_no_more():
         assert logs[1] == logs[2], "what was on its way has come"
     finally:
         source.close()
+
+
+def test_each_action_of_doubles_has_a_name_of_its_own():
+    source = make_source(PokemonConfig(format="gen9randomdoublesbattle"), envs=1, episodes=1)
+    source.start()
+    found = set()
+    try:
+        table = Table(source)
+        poll = source.poll
+
+        def look():
+            decisions = poll()
+            for each in decisions:
+                if each.kind == DECISION:
+                    legal = np.flatnonzero(each.mask)
+                    names = {source.action_name(0, each.seat, action) for action in legal}
+                    assert len(names) == len(legal), names
+                    found.update(names)
+            return decisions
+
+        source.poll = look
+        while not source.idle():
+            table.turn()
+    finally:
+        source.close()
+    one = r"(pass|switch to [a-z0-9]+|[a-z0-9]+( \+ tera)?( at (foe [ab]( [a-z0-9]+)?|partner [a-z0-9]+|itself))?)"
+    assert [name for name in found if not re.fullmatch(rf"slot a: {one}(; slot b: {one})?", name)] == []
+    assert any("; slot b: " in name and " at foe b " in name for name in found)

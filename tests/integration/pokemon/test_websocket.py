@@ -17,7 +17,7 @@ from websockets.sync.client import connect
 from simul.common.config.games.pokemon import PokemonConfig, ShowdownAddress
 from simul.common.config.schema import OpponentsConfig
 from simul.common.errors import ConfigError
-from simul.common.protocol.messages import ABORTED
+from simul.common.protocol.messages import ABORTED, DECISION
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.showdown import showdown_backend as showdown_host
 from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, local_server
@@ -85,6 +85,24 @@ def test_scripted_opponents(server):  # test_teams.py has every kind
     assert {kind: sum(tally.values()) for kind, tally in metrics["results"].items()} == {"random": 4, "damage": 2}
     assert metrics["scripted"]["decisions"] > 60
     assert metrics["scripted"]["invalid"] == 0
+
+
+def test_a_watched_battle_is_there_at_its_decisions(server):
+    config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),))
+    source, turns = make_source(config, envs=1), [0]
+    source.spectate(0)
+    source.start()
+    try:
+        table = Table(source)
+        while turns[-1] < 5:
+            for each in table.turn():
+                if each.kind == DECISION:
+                    lines = source.position(each.env).battle
+                    assert lines
+                    turns += [int(found) for found in re.findall(r"\|turn\|(\d+)", lines)[-1:]]
+    finally:
+        source.close()
+    assert turns == sorted(turns)
 
 
 def test_own_observations_and_rewards_are_those_of_each_seat_in_rooms_too(server):

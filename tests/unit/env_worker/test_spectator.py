@@ -22,6 +22,8 @@ from simul.env_worker.spectator import (
     HOLD_SEC,
     LEAST_BURST,
     LOOK_EVERY_SEC,
+    MOST_BATTLE,
+    MOST_PICTURE,
     MOST_SHARE,
     Spectator,
 )
@@ -79,6 +81,7 @@ class Game(ScriptedSource):
         super().__init__()
         self.searched: list[Decision] = []
         self.error = ""
+        self.shown: Any = None
 
     def spectate(self, env: int | None) -> None:
         self.calls.append(("spectate", env))
@@ -86,7 +89,7 @@ class Game(ScriptedSource):
     def position(self, env: int) -> ShownPosition:
         if self.error:
             raise RuntimeError(self.error)
-        return ShownPosition(f"position of {env}", "<svg/>")
+        return self.shown or ShownPosition(f"position of {env}", "<svg/>")
 
     def action_name(self, env: int, seat: int, action: int) -> str:
         return f"act {action}"
@@ -284,6 +287,35 @@ def test_a_game_that_cannot_show_itself_is_played_on() -> None:
     watched.spectator.take_actions([acted(0)])
     assert watched.page.records[0].said == "the game cannot show its position: RuntimeError: no board"
     assert watched.page.records[0].value == 1.5
+
+
+@pytest.mark.parametrize(
+    ("shown", "text", "said"),
+    [
+        (ShownPosition("hand", "x" * (MOST_PICTURE + 1)), "hand", "the position is too large to be shown"),
+        (ShownPosition("hand", battle="x" * (MOST_BATTLE + 1)), "hand", "the position is too large to be shown"),
+        (ShownPosition("hand", None), "", "the game cannot show its position: TypeError: a part of it is NoneType; "
+         "expected text"),
+    ],
+)  # fmt: skip
+def test_a_position_that_cannot_be_sent_is_said(shown: Any, text: str, said: str) -> None:
+    watched = Watched()
+    watched.source.shown = shown
+    watched.spectator.admit([decision(0)])
+    watched.answer(50)
+    watched.spectator.take_actions([acted(0)])
+    (record,) = watched.page.records
+    assert (record.text, record.svg, record.battle, record.said) == (text, "", "", said)
+
+
+def test_numbers_that_are_not_finite_are_said_to_be_none() -> None:
+    watched, first = Watched(), decision(0)
+    first.observation = np.array([np.nan, np.inf], np.float16)
+    watched.client.evaluate = lambda *_, **__: 50  # type: ignore[assignment, method-assign]
+    watched.spectator.admit([first])
+    watched.answer(50, errors={0: ("ERR_VALUE", "the observation is not finite")})
+    watched.spectator.take_actions([acted(0)])
+    assert watched.page.records[0].observation == [None, None]
 
 
 def test_a_costly_picture_makes_the_pauses_longer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ class BattleBackend(Protocol):
         """End a battle without a result."""
 
     def spectate_battle(self, battle: int, on: bool) -> None:
-        """Say the log of a battle with every change of it, in `HostTick.spectated`; a server's battles have none."""
+        """Say the log of a battle with every change of it, in `HostTick.spectated`, from now on or no more."""
 
     def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
         """Whether a format can be played and these teams are legal in it, see node/simulate/formats.mjs. Blocks."""

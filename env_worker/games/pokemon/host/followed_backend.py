@@ -43,7 +43,7 @@ class FollowedBackend:
         self._drop(battle)
 
     def spectate_battle(self, battle: int, on: bool) -> None:
-        """Nothing: spectators of a server's battles join its rooms."""
+        self._told.spectate_battle(battle, on)
 
     def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
         return self._told.check_format(battle_format, teams, timeout_sec)

@@ -28,6 +28,7 @@ const UNABLE = {
 };
 const PASSED_ON = ['aquaring', 'confusion', 'curse', 'embargo', 'focusenergy', 'healblock', 'ingrain', 'leechseed',
 	'magnetrise', 'perish', 'powertrick', 'substitute', 'telekinesis'];
+const MOST_ENTRIES = 48; // of each map of a state, which every step copies: Pokémon, sides, effects, ...
 // Without content for a spectator, of other rooms, or HTML.
 const WITHOUT_TEXT = new Set(['', '-anim', ':', 'J', 'L', 'N', 'askreg', 'clearpoke', 'controlshtml', 'debug', 'deinit',
 	'expire', 'fieldhtml', 'html', 'init', 'inputlog', 'j', 'l', 'n', 'name', 'noinit', 'notify', 'pagehtml', 'rated', 'raw',
@@ -39,7 +40,7 @@ export class BattleLog {
 	constructor(lines) {
 		/** @type {Step[]} */
 		this.steps = [];
-		/** @type {string[]} lines of a kind that is not known, or that lack a part */
+		/** @type {string[]} lines of a kind that is not known, that lack a part, or that are too many of their kind */
 		this.unread = [];
 		this.gen = 0;
 		this.format = '';
@@ -62,13 +63,14 @@ export class BattleLog {
 			this.unread.push(line);
 			return;
 		}
-		const { parts, tags } = split(rest);
+		const { parts, tags } = split(rest), before = this.state;
 		let text;
 		try {
 			text = handler(this, parts, tags, kind, rest);
 		} catch (error) {
 			if (!(error instanceof TypeError)) throw error;
 			this.unread.push(line); // a part is missing
+			this.state = before;
 			return;
 		}
 		if (text && !('silent' in tags)) this.add(text, kind.startsWith('-'));
@@ -79,7 +81,7 @@ export class BattleLog {
 	}
 
 	set(fields) {
-		this.state = { ...this.state, ...fields };
+		this.state = { ...this.state, ...bounded(fields) };
 	}
 
 	/** The Pokémon that an ident (`p1a: Name`) means: the one at its position, else the one with its name. */
@@ -96,7 +98,7 @@ export class BattleLog {
 	/** Change fields of the Pokémon that an ident means. */
 	change(ident, fields) {
 		const key = this.key(ident);
-		this.set({ pokemon: { ...this.state.pokemon, [key]: { ...this.pokemon(ident), ...fields } } });
+		this.set({ pokemon: { ...this.state.pokemon, [key]: { ...this.pokemon(ident), ...bounded(fields) } } });
 	}
 
 	side(text) {
@@ -104,7 +106,7 @@ export class BattleLog {
 	}
 
 	changeSide(text, fields) {
-		this.set({ sides: { ...this.state.sides, [text.slice(0, 2)]: { ...this.side(text), ...fields } } });
+		this.set({ sides: { ...this.state.sides, [text.slice(0, 2)]: { ...this.side(text), ...bounded(fields) } } });
 	}
 
 	changeEffects(ident, change) {
@@ -176,6 +178,14 @@ function split(rest) {
 		else parts.push(part);
 	}
 	return { parts, tags };
+}
+
+/** @throws {TypeError} a map among the fields has more entries than a battle makes */
+function bounded(fields) {
+	for (const value of Object.values(fields)) {
+		if (value && typeof value === 'object' && Object.keys(value).length > MOST_ENTRIES) throw new TypeError('too many entries');
+	}
+	return fields;
 }
 
 const positionOf = ident => ident.split(':', 1)[0];

@@ -86,7 +86,7 @@ class Player {
 		byId('count').textContent = `Turn ${turn} of ${last}`;
 		byId('now').textContent = text;
 		byId('weather').textContent = [state.weather, ...state.field].filter(Boolean).join(', ') || 'No weather';
-		byId('sides').replaceChildren(...this.sides.map(side => sideView(state, side)));
+		byId('sides').replaceChildren(...this.sides.filter(side => Object.hasOwn(state.sides, side)).map(side => sideView(state, side)));
 		this.rows.forEach((row, number) => {
 			row.classList.toggle('future', number > this.at);
 			row.classList.toggle('current', number === this.at);

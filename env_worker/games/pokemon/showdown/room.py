@@ -65,7 +65,13 @@ class Room:
         self._text = 0
         self._ended_early = ""  # such an end is no result for training
         self._ended = [False, False]  # by account: its end has arrived
-        self._log: list[str] | None = [] if log else None
+        self._logged = log
+        self._log: list[str] = []  # what the first account has been shown, but for its lines since the last record
+
+    @property
+    def log(self) -> str:
+        """The battle so far, as protocol lines that the first account was sent."""
+        return "\n".join([*self._log, *self._lines[0]])
 
     def account_of(self, seat: int) -> int:
         """The account (0 or 1) at a seat."""
@@ -130,7 +136,7 @@ class Room:
 
     def _take_lines(self, account: int) -> str:
         lines = "\n".join(self._lines[account])
-        if self._log is not None and account == 0:
+        if lines and account == 0:
             self._log.append(lines)
         self._lines[account].clear()
         return lines
@@ -158,8 +164,8 @@ class Room:
             self.end(tick, self._ended_early)
             return
         self.over = True
-        if self._log is not None:
-            tick.logs.append((self.battle, "\n".join(self._log)))
+        if self._logged:
+            tick.logs.append((self.battle, self.log))
         if winner is None or winner not in self._names:
             reason = "turn_limit" if self._turn >= TURN_LIMIT else "tie"
             tick.ended.append(BattleEnd(self.battle, None, self._turn, reason))

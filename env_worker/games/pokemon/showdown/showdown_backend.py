@@ -57,6 +57,7 @@ class ShowdownBackend:
         self._rooms: dict[int, tuple[Room, AccountPair]] = {}
         self._by_tag: dict[tuple[AccountPair, str], Room] = {}
         self._left: deque[tuple[AccountPair, str]] = deque(maxlen=REMEMBERED)
+        self._spectated: int | None = None
         self.pairs: list[AccountPair] = []
 
     # ------------------------------------------------------------------ BattleBackend
@@ -90,7 +91,9 @@ class ShowdownBackend:
             self._leave(room, pair)
 
     def spectate_battle(self, battle: int, on: bool) -> None:
-        """Nothing: spectators join the room."""
+        """As the first account sees it, one battle at a time."""
+        if on or self._spectated == battle:
+            self._spectated = battle if on else None
 
     def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
         """As the installed package's simulator decides."""
@@ -156,6 +159,8 @@ class ShowdownBackend:
             self._say(f"battle {room.battle} is aborted: {pair.url} sent what is no battle's message: {error!r}")
             room.end(tick, "unreadable")
             pair.send(0, "/forfeit", room.tag)
+        if room.battle == self._spectated:
+            tick.spectated.append((room.battle, room.log))
         if room.over:
             self._leave(room, pair)
 

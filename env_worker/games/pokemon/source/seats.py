@@ -61,9 +61,9 @@ class PolicySeat:
         self._withdrawn_label: tuple[int, ...] = ()
 
     @property
-    def observation(self) -> NDArray[Any] | None:
-        """Wire dtype [D], of the current decision; None before the first."""
-        return self._observation
+    def row(self) -> NDArray[Any] | None:
+        """float16 [D], the built-in observation of the current decision; None before the first."""
+        return None if self._row is None else self._row.observation
 
     @property
     def paid(self) -> float:

@@ -72,7 +72,8 @@ class PokemonSource:
         max_failed_share: float = 1.0,
     ) -> None:
         own = own_code(config, trust)
-        self.spec = pokemon_spec(config) if own is None else own.spec(pokemon_spec(config))
+        builtin = pokemon_spec(config)
+        self.spec = builtin if own is None else own.spec(builtin)
         self.envs = envs
         self._config, self._trust = config, trust
         gen, doubles = generation(config.format), is_doubles(config.format)
@@ -105,7 +106,7 @@ class PokemonSource:
         self._keeper: BackendKeeper | None = None
         self._closed = False
         self._spectated_log: tuple[int, str] = (-1, "")  # battle and lines
-        self._actions = ActionNames(self.spec, doubles)
+        self._actions = ActionNames(builtin, doubles)
         self._unsent: list[Decision] = []  # made outside poll()
 
     # ------------------------------------------------------------------ EnvSource
@@ -246,7 +247,7 @@ class PokemonSource:
     def action_name(self, env: int, seat: int, action: int) -> str:
         battle = self._battles.by_env[env]
         asked = None if battle is None else battle.seats[seat]
-        return self._actions.name(action, asked.observation if isinstance(asked, PolicySeat) else None)
+        return self._actions.name(action, asked.row if isinstance(asked, PolicySeat) else None)
 
     def searched_decisions(self) -> list[Decision]:
         return []

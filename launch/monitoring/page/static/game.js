@@ -6,7 +6,7 @@ const SHOWN_MS = 400; // a record at least, where several come at once
 const MOST_WAITING = 30;
 const MOST_SHOWN = 24; // numbers of a slice
 const byId = (id) => document.getElementById(id);
-const [place, ...chosen] = location.hash.slice(1).split("/").map(decodeURIComponent);
+const [place, ...chosen] = location.hash.slice(1).split("/");
 const address = "/runs/" + Number(place) + "/game";
 let source = null;
 let resumes = false; // it was stopped because the page was hidden
@@ -26,6 +26,7 @@ function say(words) {
 
 function report(words) {
   const list = byId("said");
+  if (list.firstElementChild?.textContent === words) return;
   list.prepend(element("li", "", words));
   while (list.children.length > MOST_SAID) list.lastElementChild.remove();
 }
@@ -52,7 +53,7 @@ function next() {
 function show(record) {
   if (record.said) report(record.said);
   if (record.kind === "none") return;
-  if (record.episode !== episode) {
+  if (record.episode !== episode || (rows.length && record.step <= rows.at(-1)[0])) { // a worker that restarts counts anew
     episode = record.episode;
     rows = [];
   }
@@ -60,7 +61,7 @@ function show(record) {
     report("episode " + episode + " of seat " + record.seat + " " + record.kind + " after " + record.step + " decisions; last reward " + shortNumber(record.reward));
     return;
   }
-  say("live: game " + record.env + ", seat " + record.seat);
+  if (source !== null) say("live: game " + record.env + ", seat " + record.seat);
   showPosition(record);
   showFacts(record);
   showActions(record.actions, record.chosen);
@@ -82,7 +83,11 @@ function showPosition(record) {
   } else {
     board.replaceChildren(...(record.text ? [element("pre", "", record.text)] : []));
   }
-  if (record.battle) showBattle(record.battle);
+  if (record.battle) {
+    showBattle(record.battle);
+  } else {
+    for (const id of ["sides", "weather", "now"]) byId(id).replaceChildren();
+  }
 }
 
 async function showBattle(lines) {
@@ -122,7 +127,7 @@ function showNumbers() {
   for (const slice of slices) {
     if (slice.row.hidden || slice.start >= numbers.length) continue;
     const found = numbers.slice(slice.start, slice.start + Math.min(slice.size, MOST_SHOWN));
-    const text = found.map((number) => String(Number(number.toPrecision(4)))).join(" ") + (slice.size > MOST_SHOWN ? " ..." : "");
+    const text = found.map((number) => number === null ? "NaN" : String(Number(number.toPrecision(4)))).join(" ") + (slice.size > MOST_SHOWN ? " ..." : "");
     if (slice.cell.textContent !== text) slice.cell.textContent = text;
   }
 }
@@ -154,7 +159,7 @@ function watch() {
     if (message.said) report(message.said);
     if (message.ended) {
       report(message.ended);
-      stop("no game is watched");
+      stop("no game is watched: " + message.ended);
     }
   });
   source.addEventListener("error", () => {
@@ -172,7 +177,7 @@ async function begin() {
   }
   about = await answer.json();
   document.title = "Simul: game of " + about.run;
-  say(about.run + ", " + about.game + ": choose a game");
+  say(about.said || about.run + ", " + about.game + ": choose a game");
   for (let seat = 0; seat < Math.min(about.seats, 64); seat += 1) {
     const option = element("option", "", String(seat));
     option.value = String(seat);
@@ -186,6 +191,7 @@ async function begin() {
     table.append(row);
     return { name, start, size, row, cell };
   });
+  if (about.left_out) report(about.left_out + " slices of the observation are not listed");
   values = new Chart(byId("values"), { title: "value", unit: "of this episode", lines: [{ label: "value", band: false }] }, 2, 0);
   for (const [number, id] of ["worker", "env", "seat"].entries()) if (chosen[number]) byId(id).value = chosen[number];
   if (chosen.length === 3) watch();

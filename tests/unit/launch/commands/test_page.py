@@ -48,7 +48,9 @@ def test_the_address_is_one_that_a_browser_can_ask_for():
     assert page_address("0.0.0.0", 80) == page_address("::", 80) == f"http://{socket.gethostname()}:80/"
 
 
-def test_no_such_run(capsys, tmp_path):
+def test_no_such_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "There is no run below runs/. Name a run directory, as in `simul page DIR`" in refused(capsys)
     assert f"There is no run in {tmp_path}/nothing (no status.json)" in refused(capsys, tmp_path / "nothing")
 
 

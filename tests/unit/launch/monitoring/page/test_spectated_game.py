@@ -11,11 +11,15 @@ import msgspec
 import pytest
 
 from simul.common.protocol.specs import GameSpec, Slice
+from simul.common.role.machine import this_machine
 from simul.common.role.run_directory import RunDir
+from simul.common.role.run_lock import OWNER_FILE, ProcessIdentity
 from simul.common.role.spectating import ANY_SEAT, RequestReader, SpectatorRecord, SpectatorRequest
 from simul.launch.monitoring.page import spectated_game
 from simul.launch.monitoring.page.page_server import make_app
 from simul.launch.monitoring.page.watched_run import WatchedRun
+from tests.support.recorded_run import process, snapshot
+from tests.support.waiting import wait_for
 from tests.support.web_page import WebPage
 
 SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
@@ -87,7 +91,8 @@ def test_what_the_game_is(page):
     code, _, content = page.ask("/runs/0/game")
     assert code == 200
     assert msgspec.json.decode(content) == {
-        "run": "run", "game": "cards", "seats": 2, "actions": 3, "slices": [["own.hand", 0, 2, "<b>"]],
+        "run": "run", "game": "cards", "seats": 2, "actions": 3, "slices": [["own.hand", 0, 2, "<b>"]], "said": "",
+        "left_out": 0,
     }  # fmt: skip
 
 
@@ -103,7 +108,80 @@ def test_other_sites_cannot_have_a_game_watched(page, run_dir):
 
 def test_a_silent_worker_is_said(page, monkeypatch):
     monkeypatch.setattr(spectated_game, "SILENT_SEC", 0.0)
-    assert messages(page.ask(GAME + "/0")[2])[0] == {"said": spectated_game.SILENT}
+    assert messages(page.ask(GAME + "/0")[2])[0] == {"said": spectated_game.SILENT.format(0)}
+
+
+def test_what_a_worker_refuses_ends_the_stream(page, run_dir):
+    worker = Worker(run_dir, SpectatorRecord(said="this worker has games 0 to 1"))
+    assert messages(page.ask(GAME + "/0")[2]) == [{"ended": "this worker has games 0 to 1"}]
+    worker.join()
+
+
+@pytest.mark.parametrize("game", ["/runs/0/game/7/2", "/runs/0/game/0/2147483648"])
+def test_a_game_that_is_not_there_is_not_waited_for(page, run_dir, game):
+    run_dir.write("status.json", msgspec.json.encode(snapshot()))
+    ended = messages(page.ask(game + "/any")[2])[0]["ended"]
+    assert ended in ("The run has no worker 7: it has 7, numbered from 0.", spectated_game.NO_GAME)
+    assert list(run_dir.sockets.iterdir()) == []
+
+
+def test_workers_of_other_machines_are_said_before_a_game_is_chosen_and_after(page, run_dir):
+    on_several = snapshot(processes=[process(node="node-b"), process("simul-worker-1", node="node-a")])
+    run_dir.write("status.json", msgspec.json.encode(on_several))
+    said = msgspec.json.decode(page.ask("/runs/0/game")[2])["said"]
+    assert "cannot be watched: it runs on several machines (workers on node-a, node-b)" in said
+    assert messages(page.ask(GAME + "/0")[2]) == [{"ended": said}]
+    run_dir.write("status.json", msgspec.json.encode(snapshot(processes=[process(machine="elsewhere/1/2")])))
+    said = "Games of this run cannot be watched here: it runs on elsewhere. Use `simul page` there."
+    assert messages(page.ask(GAME + "/0")[2]) == [{"ended": said}]
+    container = "/".join(["elsewhere", *this_machine().split("/")[1:2], "3"])
+    run_dir.write("status.json", msgspec.json.encode(snapshot(processes=[process(machine=container)])))
+    assert msgspec.json.decode(page.ask("/runs/0/game")[2])["said"] == ""
+
+
+def test_of_very_many_slices_the_first_are_listed(page, run_dir):
+    run_dir.write_spec(GameSpec("cards", 50_000, 3, layout=tuple(Slice(f"\x1b[2J{n}", n, 1) for n in range(50_000))))
+    about = msgspec.json.decode(page.ask("/runs/0/game")[2])
+    assert (len(about["slices"]), about["left_out"]) == (4000, 46_000)
+
+
+def later(page, path: str) -> tuple[threading.Thread, list[dict]]:
+    """Asks in a thread; the messages are there when it has ended."""
+    found: list[dict] = []
+    thread = threading.Thread(target=lambda: found.extend(messages(page.ask(path)[2])))
+    thread.start()
+    return thread, found
+
+
+def test_the_last_of_two_browsers_has_the_game_and_the_first_is_told(page, run_dir):
+    first, told = later(page, GAME + "/0")
+    reader = RequestReader(run_dir, 0)
+    asked = wait_for(reader.read)
+    worker, watched = later(page, GAME + "/1")
+    first.join(20)
+    assert told == [{"ended": spectated_game.ENDED}]
+    second = wait_for(reader.read)
+    assert (second.seat, second.id != asked.id) == (1, True)
+    sender = reader.connect(second)
+    sender.send(SpectatorRecord("decision", seat=1))
+    worker.join(20)
+    sender.close()
+    assert watched[0]["record"]["seat"] == 1
+
+
+def test_a_run_that_ends_while_it_is_watched_ends_the_stream(page, run_dir):
+    browser, told = later(page, GAME + "/0")
+    wait_for(RequestReader(run_dir, 0).read)
+    run_dir.remove_sockets()
+    browser.join(20)
+    assert told == [{"ended": spectated_game.ENDED}]
+
+
+def test_a_supervisor_that_was_killed_ends_the_stream(page, run_dir, monkeypatch):
+    monkeypatch.setattr(spectated_game, "RENEW_SEC", 0.0)
+    dead = ProcessIdentity(2**22, 1.0, this_machine())
+    run_dir.write(OWNER_FILE, msgspec.json.encode(dead))
+    assert messages(page.ask(GAME + "/0")[2]) == [{"ended": "The run is not active: its supervisor has ended."}]
 
 
 def test_a_run_that_ended_is_said(page, run_dir):
@@ -116,9 +194,3 @@ def test_more_games_than_a_page_shows_are_refused_in_a_sentence(page, run_dir, m
     monkeypatch.setattr(spectated_game, "MOST_GAMES", 0)
     assert messages(page.ask(GAME + "/0")[2])[0] == {"ended": spectated_game.FULL}
     assert list(run_dir.sockets.iterdir()) == []
-
-
-def test_a_worker_that_no_file_can_name_ends_the_stream(page):
-    code, _, stream = page.ask(f"/runs/0/game/{'9' * 300}/0/0")
-    assert code == 200
-    assert "cannot be asked for" in messages(stream)[0]["ended"]

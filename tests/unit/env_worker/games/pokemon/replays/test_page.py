@@ -96,6 +96,16 @@ def test_lines_that_are_not_understood_are_counted_on_the_page():
     assert shown["unread"] == "2 lines of the log are not shown: |-newkind|p1a: Pika|x"
 
 
+def test_a_log_of_more_than_a_battle_has_does_not_stop_the_browser():
+    kinds = ["|-start|p1a: Pika|e{n}e", "|-boost|p1a: Pika|s{n}|1", "|-sidestart|p1: Ann|c{n}", "|-fieldstart|f{n}",
+             "|player|{n}|x", "|switch|p1{n}: x|X|9/9", "|-damage|p1: x{n}|5/9"]  # fmt: skip
+    lines = [kind.format(n=n) for kind in kinds for n in range(10, 100)]
+    shown = run_script("open_page.mjs", replay_page("t", ("Ann", "Bob"), LOG + "\n".join(lines)))
+    assert shown["errors"] == []
+    assert int(shown["unread"].split()[0]) > len(lines) / 3, shown["unread"]
+    assert len(shown["views"]["end"]["bars"]) <= 48
+
+
 @pytest.mark.parametrize("log", ["", "\n", "no protocol at all\n"])
 def test_a_log_without_a_battle_is_a_page_too(log):
     shown = run_script("open_page.mjs", replay_page("t", ("Ann", "Bob"), log))

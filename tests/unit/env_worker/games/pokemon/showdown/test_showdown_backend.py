@@ -107,3 +107,16 @@ def test_a_popup_is_no_refusal_of_a_challenge_that_was_not_made():
     stage = Stage()
     stage.hear(0, POPUP, GONE)
     assert stage.pair.refusal == ""
+
+
+def test_a_battle_that_is_watched_says_what_its_first_account_has_seen_without_chat():
+    stage = Stage()
+    assert stage.hear(0, BATTLE, f">{TAG}\n|turn|1").spectated == []
+    stage.host.spectate_battle(7, True)
+    seen = [(7, "|init|battle\n|turn|1\n|turn|2")]
+    assert stage.hear(0, BATTLE, f">{TAG}\n|c|☆B|hello\n|turn|2").spectated == seen
+    assert stage.hear(1, BATTLE, f">{TAG}\n|turn|2\n|-heal|p2a: X|250/250").spectated == seen
+    stage.host.spectate_battle(6, False)
+    assert stage.hear(0, BATTLE, f">{TAG}\n|turn|3").spectated[0][1].endswith("|turn|3")
+    stage.host.spectate_battle(7, False)
+    assert stage.hear(0, BATTLE, f">{TAG}\n|turn|4").spectated == []
