@@ -193,7 +193,7 @@ def _resume(
     for note in filter(None, (*store.drain_notes(), ignored)):
         reporter.send({}, event=note)
     if checkpoint is None:
-        return TrainingProgress(published + 1, horizon=context.config.horizon(seats=context.spec.seats))
+        return TrainingProgress(published + 1, horizon=context.config.horizon(context.spec.seats))
     statistics = restore(checkpoint, updater.network, updater.optimizer)
     check_reward_scale(checkpoint, statistics, context.options.normalize_rewards)
     updater.load_statistics(statistics)
@@ -202,7 +202,7 @@ def _resume(
     resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."
     if not meta.updates:  # copied by `simul up --from`
         resumed = f"Begins with the weights of version {meta.version}; no decision is learned from yet."
-    horizon = context.config.horizon(meta.horizon, meta.decisions)
+    horizon = context.config.horizon(context.spec.seats, meta.horizon, meta.decisions)
     if meta.decisions >= horizon:
         resumed += f" The schedules ended at {horizon:,}: the final values stay (--new-horizon: with this start)."
     checkpoints.league.load_past_selves(context.spec, meta.decisions)
