@@ -203,8 +203,6 @@ def _resume(
     if not meta.updates:  # copied by `simul up --from`
         resumed = f"Begins with the weights of version {meta.version}; no decision is learned from yet."
     horizon = context.config.horizon(context.spec.seats, meta.horizon, meta.decisions)
-    if meta.decisions >= horizon:
-        resumed += f" The schedules ended at {horizon:,}: the final values stay (--new-horizon: with this start)."
     checkpoints.league.load_past_selves(context.spec, meta.decisions)
     for note in (*checkpoints.drain_notes(), resumed):
         reporter.send({}, event=note)

@@ -27,10 +27,12 @@ def run_dir(tmp_path):
 
 
 def started(run_dir):
-    """A learner's progress at its start, and what it has said by then."""
-    said = []
-    reporter = SimpleNamespace(send=lambda metrics, event="": said.append(event), due=lambda now: False)
-    with open_learner(RoleArguments(run_dir, 0, 1, 0), "", reporter, StopFlag()) as learner:
+    """Progress of a learner that is stopped at once, and what it has said."""
+    said, stop = [], StopFlag()
+    stop.set()
+    reporter = SimpleNamespace(send=lambda metrics, state=None, event="": said.append(event), due=lambda now: False)
+    with open_learner(RoleArguments(run_dir, 0, 1, 0), "", reporter, stop) as learner:
+        assert learner.run()
         return learner.progress, said
 
 
@@ -41,3 +43,11 @@ def test_a_run_that_begins_with_other_weights_has_the_horizon_of_one_that_begins
     progress, said = started(run_dir)
     assert any("Begins with the weights of version 7" in sentence for sentence in said) == copied
     assert progress.horizon == 2700
+
+
+@pytest.mark.parametrize(("decisions", "says"), [(90_000, False), (98_500, True), (119_419, True)])
+def test_a_run_that_is_resumed_at_its_end_says_that_its_schedules_are_over(run_dir, decisions, says):
+    write_checkpoint(run_dir.checkpoints / "000000007", SPEC, 7, horizon=100_000, decisions=decisions)
+    progress, said = started(run_dir)
+    assert progress.horizon == 100_000
+    assert sum("--new-horizon" in sentence for sentence in said) == says
