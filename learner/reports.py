@@ -63,7 +63,8 @@ class TrainingStatistics:
         self.skipped_minibatches += result.skipped
         self.skipped_cause = result.cause or self.skipped_cause
         known = (*FIGURES, *OPPONENT_FIGURES)
-        self.figures.update({name: result.figures[name] for name in known if name in result.figures})
+        shown = {name: result.figures.get(name, math.nan) for name in known}
+        self.figures.update({name: value for name, value in shown.items() if not math.isnan(value)})
         if (error := result.ratio_error).size:
             self.ratio_error = (float(np.quantile(error, 0.5)), float(np.quantile(error, 0.99)))
 
