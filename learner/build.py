@@ -125,7 +125,7 @@ def _assemble(context: BuildContext, reporter: Reporter, stop: StopFlag, opened:
     replay = None
     updater: SampleUpdater | Updater
     notes = (
-        opponent_note(context.options, context.spec, context.network),
+        opponent_note(context.config, context.spec, context.network),
         burn_in_note(context.options, context.network),
     )
     for note in filter(None, notes if context.leads else ()):
@@ -193,7 +193,7 @@ def _resume(
     for note in filter(None, (*store.drain_notes(), ignored)):
         reporter.send({}, event=note)
     if checkpoint is None:
-        return TrainingProgress(published + 1, horizon=context.config.horizon(seats=context.spec.seats))
+        return TrainingProgress(published + 1, horizon=context.config.horizon(context.spec.seats))
     statistics = restore(checkpoint, updater.network, updater.optimizer)
     check_reward_scale(checkpoint, statistics, context.options.normalize_rewards)
     updater.load_statistics(statistics)
@@ -202,9 +202,7 @@ def _resume(
     resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."
     if not meta.updates:  # copied by `simul up --from`
         resumed = f"Begins with the weights of version {meta.version}; no decision is learned from yet."
-    horizon = context.config.horizon(meta.horizon, meta.decisions)
-    if meta.decisions >= horizon:
-        resumed += f" The schedules ended at {horizon:,}: the final values stay (--new-horizon: with this start)."
+    horizon = context.config.horizon(context.spec.seats, meta.horizon, meta.decisions)
     checkpoints.league.load_past_selves(context.spec, meta.decisions)
     for note in (*checkpoints.drain_notes(), resumed):
         reporter.send({}, event=note)
@@ -304,11 +302,16 @@ def _trainer(
     return SampleTrainer(updater, io.samples, replay, schedule, context.stages, ranks)
 
 
-def opponent_note(options: LearnerConfig, spec: GameSpec, network: RecurrentNetwork) -> str:
+def opponent_note(config: Config, spec: GameSpec, network: RecurrentNetwork) -> str:
     """A sentence where nothing predicts what the opponent does although the configuration asks for it; else empty."""
-    if not options.opponent_coefficient or (network.predicts_opponent and spec.opponent_labels):
+    if not spec.opponent_labels:
+        what = f"the game {spec.name} has no labels of it"
+    elif not network.predicts_opponent:
+        what = "the network has no part that does"
+    else:
+        what = config.game_section.label_problem()
+    if not what or not config.learner.opponent_coefficient:
         return ""
-    what = "the network has no part that does" if spec.opponent_labels else f"the game {spec.name} has no labels of it"
     return f"learner.opponent_coefficient is not used: nothing predicts what the opponent does, because {what}."
 
 

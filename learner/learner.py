@@ -20,7 +20,7 @@ from simul.learner.checkpoints.last_version import LastVersionFile
 from simul.learner.checkpoints.optimizer_state import optimizer_to_bytes
 from simul.learner.io.learner_io import LearnerIO
 from simul.learner.io.weight_publisher import LEARNER
-from simul.learner.reports import LagAlarm, SkipAlarm, StallAlarm, TrainingStatistics
+from simul.learner.reports import LagAlarm, ScheduleNotice, SkipAlarm, StallAlarm, TrainingStatistics
 from simul.learner.training.trainer import Trainer
 from simul.learner.training.update import STAGES
 
@@ -39,6 +39,11 @@ class LearningSchedule:
     max_policy_lag: float
     learning_rate: Callable[[int], float]
     settings: Callable[[int], Settings]
+
+    def changes(self, decisions: int) -> bool:
+        """Whether the values after so many decisions are not the first ones."""
+        first, then = ((self.learning_rate(each), self.settings(each)) for each in (0, decisions))
+        return first != then
 
 
 @dataclass
@@ -88,6 +93,9 @@ class Learner:
         self._alarm = StallAlarm(time.monotonic(), parts.io.what)
         self._skip_alarm = SkipAlarm()
         self._lag_alarm = LagAlarm(parts.schedule.max_policy_lag)
+        horizon = parts.progress.horizon
+        scheduled = horizon > 0 and parts.schedule.changes(horizon)
+        self._schedule_notice = ScheduleNotice(horizon if scheduled else 0, parts.progress.decisions)
 
     def run(self) -> bool:
         """Run until a signal; finish, save and report the current update. False where it could not be saved.
@@ -268,7 +276,11 @@ class Learner:
     def _alarms(self, now: float) -> list[str]:
         if not self._io.met_server:
             self._alarm.postpone(now)
-        return [self._alarm.check(now, self._arrived), self._lag_alarm.check(now, self._io.version_lag)]
+        return [
+            self._alarm.check(now, self._arrived),
+            self._lag_alarm.check(now, self._io.version_lag),
+            self._schedule_notice.check(self.progress.decisions),
+        ]
 
     def _metrics(self, now: float) -> dict[str, Any]:
         progress, statistics, io = self.progress, self._statistics, self._io

@@ -18,6 +18,7 @@ OPPONENT_FIGURES = ("opponent_loss", "opponent_accuracy")  # where the network p
 LAG_BOUNDS = (0, 1, 2, 4, 8, 16)  # histogram of policy_lag: "0", "1", "2", "3-4", ...; the last is open
 STALL_AFTER_SEC = 60.0
 SAY_EVERY_SEC = 60.0  # an alarm that lasts is repeated so often
+NEARLY_ENDED = 0.98  # of the horizon: a run ends a little before or behind it, since it stops by answered decisions
 
 
 class TrainingStatistics:
@@ -62,7 +63,8 @@ class TrainingStatistics:
         self.skipped_minibatches += result.skipped
         self.skipped_cause = result.cause or self.skipped_cause
         known = (*FIGURES, *OPPONENT_FIGURES)
-        self.figures.update({name: result.figures[name] for name in known if name in result.figures})
+        shown = {name: result.figures.get(name, math.nan) for name in known}
+        self.figures.update({name: value for name, value in shown.items() if not math.isnan(value)})
         if (error := result.ratio_error).size:
             self.ratio_error = (float(np.quantile(error, 0.5)), float(np.quantile(error, 0.99)))
 
@@ -168,3 +170,26 @@ class SkipAlarm:
             return ""
         self._say_at = now + SAY_EVERY_SEC
         return f"ALARM: a minibatch was skipped, nothing was learned from it ({total} since the start): {cause}"
+
+
+class ScheduleNotice:
+    """Reports once that the schedules end: when they are over, or at once in a start that is near or past that."""
+
+    def __init__(self, horizon: int, decisions: int) -> None:
+        """`horizon`: decisions at which the schedules end; 0: nothing is scheduled. `decisions`: learned so far."""
+        self._horizon = horizon
+        self._say_at: float = decisions if decisions >= NEARLY_ENDED * horizon else horizon
+        if not horizon:
+            self._say_at = math.inf
+
+    def check(self, decisions: int) -> str:
+        """A sentence the first time that it is due after so many learned decisions; else empty."""
+        if decisions < self._say_at:
+            return ""
+        self._say_at = math.inf
+        left = self._horizon - decisions
+        when = f"end in {left:,} decisions, at" if left > 0 else "ended at"
+        return (
+            f"The schedules of learning rate and entropy {when} {self._horizon:,} decisions learned: from there on the "
+            "final values stay. --new-horizon, or a larger learner.total_decisions, stretches them (docs/recipes.md)."
+        )

@@ -86,6 +86,12 @@ class GameSection(Section, frozen=True):
         """Why the built-in network of this name cannot read the game as it is configured; "" where it can."""
         return ""
 
+    def label_problem(self) -> str:
+        """Why its workers, as configured, do not know what the opponent does; "" where they know it, if the game has
+        labels of it at all.
+        """
+        return ""
+
     def draws_seeds(self) -> bool:
         """True if the workers draw the seeds of all chance, so that a game can be played again with exchanged seats."""
         return True

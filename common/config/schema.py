@@ -282,16 +282,16 @@ class Config(GamesConfig, frozen=True):
             prometheus_port=port + index if port else 0,
         )
 
-    def horizon(self, kept: int = 0, decisions: int = 0, seats: int = 1) -> int:
+    def horizon(self, seats: int, kept: int = 0, decisions: int = 0) -> int:
         """Learned decisions at which the learner's schedules end.
 
         With `learner.total_decisions: auto` the run's first start says it: those that are learned of its
         `stop_after_decisions` answered ones, see `OpponentsConfig.learned_share`; LONG_HORIZON where that is 0.
 
         Args:
+            seats: of the game.
             kept: the horizon of the checkpoint that the learner resumes from; 0: none.
             decisions: those learned so far. A run of before horizons were kept has LONG_HORIZON.
-            seats: of the game.
         """
         if self.learner.total_decisions != AUTO:
             return self.learner.total_decisions
@@ -306,7 +306,7 @@ class Config(GamesConfig, frozen=True):
         LATER_KEYS and LATER_SECTIONS count where they are not the defaults.
         """
         plain = msgspec.to_builtins(msgspec.structs.replace(self, run_dir="", stop_after_decisions=0))
-        plain["learner"]["total_decisions"] = self.horizon()
+        plain["learner"]["total_decisions"] = self.horizon(seats=1)
         for name in WATCHING:
             del plain[name]
         defaults = msgspec.to_builtins(type(self)())

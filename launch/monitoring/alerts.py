@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 
 ALERT_AFTER_SEC = 10.0  # a shorter silence is shown only in the table of processes
 ALERT_EVERY_SEC = 60.0  # at most one alert a process
@@ -95,18 +96,25 @@ class OutageAlerts:
 class StrengthAlerts:
     """Evaluations of a run whose scores fall, by more than chance."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: Iterable[float] = ()) -> None:
+        """`before`: the scores of the evaluations so far, the oldest first."""
         self._scores: list[float] = []  # falling, of the last evaluations
+        for score in before:
+            self._add(score)
 
-    def update(self, score: float, highest: float) -> str:
-        """The score of an evaluation, and the upper end of its 95% interval. Returns an alert, or ""."""
-        if self._scores and score >= self._scores[-1]:
-            self._scores.clear()
-        self._scores.append(score)
-        if len(self._scores) <= FALLS or highest >= self._scores[0]:
+    def update(self, score: float, margin: float) -> str:
+        """The score of an evaluation, and half of its 95% interval. Returns an alert, or ""."""
+        self._add(score)
+        by_chance = math.sqrt(2) * margin  # so far apart lie 95% of two such scores of one policy
+        if len(self._scores) <= FALLS or self._scores[0] - score <= by_chance:
             return ""
         falling = ", ".join(f"{each:.4g}" for each in self._scores)
         return f"strength has fallen in {len(self._scores) - 1} evaluations in a row: {falling}"
+
+    def _add(self, score: float) -> None:
+        if self._scores and score >= self._scores[-1]:
+            self._scores.clear()
+        self._scores.append(score)
 
 
 class LearningAlerts:

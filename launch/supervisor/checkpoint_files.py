@@ -180,7 +180,7 @@ def new_horizon(config: Config, run_dir: RunDir) -> int:
             "one of them out."
         )
     meta = decode_meta(newest_checkpoint(run_dir.root, lambda note: None))
-    return meta.decisions + config.horizon(seats=meta.spec.seats)
+    return meta.decisions + config.horizon(meta.spec.seats)
 
 
 def spec_of(folder: Path) -> GameSpec:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.intervals import format_interval, interval_digits
 from simul.common.runtime.private_files import open_to_append, read_regular
 from simul.launch.monitoring.alerts import StrengthAlerts
+from simul.launch.monitoring.curves.writers import past_evaluations
 from simul.launch.processes.role_process import kill_session, low_priority, role_environment
 
 PINNED = ".evaluating-"  # prefix of the checkpoint that is being evaluated: the learner may remove its own
@@ -84,7 +86,7 @@ class Evaluations:
         self._child: _Child | None = None
         self._evaluated = 0  # version of the last checkpoint; version 0 has learned nothing
         self._measure = _measure(config)
-        self._strength = StrengthAlerts()
+        self._strength = StrengthAlerts(self._past_scores())
         self._remove_leftovers()
 
     @property
@@ -154,10 +156,17 @@ class Evaluations:
         self._say(f"{version}: {self._measure} {_score_text(result)}, {so_far}")
 
     def _watch_strength(self, result: dict[str, Any]) -> None:
-        intervals = _intervals(result)
-        highest = fmean(high for _, high in intervals.values()) if intervals else result["score"]
-        if alert := self._strength.update(result["score"], highest):
+        if alert := self._strength.update(result["score"], _margin(result)):
             self._say(f"{alert}; checkpoints/best is the strongest")
+
+    def _past_scores(self) -> list[float]:
+        """Of the evaluations in the run's curves since the best one: all by the measure of its configuration."""
+        if not self._every or (best := self._read_best()) is None:
+            return []
+        if not isinstance(first := best.result.get("policy_version"), int):
+            return []
+        found = past_evaluations(self._run_dir.root)
+        return [each["score"] for each in found if each.get("policy_version", math.nan) >= first]
 
     def _read_best(self) -> BestResult | None:
         """The best of this run by the measure of its configuration; of another measure the next result is better."""
@@ -214,6 +223,13 @@ def _intervals(result: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     if "win_rate" in result:
         return {name: (result["win_rate_low"][name], high) for name, high in result["win_rate_high"].items()}
     return {"": tuple(result["return_95"])} if result.get("return_95") else {}
+
+
+def _margin(result: Mapping[str, Any]) -> float:
+    """Half of the score's 95% interval: the upper halves of independent rates' intervals add in quadrature."""
+    means, intervals = result.get("win_rate", {"": result["score"]}), _intervals(result)
+    halves = [high - means[name] for name, (_, high) in intervals.items()]
+    return math.hypot(*halves) / max(len(halves), 1)
 
 
 def _rounded(score: float, result: Mapping[str, Any]) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,13 +20,12 @@ from simul.common.errors import ConfigError, SimulError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import living_owner, read_json
 from simul.common.runtime.private_files import read_regular
-from simul.launch.monitoring.curves.writers import CSV_NAME
+from simul.launch.monitoring.curves.writers import past_evaluations
 from simul.launch.processes.child_command import ChildCommand
 from simul.launch.supervisor.evaluations import BestResult, Evaluations
 from simul.launch.supervisor.run_curves import read_position
 
 ENOUGH = 0.99  # of a trial's decisions: a run stops a few short of them, or after them
-CSV_BYTES = 256 << 20
 
 
 class Plan(NamedTuple):
@@ -119,17 +116,11 @@ class TrialRun:
 
     def evaluations(self) -> list[Evaluation]:
         """Those in the run's curves so far."""
-        try:
-            text = read_regular(self._run_dir.root / CSV_NAME, CSV_BYTES).decode()
-        except (OSError, UnicodeDecodeError):
-            return []
         every, found = self._config.evaluation.every_decisions, []
-        for row in csv.DictReader(io.StringIO(text)):
-            with contextlib.suppress(KeyError, TypeError, ValueError):  # no evaluation in this row, or half a row
-                score, version = float(row["evaluation/score"]), int(float(row["evaluation/policy_version"]))
-                found.append(
-                    Evaluation(max(round(float(row["evaluation/decisions_learned"]) / every), 1), score, version)
-                )
+        for each in past_evaluations(self._run_dir.root):
+            with contextlib.suppress(KeyError, ValueError):  # a row that is not whole
+                step = max(round(each["decisions_learned"] / every), 1)
+                found.append(Evaluation(step, each["score"], int(each["policy_version"])))
         return found
 
     def poll(self) -> None:

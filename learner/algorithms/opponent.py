@@ -23,7 +23,7 @@ def with_opponent_loss(loss: Loss, label: Tensor, logits: Tensor, coefficient: f
     """`loss` with `coefficient` times the mean cross-entropy over all labels of all ranks, and two more figures.
 
     The figures are `opponent_loss`, that mean, and `opponent_accuracy`, the share of labels that are the most probable
-    class. All ranks call it for the same minibatch, also one that has no label.
+    class; nan where no rank has a label. All ranks call it for the same minibatch, also one that has no label.
 
     Args:
         label: int64 [N, K] of the labelled rows, NONE where a slot has none.
@@ -32,10 +32,11 @@ def with_opponent_loss(loss: Loss, label: Tensor, logits: Tensor, coefficient: f
     count = (label != NONE).sum().to(logits.dtype)
     if ranks.count > 1:
         count = ranks.add(count[None])[0]
+    known = torch.where(count > 0, 1.0, torch.nan)
     count = count.clamp(min=1)
     entropy = F.cross_entropy(logits.flatten(0, 1), label.flatten(), ignore_index=NONE, reduction="sum") / count
     with torch.no_grad():
         found = logits.gather(-1, label.clamp(min=0)[..., None]).squeeze(-1)
         right = ((found == logits.amax(dim=-1)) & (label != NONE)).sum() / count
-    figures = {"opponent_loss": entropy.detach(), "opponent_accuracy": right}
+    figures = {"opponent_loss": entropy.detach() * known, "opponent_accuracy": right * known}
     return Loss(loss.total + coefficient * entropy, loss.figures | figures, loss.log_ratio)

@@ -125,8 +125,10 @@ class OptimizerStep:
 
 
 def mean_figures(shown: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Means over the minibatches of an update; {} without one."""
-    return {name: float(np.mean([figures[name] for figures in shown])) for name in (shown[0] if shown else ())}
+    """Means over the minibatches of an update that have the figure, nan where none has; {} without a minibatch."""
+    table = {name: np.array([figures[name] for figures in shown]) for name in (shown[0] if shown else ())}
+    known = {name: column[~np.isnan(column)] for name, column in table.items()}
+    return {name: float(column.mean()) if column.size else math.nan for name, column in known.items()}
 
 
 class Updater:

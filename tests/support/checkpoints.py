@@ -18,12 +18,12 @@ SMALL = NetworkConfig(options={"hidden": 16})
 
 
 def write_checkpoint(
-    path: Path, spec: GameSpec, version: int, network: NetworkConfig = SMALL, horizon: int = 0
+    path: Path, spec: GameSpec, version: int, network: NetworkConfig = SMALL, horizon: int = 0, decisions: int = 0
 ) -> Path:
     """Weights differ by version; the optimizer is in its first state."""
     built = build_network(network, spec, seed=version)
     files = {WEIGHTS_FILE: weights_to_bytes(built), OPTIMIZER_FILE: save({})}
-    write_folder(path, RunFacts(spec, network, "0" * 16, 1).meta(version, 0, 0, files, False, horizon), files)
+    write_folder(path, RunFacts(spec, network, "0" * 16, 1).meta(version, decisions, 0, files, False, horizon), files)
     return path
 
 

@@ -142,6 +142,11 @@ class PokemonConfig(GameSection, frozen=True):
             )
         return ""
 
+    def label_problem(self) -> str:
+        if self.transport == "ipc":
+            return ""
+        return f"of battles on Showdown servers (pokemon.transport: {self.transport}) only the own choices are known"
+
     def draws_seeds(self) -> bool:
         return self.transport == "ipc"
 

@@ -24,7 +24,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.private_files import open_regular
 from simul.common.runtime.terminal_text import printable
 from simul.launch.monitoring.curves.figures import CURVES
-from simul.launch.monitoring.curves.writers import BASE_COLUMNS, CSV_NAME, read_header
+from simul.launch.monitoring.curves.writers import BASE_COLUMNS, CSV_NAME, read_cell, read_header
 
 matplotlib.use("Agg")
 matplotlib.rcParams["text.parse_math"] = False  # a run or a figure may be called $x$
@@ -164,15 +164,8 @@ def read_curves(folder: Path) -> Curves:
     cells = np.full((len(rows), len(columns)), np.nan)
     for number, row in enumerate(rows):
         for place, cell in enumerate(row[: len(columns)]):
-            cells[number, place] = _number(cell)
+            cells[number, place] = read_cell(cell)
     return Curves(folder.resolve(), _configuration(folder), dict(zip(columns, cells.T)))
-
-
-def _number(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return np.nan
 
 
 def _configuration(folder: Path) -> str:

@@ -222,6 +222,33 @@ def last_position(root: Path) -> CurvePosition:
     return found
 
 
+def past_evaluations(root: Path) -> list[dict[str, float]]:
+    """The evaluations in the curves of a run, oldest first: figures by their name behind `evaluation/`.
+
+    Each has a `score`; what is not known is nan. [] where there are no curves, or they cannot be read.
+    """
+    path, prefix = root / CSV_NAME, "evaluation/"
+    columns = read_header(path)
+    places = {name.removeprefix(prefix): at for at, name in enumerate(columns) if name.startswith(prefix)}
+    if "score" not in places:
+        return []
+    try:
+        with os.fdopen(open_regular(path), encoding="utf-8", errors="replace", newline="") as file:
+            rows = csv.reader(line for line in file if line.endswith("\n"))  # a killed run may have left half a line
+            known = ({name: read_cell(row[at]) for name, at in places.items() if at < len(row)} for row in rows)
+            return [figures for figures in known if math.isfinite(figures.get("score", math.nan))]
+    except (OSError, csv.Error):
+        return []
+
+
+def read_cell(cell: str) -> float:
+    """A number of curves.csv; nan where the cell is empty, or no number."""
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan
+
+
 def _cell(value: float) -> str:
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.6g}" if abs(
         value

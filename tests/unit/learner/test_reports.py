@@ -8,12 +8,13 @@ from simul.common.protocol.messages import PROTOCOL, ServerHello
 from simul.launch.monitoring.curves.figures import LEARNER_FIGURES
 from simul.learner.build import learning_schedule
 from simul.learner.io.server_handshake import ServerHandshake
-from simul.learner.learner import Learner
+from simul.learner.learner import Learner, TrainingProgress
 from simul.learner.reports import (
     FIGURES,
     OPPONENT_FIGURES,
     STALL_AFTER_SEC,
     LagAlarm,
+    ScheduleNotice,
     StallAlarm,
     TrainingStatistics,
     lag_histogram,
@@ -93,7 +94,10 @@ def test_the_alarm_speaks_once_where_nothing_is_learned_and_once_where_nothing_a
 def test_no_unroll_is_missed_before_a_server_was_admitted(token: str) -> None:
     handshake = ServerHandshake("the run's", "spec")
     io = SimpleNamespace(version_lag=0)
-    parts = SimpleNamespace(_io=io, _alarm=StallAlarm(0.0), _lag_alarm=LagAlarm(20), _arrived=0)
+    parts = SimpleNamespace(
+        _io=io, _alarm=StallAlarm(0.0), _lag_alarm=LagAlarm(20), _arrived=0,
+        _schedule_notice=ScheduleNotice(0, 0), progress=TrainingProgress(),
+    )  # fmt: skip
 
     def said(now: float) -> list[str]:
         io.met_server = handshake.met_server
@@ -127,3 +131,26 @@ def test_where_nothing_is_dropped_for_its_age_no_server_is_too_far_behind():
     schedule = learning_schedule(LearnerConfig(algorithm="alphazero"), 1)
     assert LagAlarm(schedule.max_policy_lag).check(0.0, 10_000) == ""
     assert learning_schedule(LearnerConfig(max_policy_lag=20), 1).max_policy_lag == 20
+
+
+@pytest.mark.parametrize(
+    ("begun", "decisions", "said"),
+    [
+        (0, (0, 99_000, 100_300, 101_000), {100_300: "ended at 100,000 decisions learned"}),
+        (97_204, (97_204, 99_000, 100_000), {100_000: "ended at 100,000 decisions learned"}),
+        (98_200, (98_200, 99_000, 101_000), {98_200: "end in 1,800 decisions, at 100,000 decisions learned"}),
+        (119_419, (119_419, 120_000), {119_419: "ended at 100,000 decisions learned"}),
+    ],
+)
+def test_the_end_of_the_schedules_is_said_once_and_at_the_start_of_a_run_that_is_finished(begun, decisions, said):
+    notice = ScheduleNotice(100_000, begun)
+    found = {number: sentence for number in decisions if (sentence := notice.check(number))}
+    assert found.keys() == said.keys()
+    assert all(said[number] in sentence and "--new-horizon" in sentence for number, sentence in found.items())
+
+
+def test_where_nothing_is_scheduled_no_schedule_ends():
+    constant = LearnerConfig(learning_rate_schedule="constant", entropy_schedule="constant")
+    assert not learning_schedule(constant, 1000).changes(1000)
+    assert learning_schedule(LearnerConfig(learning_rate_schedule="constant"), 1000).changes(1000)
+    assert ScheduleNotice(0, 5).check(10**9) == ""

@@ -184,13 +184,13 @@ def test_values_and_overrides_arrive_typed(load):
 
 def test_schedules_end_with_the_first_start_of_the_run_unless_a_number_says_otherwise(load):
     auto = "learner: {total_decisions: auto}"
-    assert load("learner: {total_decisions: 70}", "stop_after_decisions=9").horizon(kept=8, decisions=3) == 70
+    assert load("learner: {total_decisions: 70}", "stop_after_decisions=9").horizon(1, kept=8, decisions=3) == 70
     start = load(auto, "stop_after_decisions=5000")
-    assert (start.horizon(), load(auto).horizon()) == (5000, 20_000_000)
+    assert (start.horizon(1), load(auto).horizon(1)) == (5000, 20_000_000)
     past = load(auto, "game=pokemon", "stop_after_decisions=1900", "opponents=self:0.8,past:0.1,random:0.1")
-    assert (past.horizon(seats=2), start.horizon(seats=2)) == (1800, 5000), "the past selves' decisions are not learned"
-    assert start.horizon(kept=800, decisions=700) == 800, "of the first start, which the checkpoint keeps"
-    assert start.horizon(kept=0, decisions=700) == 20_000_000, "a checkpoint of before horizons were kept"
+    assert (past.horizon(2), start.horizon(2)) == (1800, 5000), "the past selves' decisions are not learned"
+    assert start.horizon(1, kept=800, decisions=700) == 800, "of the first start, which the checkpoint keeps"
+    assert start.horizon(1, kept=0, decisions=700) == 20_000_000, "a checkpoint of before horizons were kept"
 
 
 def test_all_problems_at_once_with_the_nearest_name(load):

@@ -93,7 +93,7 @@ def test_the_time_in_which_the_supervisor_stood_still_itself_is_in_no_sentence()
 
 def test_a_fall_is_told_when_it_is_long_and_more_than_chance():
     alerts = StrengthAlerts()
-    within = [alerts.update(score, score + 0.2) for score in (0.8, 0.79, 0.78, 0.77, 0.76)]
+    within = [alerts.update(score, 0.2) for score in (0.8, 0.79, 0.78, 0.77, 0.76)]
     assert within == [""] * 5
-    assert alerts.update(0.5, 0.6) == "strength has fallen in 5 evaluations in a row: 0.8, 0.79, 0.78, 0.77, 0.76, 0.5"
-    assert [alerts.update(score, score) for score in (0.6, 0.5, 0.4, 0.4)] == [""] * 4
+    assert alerts.update(0.5, 0.2) == "strength has fallen in 5 evaluations in a row: 0.8, 0.79, 0.78, 0.77, 0.76, 0.5"
+    assert [alerts.update(score, 0.0) for score in (0.6, 0.5, 0.4, 0.4)] == [""] * 4

@@ -15,6 +15,8 @@ from simul.common.config.checkpoint_folder import link_folder, replace_best
 from simul.common.config.schema import Config, EvaluationConfig
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
+from simul.launch.monitoring.curves.figures import CurveReport, evaluation_figures
+from simul.launch.monitoring.curves.writers import CsvWriter
 from simul.launch.processes.log_rotation import rotate_logs
 from simul.launch.supervisor import evaluations as module
 from simul.launch.supervisor.checkpoint_files import find_fault
@@ -25,6 +27,7 @@ from tests.support.waiting import wait_for
 
 EVERY = 1000
 AGAINST = EvaluationConfig(every_decisions=EVERY, opponents=("random", "max_base_power"))
+AGAINST_THREE = ("random", "max_base_power", "damage")
 POKEMON = Config(game="pokemon", evaluation=AGAINST)
 PLAYS = "import sys; print(sys.argv[1])"
 WAITS = "import sys; sys.stdin.read()"  # as an evaluation under way
@@ -111,6 +114,35 @@ def test_strength_that_falls_in_three_evaluations_in_a_row_is_said(run):
         "strength has fallen in 3 evaluations in a row: 90, 80, 70, 60; checkpoints/best is the strongest",
         "strength has fallen in 4 evaluations in a row: 90, 80, 70, 60, 50; checkpoints/best is the strongest",
     ]
+
+
+def test_a_fall_is_held_against_the_interval_of_the_mean_over_the_opponents(tmp_path):
+    against_three = EvaluationConfig(every_decisions=EVERY, opponents=AGAINST_THREE)
+    run = Run(tmp_path / "run", Config(game="pokemon", evaluation=against_three))
+    for version, rate in enumerate((0.80, 0.78, 0.77, 0.74, 0.73), start=1):
+        run.save(version)  # half of an interval is 0.08 wide, so that of the mean of three 0.046, of a difference 0.065
+        run.returns[version] = {"pairs": [against(name, rate, rate - 0.08, rate + 0.08) for name in AGAINST_THREE]}
+        run.result(version * EVERY)
+    assert [said for said in run.said if "fallen" in said] == [
+        "strength has fallen in 4 evaluations in a row: 0.8, 0.78, 0.77, 0.74, 0.73; checkpoints/best is the strongest"
+    ]
+    run.evaluations.close()
+
+
+def test_a_fall_goes_on_over_a_resume_unless_the_scores_are_of_another_measure(run):
+    curves = CsvWriter(run.run_dir.root)
+    falls = []
+    for version, score in enumerate((80.0, 90.0, 80.0, 70.0, 60.0, 50.0, 45.0, 40.0), start=1):
+        if version == 6:  # from here on no two scores are comparable with those of before
+            run.config = msgspec.structs.replace(run.config, evaluation=EvaluationConfig(every_decisions=EVERY))
+        run.begin((version - 1) * EVERY)
+        run.save(version)
+        run.returns[version] = score
+        figures = {figure.name: figure.value for figure in evaluation_figures(run.result(version * EVERY))}
+        curves.write(CurveReport(version * EVERY, float(version), 0.0, figures), 0.0)
+        falls.append("fallen" in run.said[-1])
+    assert falls == [False] * 4 + [True] + [False] * 3
+    assert "in 3 evaluations in a row: 90, 80, 70, 60;" in " ".join(run.said)
 
 
 def test_weights_that_have_learned_nothing_are_not_evaluated(run):

@@ -63,7 +63,7 @@ def test_the_command_of_a_resumed_run_names_its_horizon_in_place_of_its_last_sta
     shares = ["opponents=self:0.8,past:0.2", "learner.total_decisions=auto"]
     run.write_config(load_config("openspiel", [*shares, "stop_after_decisions=70"]))
     checkpoint = run.checkpoints / "000000005"
-    horizon = load_config("openspiel", [*shares, "stop_after_decisions=3000"]).horizon(seats=2)
+    horizon = load_config("openspiel", [*shares, "stop_after_decisions=3000"]).horizon(2)
     write_checkpoint(checkpoint, GameSpec("openspiel/tic_tac_toe", 4, 2, seats=2), 5, horizon=horizon)
     card, _ = make(run, tmp_path / "toe")
     assert "--set stop_after_decisions=3000`" in card

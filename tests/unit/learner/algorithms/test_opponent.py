@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from simul.common.config.games.pokemon import PokemonConfig
-from simul.common.config.schema import LearnerConfig, NetworkConfig
+from simul.common.config.schema import Config, LearnerConfig, NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
@@ -17,6 +17,7 @@ from simul.learner.algorithms import ALGORITHMS, Loss, Settings
 from simul.learner.algorithms.opponent import labelled_rows, with_opponent_loss
 from simul.learner.build import opponent_note
 from simul.learner.io.unrolls import ReceivedUnroll
+from simul.learner.reports import OPPONENT_FIGURES, TrainingStatistics
 from simul.learner.training.minibatches import Minibatch, make_minibatch
 from simul.learner.training.update import Updater
 
@@ -56,8 +57,11 @@ def test_it_is_the_mean_over_labels_and_counts_the_most_probable_class():
 def test_without_a_label_it_is_nothing():
     logits = torch.zeros(0, 1, 7, requires_grad=True)
     loss = with_opponent_loss(NOTHING, torch.zeros(0, 1, dtype=torch.int64), logits, 1.0)
-    assert float(loss.total.detach()) == float(loss.figures["opponent_accuracy"]) == 0.0
+    assert float(loss.total.detach()) == 0.0
+    assert all(figure.isnan() for figure in loss.figures.values()), "no figure of 0"
     loss.total.backward()
+    part = with_opponent_loss(NOTHING, torch.zeros(0, 1, dtype=torch.int64), logits, 1.0, SeveralRanks(3))
+    assert all(figure == 0 for figure in part.figures.values()), "another rank has labels: parts add up"
 
 
 def _unroll(spec: GameSpec, length: int, seed: int, state_size: int) -> ReceivedUnroll:
@@ -148,10 +152,28 @@ def test_it_is_learned():
     assert last < first / 2
 
 
+def test_figures_are_of_what_has_a_label_and_without_one_there_are_none():
+    updater, unrolls = _built(SPECS[0])
+    statistics, asked = TrainingStatistics(0.0), Settings(opponent_coefficient=1.0)
+    for unroll in unrolls[1:]:
+        unroll.arrays["label"][:] = -1
+    updater._minibatches = len(unrolls)  # one of them has labels
+    found = updater.update(unrolls, 0, 1e-9, asked).figures
+    alone = updater._loss(make_minibatch(unrolls[:1], 0.9, torch.device("cpu")), asked).figures
+    assert found["opponent_loss"] == pytest.approx(float(alone["opponent_loss"]), rel=1e-4)
+    unlabelled = updater.update(unrolls[1:], 0, 1e-9, asked)
+    assert np.isnan(unlabelled.figures["opponent_loss"])
+    statistics.count_update(unlabelled)
+    assert not {*OPPONENT_FIGURES} & statistics.figures.keys()
+
+
 def test_who_cannot_predict_says_so():
-    asked, spec = LearnerConfig(opponent_coefficient=0.1), SPECS[0]
+    learner = LearnerConfig(opponent_coefficient=0.1)
+    asked, spec = Config(game="pokemon", learner=learner), SPECS[0]
     network, other = (build_network(NetworkConfig(name), spec) for name in ("pokemon", "mlp_lstm"))
-    assert opponent_note(asked, spec, network) == opponent_note(LearnerConfig(), spec, other) == ""
+    assert opponent_note(asked, spec, network) == opponent_note(Config(game="pokemon"), spec, other) == ""
+    servers = Config(game="pokemon", pokemon=PokemonConfig(transport="websocket"), learner=learner)
+    assert "pokemon.transport: websocket" in opponent_note(servers, spec, network)
     assert "the network has no part that does" in opponent_note(asked, spec, other)
     cartpole = GameSpec("cartpole", 4, 2)
     assert "cartpole has no labels" in opponent_note(

@@ -30,7 +30,7 @@ export class ChoiceLabels {
 		}
 	}
 
-	/** Of the seat's last decision, for the row of its next request or the end; valid until the next `note`. */
+	/** Of the seat's last decision, for the row of its next request or the end; once, until the next `note`. */
 	take(seat) {
 		const label = this.labels[seat];
 		const taken = label.some(each => each !== NONE) ? label.slice() : NO_LABEL;
