@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from simul.launch.evaluation.picture import save_picture
 from simul.launch.processes.role_reports import Metrics, counts
 
 Rows = Sequence[Mapping[str, float]]
@@ -43,7 +44,7 @@ def calibration_text(rows: Rows) -> str:
 
 
 def draw_calibration(rows: Rows, file: Path, title: str) -> None:
-    """A picture in `file`, .png or .svg."""
+    """A picture in `file`, .png or .svg. Raises ConfigError where it cannot be written."""
     from matplotlib.figure import Figure  # only here: every evaluation would import it
 
     figure = Figure(figsize=(4.6, 4.4), layout="constrained")
@@ -52,7 +53,7 @@ def draw_calibration(rows: Rows, file: Path, title: str) -> None:
     axes.plot([_chance(row["expected"]) for row in rows], [_chance(row["final"]) for row in rows], marker="o")
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="expected to win, by the value", ylabel="won", aspect="equal")
     axes.set_title(title, fontsize=9, parse_math=False)
-    figure.savefig(file)
+    save_picture(figure, file)
 
 
 def picture_facts(result: Mapping[str, Any]) -> str:

@@ -30,7 +30,8 @@ from simul.launch.evaluation.calibration import (
 from simul.launch.evaluation.contestants import find_conditions, find_contestants
 from simul.launch.evaluation.matrix import matrix_table, standings_table
 from simul.launch.evaluation.openings import opening_figures, openings_text
-from simul.launch.evaluation.payoffs import check_picture, table_console
+from simul.launch.evaluation.payoffs import table_console
+from simul.launch.evaluation.picture import check_picture
 from simul.launch.evaluation.result import build_result, result_text
 from simul.launch.monitoring.view.output import complain
 from simul.launch.processes.process_group import Command, RoleDied, RunningRoles
@@ -91,8 +92,9 @@ def evaluate(
             result = build_result(figures, listed, pairings, wanted, served, runner.versions, spec.name)
             if calibration is not None:
                 result["calibration"] = calibration_rows(figures)
-                draw_calibration(result["calibration"], calibration, picture_facts(result))
             _print(result, as_json=as_json, matrix=matrix)
+            if calibration is not None:  # last: the result is printed also where the disk is full by now
+                draw_calibration(result["calibration"], calibration, picture_facts(result))
             return 0 if result["episodes"] == wanted else 1
 
 
