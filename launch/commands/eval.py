@@ -83,7 +83,8 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     add_replay_player(evaluate)
     evaluate.add_argument(
         "--calibration", type=path, metavar="FILE",
-        help="how often the first checkpoint won where its value expected it, as a table and a picture (.png, .svg)",
+        help="how often the first checkpoint won where its value expected it, as a table and a picture (.png, .svg); "
+        "of games of two seats that pay 1, 0 or -1",
     )  # fmt: skip
     evaluate.add_argument(
         "--workers", type=count, default=1, metavar="W", help="processes that step games (default: %(default)s)"
