@@ -123,6 +123,19 @@ def cross_players(names: Sequence[str]) -> tuple[list[SearchedCheckpoint], list[
     return checkpoints, opponents
 
 
+def _check_no_checkpoint(game: str) -> None:
+    """Raises ConfigError where a checkpoint stands in the place of a game."""
+    from simul.common.config.checkpoint_meta import META_FILE
+    from simul.common.config.zoo import PREFIX, zoo_names
+    from simul.common.errors import ConfigError
+
+    if not game:
+        return
+    shipped = game.startswith(PREFIX) and game.removeprefix(PREFIX) in zoo_names()
+    if shipped or "://" in game or any(os.path.exists(os.path.join(game, name)) for name in (META_FILE, "checkpoints")):
+        raise ConfigError(f"{game} is a checkpoint or a run, not a game: write --checkpoint {game}.")
+
+
 def _eval(options: argparse.Namespace) -> int:
     from simul.common.config.loader import command_line_trust
     from simul.common.errors import ConfigError
@@ -131,6 +144,7 @@ def _eval(options: argparse.Namespace) -> int:
 
     crossed, bots = cross_players(options.cross)
     named = [*options.checkpoints, *crossed]
+    _check_no_checkpoint(options.game)
     opponents, overrides = [*options.opponents, *bots], options.overrides
     if options.cross and len(named) + len(opponents) < 2:
         raise ConfigError("--cross plays each against each other: name two players or more.")
