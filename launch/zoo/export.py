@@ -252,25 +252,29 @@ def _command(config: Config, meta: CheckpointMeta, run: RunDir) -> str:
     before, after = (_settings_of_learning(each) for each in (load_config(configuration), config))
     changed = [line for line in setting_lines(after) if line not in set(setting_lines(before))]
     share = config.opponents.learned_share(config.game_section.seats() or meta.spec.seats)
-    total, horizon, resumed = config.learner.total_decisions, meta.horizon, ""
-    if total != AUTO and (earlier := [each for each in _horizons(run) if each not in (0, total)]):
-        horizon, setting = earlier[0], f"learner.total_decisions={total}"
-        changed = [line for line in changed if line != setting]
-        resumed = f", resumed with {setting} (--new-horizon) until {meta.decisions:,} decisions had been learned from"
-    elif total != AUTO:
-        horizon = meta.decisions
-    if horizon not in (0, LONG_HORIZON):
-        changed.append(f"stop_after_decisions={round(horizon / share)}")
+    stop, resumed = meta.horizon, ""
+    if (total := config.learner.total_decisions) != AUTO:
+        first = _first_start(run, meta) or meta
+        if first.horizon not in (0, total):
+            kept = [line for line in changed if line != f"learner.total_decisions={total}"]
+            changed = [*kept, f"learner.total_decisions={first.horizon}"]
+        if first is not meta:
+            more = f"learner.total_decisions={meta.horizon} (--new-horizon)"
+            resumed = f", resumed with {more} until {meta.decisions:,} decisions had been learned from"
+        stop = first.decisions
+    if stop not in (0, LONG_HORIZON):
+        changed.append(f"stop_after_decisions={round(stop / share)}")
     return f"`simul up {configuration}{''.join(f' --set {line}' for line in changed)}`{resumed}"
 
 
-def _horizons(run: RunDir) -> list[int]:
-    """Of the run's checkpoints that can be read, oldest first."""
-    found = []
-    for folder in reversed(checkpoint_folders(run.checkpoints)):
+def _first_start(run: RunDir, meta: CheckpointMeta) -> CheckpointMeta | None:
+    """The last checkpoint of the oldest schedules, where those of `meta` end at another number of decisions."""
+    older = []
+    for folder in reversed(checkpoint_folders(run.checkpoints)):  # oldest first
         with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-            found.append(decode_meta(folder).horizon)
-    return found
+            if (found := decode_meta(folder)).version < meta.version and found.horizon not in (0, meta.horizon):
+                older.append(found)
+    return [each for each in older if each.horizon == older[0].horizon][-1] if older else None
 
 
 def _settings_of_learning(config: Config) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def test_a_run_whose_schedules_were_raised_says_so(run, tmp_path):
     assert "learner.total_decisions=8116" in card
     write_checkpoint(run.checkpoints / "000000003", spec, 3, horizon=4000)
     card, _ = make(run, tmp_path / "twice")
-    assert "--set stop_after_decisions=4000`, resumed with learner.total_decisions=8116 (--new-horizon) until 0" in card
+    assert "--set learner.total_decisions=4000`, resumed with learner.total_decisions=8116 (--new-horizon)" in card
 
 
 def test_an_entry_of_an_entry_keeps_what_its_card_says(run, tmp_path):
