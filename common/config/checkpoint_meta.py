@@ -22,8 +22,11 @@ META_BYTES = 16 << 20
 WEIGHTS_BYTES = 16 << 30  # of a file of weights, or of the optimizer
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
+
+
 class CheckpointMeta(msgspec.Struct, frozen=True):
-    """meta.json of a checkpoint: everything but tensors.
+    """meta.json of a checkpoint: everything but tensors. The spec and its fingerprint agree.
 
     Attributes:
         version: policy version of the weights.
@@ -34,7 +37,7 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
     """
 
     version: Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
-    decisions: int
+    decisions: Count
     spec_fingerprint: str
     spec: GameSpec
     network: NetworkConfig
@@ -44,8 +47,16 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
     packages: dict[str, str]
     files: dict[str, str]
     milestone: bool = False
-    updates: int = 0
-    horizon: int = 0
+    updates: Count = 0
+    horizon: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, which decoding turns into a msgspec.ValidationError."""
+        if (found := self.spec.fingerprint()) != self.spec_fingerprint:
+            raise ValueError(
+                f"its spec has the fingerprint {found}, and {self.spec_fingerprint} stands beside it: one of them was "
+                "changed, or another version of Simul wrote them"
+            )
 
     def encoder(self) -> str:
         """The spec's fingerprint and what it says of the observation, for a sentence about specs that differ."""

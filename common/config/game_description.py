@@ -92,6 +92,10 @@ class GameSection(Section, frozen=True):
         """
         return ""
 
+    def returns_problem(self) -> str:
+        """Why a return is not the outcome of a game (1 won, 0 tied, -1 lost), as a clause; "" where it may be."""
+        return ""
+
     def draws_seeds(self) -> bool:
         """True if the workers draw the seeds of all chance, so that a game can be played again with exchanged seats."""
         return True

@@ -26,6 +26,7 @@ class Decision(msgspec.Struct, gc=False):
         temperature: the logits are divided by it before sampling, read with START; 0.001 to 100.
         label: of recorded sessions of a game with `opponent_labels`: what the opponent did when this session's last
             decision was made, as `label` of `simul.common.protocol.messages.Step`; empty: nothing is known.
+        outcome: of TERMINATED, where a game has winners: 1 won, 0 tied, -1 lost; not sent.
     """
 
     env: int
@@ -41,6 +42,7 @@ class Decision(msgspec.Struct, gc=False):
     policy: str = "learner"
     temperature: float = 1.0
     label: tuple[int, ...] = ()
+    outcome: int | None = None
 
 
 class Action(msgspec.Struct, gc=False):

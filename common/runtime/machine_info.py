@@ -30,11 +30,14 @@ def _cpu_model() -> str:
     return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor() or platform.machine()
 
 
+def checkout_commit() -> str:
+    """The first 12 digits of the checkout's commit; "" where Simul is none, also inside another repository."""
+    return _output("git", "rev-parse", "--short=12", "HEAD") if IN_CHECKOUT else ""
+
+
 def _commit() -> str:
     """Short hash, with a `+` where the working tree differs."""
-    if not IN_CHECKOUT:
-        return "unknown"
-    found = _output("git", "rev-parse", "--short=12", "HEAD")
+    found = checkout_commit()
     return found + ("+" if _output("git", "status", "--porcelain") else "") if found else "unknown"
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import platform
-import subprocess
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from simul.common.runtime.installation import IMPORT_ROOT, ROOT
+from simul.common.runtime.installation import IMPORT_ROOT
+from simul.common.runtime.machine_info import checkout_commit
 
 COMPARED = ("python", "torch", "ray", "code")
 CODE_SUFFIXES = (".py", ".mjs", ".cjs", ".txt")  # Pokémon's host plays and encodes in JavaScript, by tables of names
@@ -60,11 +59,3 @@ def digest_of_code(root: Path) -> str:
             for file in sorted(Path(folder, name) for name in names if name.endswith(CODE_SUFFIXES)):
                 digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]
-
-
-def checkout_commit() -> str:
-    """The first 12 digits of the checkout's commit; "" where it is none."""
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        line = ["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"]
-        return subprocess.run(line, capture_output=True, text=True, timeout=10.0, check=True).stdout.strip()
-    return ""

@@ -84,7 +84,8 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     add_replay_player(evaluate)
     evaluate.add_argument(
         "--calibration", type=path, metavar="FILE",
-        help="how often the first checkpoint won where its value expected it, as a table and a picture (.png, .svg)",
+        help="how often the first checkpoint won where its value expected it, as a table and a picture (.png, .svg); "
+        "of games of two seats that pay 1, 0 or -1",
     )  # fmt: skip
     evaluate.add_argument(
         "--workers", type=count, default=1, metavar="W", help="processes that step games (default: %(default)s)"
@@ -123,6 +124,19 @@ def cross_players(names: Sequence[str]) -> tuple[list[SearchedCheckpoint], list[
     return checkpoints, opponents
 
 
+def _check_no_checkpoint(game: str) -> None:
+    """Raises ConfigError where a checkpoint stands in the place of a game."""
+    from simul.common.config.checkpoint_meta import META_FILE
+    from simul.common.config.zoo import PREFIX, zoo_names
+    from simul.common.errors import ConfigError
+
+    if not game:
+        return
+    shipped = game.startswith(PREFIX) and game.removeprefix(PREFIX) in zoo_names()
+    if shipped or "://" in game or any(os.path.exists(os.path.join(game, name)) for name in (META_FILE, "checkpoints")):
+        raise ConfigError(f"{game} is a checkpoint or a run, not a game: write --checkpoint {game}.")
+
+
 def _eval(options: argparse.Namespace) -> int:
     from simul.common.config.loader import command_line_trust
     from simul.common.errors import ConfigError
@@ -132,6 +146,7 @@ def _eval(options: argparse.Namespace) -> int:
     crossed, bots = cross_players(options.cross)
     named = [*options.checkpoints, *crossed]
     opponents = [*options.opponents, *bots, *["gtp"] * bool(options.engines)]
+    _check_no_checkpoint(options.game)
     if options.cross and len(named) + len(opponents) < 2:
         raise ConfigError("--cross plays each against each other: name two players or more.")
     if options.elo is not None:

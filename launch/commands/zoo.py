@@ -12,8 +12,10 @@ def add_zoo(zoo: argparse.ArgumentParser) -> None:
     """Add its actions, and their arguments, to a parser."""
     zoo.set_defaults(run=_list)
     actions = zoo.add_subparsers(metavar="ACTION", help="without one: list what is shipped")
+    listing = "list what is shipped: name, game, strength"
+    actions.add_parser("list", help=f"{listing} (the default)", description=f"{listing.capitalize()}.")
     show = actions.add_parser("show", help="print the card of an entry", description="Print the card of an entry.")
-    show.add_argument("name", metavar="NAME", help="of a shipped policy, or the folder of an entry")
+    show.add_argument("name", metavar="NAME", help="of a shipped policy, or the folder of an entry (./NAME)")
     show.set_defaults(run=_show)
     make = actions.add_parser(
         "export",

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from simul.common.client.control import ControlClient
-from simul.common.config.matchups import Contestant, Pairing, encode_pairings, round_robin, share_out
+from simul.common.config.matchups import Pairing, encode_pairings, round_robin, share_out
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust
 from simul.common.errors import ConfigError
@@ -24,19 +24,23 @@ from simul.common.runtime.terminal_text import print_text
 from simul.launch.evaluation.calibration import (
     calibration_rows,
     calibration_text,
+    check_outcomes,
+    check_returns,
     draw_calibration,
     picture_facts,
 )
-from simul.launch.evaluation.contestants import find_conditions, find_contestants
+from simul.launch.evaluation.contestants import Contestants, find_conditions, find_contestants
 from simul.launch.evaluation.matrix import matrix_table, standings_table
 from simul.launch.evaluation.openings import opening_figures, openings_text
-from simul.launch.evaluation.payoffs import check_picture, table_console
+from simul.launch.evaluation.payoffs import table_console
+from simul.launch.evaluation.picture import check_picture
 from simul.launch.evaluation.result import build_result, result_text
 from simul.launch.monitoring.view.output import complain
 from simul.launch.processes.process_group import Command, RoleDied, RunningRoles
 from simul.launch.processes.role_process import role_command
 from simul.launch.processes.role_reports import Metrics, number, sum_metrics
 from simul.launch.processes.signals import Signals
+from simul.launch.supervisor.checkpoint_files import spec_of
 from simul.launch.supervisor.game_spec import ask_for_spec
 
 NONE: Mapping[str, str] = MappingProxyType({})
@@ -56,7 +60,7 @@ def evaluate(
 
     One checkpoint plays alone or against one opponent; more contestants play a round robin; with `only_first`
     the first one plays each of the others. `game`: of bots without a checkpoint, its name or a configuration.
-    `calibration`: picture of the first checkpoint's values beside what came, whose table is printed, too.
+    `calibration`: picture of the first checkpoint's values beside games won, whose table is printed, too.
     `matrix`: print the table of a round robin also where one checkpoint plays one opponent.
     `duplicate`: refuse where games cannot be mirrored. `openings`: in place of `evaluation.openings`.
     `searches`: settings K=V of the section `search` that each checkpoint plays with, beside the configuration's.
@@ -68,7 +72,7 @@ def evaluate(
     listed, served = contestants.listed, contestants.served
     each = ["--greedy"]
     if calibration is not None:
-        _check_calibration(calibration, listed)
+        _check_calibration(calibration, contestants)
         each.append("--calibration")
     if replays is not None:
         each += ["--replays", str(replays.absolute()), "--replay-player", replay_player]
@@ -91,8 +95,10 @@ def evaluate(
             result = build_result(figures, listed, pairings, wanted, served, runner.versions, spec.name)
             if calibration is not None:
                 result["calibration"] = calibration_rows(figures)
-                draw_calibration(result["calibration"], calibration, picture_facts(result))
             _print(result, as_json=as_json, matrix=matrix)
+            if calibration is not None:  # last: what has been played is printed before anything can fail
+                check_outcomes(figures)
+                draw_calibration(result["calibration"], calibration, picture_facts(result))
             return 0 if result["episodes"] == wanted else 1
 
 
@@ -242,10 +248,15 @@ class EvalRunner:
             complain(f"{sentence}\n")
 
 
-def _check_calibration(file: Path, listed: Sequence[Contestant]) -> None:
-    """Raises ConfigError."""
-    if len(listed) < 2 or listed[0].bot:
-        raise ConfigError("--calibration compares a checkpoint's values with games won: name a --checkpoint and a foe.")
+def _check_calibration(file: Path, contestants: Contestants) -> None:
+    """Raises ConfigError where nothing can be compared, or no picture be written."""
+    if not contestants.served:
+        raise ConfigError("--calibration compares a checkpoint's values with games won: name a --checkpoint.")
+    config = contestants.config
+    seats = config.game_section.seats() or spec_of(contestants.served["learner"]).seats
+    check_returns(config, seats)
+    if len(contestants.listed) < 2:
+        raise ConfigError("--calibration needs games against somebody: name an --opponent, or a second --checkpoint.")
     check_picture("--calibration", file)
 
 
@@ -262,7 +273,7 @@ def _print(result: Mapping[str, Any], *, as_json: bool, matrix: bool) -> None:
             print_text(openings)
         console.print(matrix_table(result))
         console.print(standings_table(result))
-    if not as_json and "calibration" in result:
+    if not as_json and result.get("calibration"):
         print_text(calibration_text(result["calibration"]))
 
 

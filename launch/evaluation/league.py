@@ -27,13 +27,13 @@ from simul.launch.evaluation.pair_results import (
     settings_of,
 )
 from simul.launch.evaluation.payoffs import (
-    check_picture,
     draw_payoffs,
     payoff_figures,
     print_json,
     print_payoffs,
     table_console,
 )
+from simul.launch.evaluation.picture import check_picture
 from simul.launch.monitoring.curves.figures import recent_win_rates
 from simul.launch.monitoring.snapshot import read_status
 from simul.launch.monitoring.view.output import complain

@@ -9,24 +9,15 @@ from typing import Any
 
 import msgspec
 
-from simul.common.errors import ConfigError
 from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.runtime.terminal_text import print_text, printable
 from simul.launch.evaluation.matrix import matrix_table, ratings_table
 from simul.launch.evaluation.pair_results import Known, payoffs, rate
+from simul.launch.evaluation.picture import save_picture
 
-FORMATS = (".png", ".svg")  # of a picture
 LONGEST_LABEL = 40  # characters, in a picture
 CELL_INCHES = 0.7
 WIDEST = 1000  # columns of a table where the output is no terminal
-
-
-def check_picture(option: str, file: Path) -> None:
-    """Raises ConfigError for a picture that cannot be drawn. `option`: that names it."""
-    if file.suffix not in FORMATS:
-        raise ConfigError(f"{option} {file}: expected a name that ends in {' or '.join(FORMATS)}.")
-    if not file.absolute().parent.is_dir():
-        raise ConfigError(f"{option} {file}: there is no folder {file.absolute().parent}.")
 
 
 def table_console() -> SafeConsole:
@@ -94,10 +85,7 @@ def draw_payoffs(figures: Mapping[str, Any], file: Path) -> None:
         axes.text(column, row, f"{rates[row, column]:.2f}", ha="center", va="center", fontsize=8)
     axes.set_title("win rate of the row against the column", fontsize=9)
     figure.colorbar(image, ax=axes, shrink=0.8)
-    try:
-        figure.savefig(file)
-    except OSError as error:
-        raise ConfigError(f"The picture {file} cannot be written: {error.strerror or error}.") from None
+    save_picture(figure, file)
 
 
 def _short(labels: Sequence[str]) -> list[str]:

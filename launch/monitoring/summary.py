@@ -13,6 +13,7 @@ from simul.common.config.games import GAMES
 from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import write_atomically
+from simul.common.runtime.machine_info import checkout_commit
 from simul.launch.monitoring.accounting import build_accounts, imbalances, unroll_figures
 from simul.launch.monitoring.curves.figures import ALL_EPISODES, seat_of
 from simul.launch.monitoring.snapshot import Snapshot
@@ -106,14 +107,14 @@ def summarise(config: Config, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python, the platform and the packages that a run depends on."""
+    """Versions of Python, the platform and the packages that a run depends on, and the checkout's commit, if any."""
     found = {"python": platform.python_version(), "platform": platform.platform()}
     for name in PACKAGES:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
             found[name] = "missing"
-    return found
+    return {**found, **({"commit": commit} if (commit := checkout_commit()) else {})}
 
 
 def summary_text(summary: Mapping[str, Any]) -> str:

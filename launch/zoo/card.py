@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from simul.common.runtime.terminal_text import printable
+
+MOST_CHARACTERS = 2000  # of a fact that is read from another card
 Results = Mapping[str, Mapping[str, Any]]  # what was played, by opponent; "": a game for one
 LIMITS = "It knows this game and this version of the encoder only, and has not been measured against people."
 
@@ -35,6 +39,11 @@ def strength_text(results: Results) -> str:
         return f"mean return {results['']['mean_return']:.1f}"
     strongest = min(results, key=lambda opponent: results[opponent]["win_rate"], default="")
     return f"won {results[strongest]['win_rate']:.3f} against {strongest}" if strongest else ""
+
+
+def card_facts(text: str) -> dict[str, str]:
+    """The list at the top of a card: value by key, without what a terminal does not show, and cut where it is long."""
+    return {key: printable(value)[:MOST_CHARACTERS] for key, value in re.findall(r"^- ([\w -]+): (.+)$", text, re.M)}
 
 
 def card_text(name: str, facts: Iterable[tuple[str, str]], results: Results, note: str = "") -> str:

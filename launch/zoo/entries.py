@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 from rich.table import Table
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE, decode_meta
 from simul.common.config.schema import Config
 from simul.common.config.zoo import CARD, PREFIX, RESULTS, ZOO, zoo_folder, zoo_names
 from simul.common.errors import ConfigError
@@ -18,13 +18,11 @@ from simul.launch.zoo.card import strength_text
 
 
 class Entry(NamedTuple):
-    """An entry. `game`: as a command line names it; `size`: bytes of its weights; `date`: of its weights."""
+    """An entry. `game`: as a command line names it."""
 
     name: str
     game: str
     strength: str
-    size: int
-    date: str
 
 
 def entries() -> list[Entry]:
@@ -35,21 +33,19 @@ def entries() -> list[Entry]:
 def _read(name: str) -> Entry:
     folder = ZOO / name
     try:
-        meta = decode_meta(folder)
         strength = strength_text(msgspec.json.decode(read_regular(folder / RESULTS)))
-        size = (folder / WEIGHTS_FILE).stat().st_size
     except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
         raise ConfigError(f"The entry {PREFIX}{name} in {folder} is damaged: {error}. Install Simul again.") from None
-    return Entry(name, config_of(folder, []).game_title, strength, size, meta.time[:10])
+    return Entry(name, config_of(folder, []).game_title, strength)
 
 
 def table_of(found: list[Entry]) -> Table:
-    """For a terminal."""
+    """For a terminal; 80 columns are enough."""
     table = Table(box=None, pad_edge=False)
-    for head in ("name", "game", "strength", "size", "date"):
-        table.add_column(head, overflow="fold", justify="right" if head == "size" else "left")
+    for head in ("name", "game", "strength"):
+        table.add_column(head, overflow="fold", no_wrap=head != "strength")
     for each in found:
-        table.add_row(f"{PREFIX}{each.name}", each.game, each.strength, f"{each.size / 2**20:.1f} MiB", each.date)
+        table.add_row(f"{PREFIX}{each.name}", each.game, each.strength)
     return table
 
 
@@ -59,11 +55,14 @@ def entry_that_plays(config: Config) -> str | None:
 
 
 def read_card(name: str) -> str:
-    """card.md of NAME, of zoo:NAME, or of the folder of an entry. Raises ConfigError."""
-    folder = Path(name)
-    if not (folder / CARD).is_file():
-        folder = zoo_folder(f"{PREFIX}{name.removeprefix(PREFIX)}") or folder
+    """card.md of NAME, of zoo:NAME, or of the folder of an entry; one that is called as a shipped one is ./NAME.
+
+    Raises ConfigError.
+    """
+    folder, shipped = Path(name), name.removeprefix(PREFIX)
+    if shipped in zoo_names() or not os.path.lexists(folder / CARD):
+        folder = zoo_folder(f"{PREFIX}{shipped}") or folder
     try:
-        return read_regular(folder / CARD).decode()
+        return read_regular(folder / CARD, links=False).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"The card {folder / CARD} cannot be read: {error}.") from None

@@ -5,9 +5,11 @@ The games are played by the very file that is written, as `simul eval` in a proc
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +27,7 @@ from simul.common.config.checkpoint_meta import (
     META_FILE,
     WEIGHTS_FILE,
     CheckpointMeta,
+    checkpoint_folders,
     decode_meta,
     read_verified,
 )
@@ -39,7 +42,8 @@ from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
 from simul.common.role.temporary import temporary_folder
-from simul.launch.cluster.facts import checkout_commit
+from simul.common.runtime.machine_info import checkout_commit
+from simul.common.runtime.private_files import read_regular
 from simul.launch.processes.child_command import ChildCommand
 from simul.launch.processes.process_group import RoleDied
 from simul.launch.processes.role_process import exit_reason, role_environment
@@ -49,11 +53,13 @@ from simul.launch.supervisor.checkpoint_files import (
     networks_of,
     newest_checkpoint,
 )
-from simul.launch.zoo.card import card_text, played_games
+from simul.launch.zoo.card import card_facts, card_text, played_games
 
 BFLOAT16, FLOAT32 = "bfloat16", "float32"
 FILES = {CARD, RESULTS, META_FILE, WEIGHTS_FILE, CONFIG_FILE}  # of an entry; nothing else may be lost by replacing one
-UNKNOWN = "not known: the entry was made of a checkpoint without its run directory"
+UNKNOWN = "not known: the entry was made of a checkpoint without its run directory or a card"
+LICENCE_BEFORE = "; of the weights that it was made of: "
+MOST_BYTES_OF_CARD = 1 << 16
 NEEDS_A_PROGRAM = ("gtp",)  # scripted players that a card is not measured against unless they are named
 OF_POLICIES = ("game", "game_options", "network", "search")  # settings by which a policy plays, and its game's section
 Say = Callable[[str], object]
@@ -103,7 +109,7 @@ def export(
             raise RoleDied(f"The entry could not be measured: {error}. Nothing was written.", 1) from None
         name = f"{PREFIX}{measured.name}" if folder.absolute().parent == ZOO else measured.name
         (measured / RESULTS).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        facts = _facts(meta, config, checkpoint, terms, precision, mirrored=bool(bots))
+        facts = _facts(decode_meta(measured), config, checkpoint, terms, precision, mirrored=bool(bots))
         card = card_text(name, facts, results, terms.note)
         (measured / CARD).write_text(card, encoding="utf-8")
         try:
@@ -189,37 +195,86 @@ def _play(folder: Path, bots: Sequence[str], games: int, workers: int) -> Mappin
 def _facts(
     meta: CheckpointMeta, config: Config, checkpoint: Path, terms: Terms, precision: str, *, mirrored: bool
 ) -> list[tuple[str, str]]:  # fmt: skip
+    """`meta`: of the entry, whose weights are those that were measured."""
     run = RunDir(run_root(checkpoint))
+    source = {} if run.has_started() else _card_beside(checkpoint)
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    packages = {"simul": importlib.metadata.version("simul"), **meta.packages}
-    made = ", ".join(f"{name} {version}" for name, version in packages.items() if name in ("simul", "torch"))
-    commit = f", commit {found}" if (found := checkout_commit()) else ""
+    exported_from = f"{checkpoint.name}, whose card says command, licence and origin"
     return [
         ("game", meta.spec.described()),
         ("network", f"{meta.network.name}, {json.dumps(meta.network.options)}, weights in {precision}"),
         ("trained", f"{meta.decisions:,} decisions, seed {meta.seed}, until {meta.time[:10]}"),
-        ("command", _command(config, meta) if run.has_started() else UNKNOWN),
-        ("made with", f"{made}{commit}"),
+        ("command", _command(config, meta, run) if run.has_started() else source.get("command", UNKNOWN)),
+        ("made with", _made_with(meta, run, source)),
+        *[("exported from", exported_from)] * bool(source),
+        ("weights", f"SHA-256 {meta.files[WEIGHTS_FILE]}"),
         ("measured", f"{today}, greedy{', mirrored games where the game has seeds' * mirrored}, on this very file"),
-        ("licence", terms.licence),
-        ("origin", _origin(config, run, meta)),
+        ("licence", _licence(terms.licence, source)),
+        ("origin", source.get("origin") or _origin(config, run, meta)),
     ]
 
 
-def _command(config: Config, meta: CheckpointMeta) -> str:
+def _card_beside(checkpoint: Path) -> dict[str, str]:
+    """What the card of an entry that is exported again says; {} where there is none."""
+    try:
+        return card_facts(read_regular(checkpoint / CARD, MOST_BYTES_OF_CARD, links=False).decode())
+    except (OSError, UnicodeDecodeError):
+        return {}
+
+
+def _licence(chosen: str, source: Mapping[str, str]) -> str:
+    """That of the entry, and that of the weights which it was made of, where they differ."""
+    before = source.get("licence", "")
+    if not before or before == chosen:
+        return chosen
+    return before if before.startswith(f"{chosen}{LICENCE_BEFORE}") else f"{chosen}{LICENCE_BEFORE}{before}"
+
+
+def _made_with(meta: CheckpointMeta, run: RunDir, source: Mapping[str, str]) -> str:
+    """Versions, the commit of the training where it is known, and that of the export."""
+    packages = {"simul": importlib.metadata.version("simul"), **meta.packages}
+    made = [f"{name} {version}" for name, version in packages.items() if name in ("simul", "torch")]
+    known = re.search(r"(?<!export )commit (\w+)", source.get("made with", ""))
+    trained = known[1] if known else str(_versions(run).get("commit", ""))
+    commits = {"commit": trained, "export commit": checkout_commit()}
+    return ", ".join([*made, *(f"{name} {commit}" for name, commit in commits.items() if commit)])
+
+
+def _command(config: Config, meta: CheckpointMeta, run: RunDir) -> str:
     """`simul up CONFIG --set ...` that begins such a run, with the settings that decide what is learned.
 
-    A run that was stopped and resumed has the `stop_after_decisions` of its last start; its horizon is of its first.
+    A run that was stopped and resumed has the `stop_after_decisions` of its last start; its horizon is of its first,
+    unless `--new-horizon` has set `learner.total_decisions`: then checkpoints of before tell the first one.
     """
     configuration = game_called(config.game).configuration
     if not configuration:
         return "`simul up` with a configuration of its maker's"
     before, after = (_settings_of_learning(each) for each in (load_config(configuration), config))
     changed = [line for line in setting_lines(after) if line not in set(setting_lines(before))]
-    if config.learner.total_decisions == AUTO and meta.horizon not in (0, LONG_HORIZON):
-        share = config.opponents.learned_share(config.game_section.seats() or meta.spec.seats)
-        changed.append(f"stop_after_decisions={round(meta.horizon / share)}")
-    return f"`simul up {configuration}{''.join(f' --set {line}' for line in changed)}`"
+    share = config.opponents.learned_share(config.game_section.seats() or meta.spec.seats)
+    stop, resumed = meta.horizon, ""
+    if (total := config.learner.total_decisions) != AUTO:
+        first = _first_start(run, meta) or meta
+        if first.horizon not in (0, total):
+            kept = [line for line in changed if line != f"learner.total_decisions={total}"]
+            changed = [*kept, f"learner.total_decisions={first.horizon}"]
+        if first is not meta:
+            more = f"learner.total_decisions={meta.horizon} (--new-horizon)"
+            resumed = f", resumed with {more} until {meta.decisions:,} decisions had been learned from"
+        stop = first.decisions
+    if stop not in (0, LONG_HORIZON):
+        changed.append(f"stop_after_decisions={round(stop / share)}")
+    return f"`simul up {configuration}{''.join(f' --set {line}' for line in changed)}`{resumed}"
+
+
+def _first_start(run: RunDir, meta: CheckpointMeta) -> CheckpointMeta | None:
+    """The last checkpoint of the oldest schedules, where those of `meta` end at another number of decisions."""
+    older = []
+    for folder in reversed(checkpoint_folders(run.checkpoints)):  # oldest first
+        with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+            if (found := decode_meta(folder)).version < meta.version and found.horizon not in (0, meta.horizon):
+                older.append(found)
+    return [each for each in older if each.horizon == older[0].horizon][-1] if older else None
 
 
 def _settings_of_learning(config: Config) -> dict[str, Any]:
@@ -246,11 +301,17 @@ def _origin(config: Config, run: RunDir, meta: CheckpointMeta) -> str:
 def _ingredients(config: Config, run: RunDir) -> str:
     """The game's code and data, with versions and licences."""
     game = game_called(config.game)
-    versions = read_json(run, "summary.json").get("versions", {})
+    versions = _versions(run)
     found = [f"{name} {versions.get(name, '')}".strip() + f" ({_licence_of(name)})" for name in game.packages]
     if ":" in config.game:
         found.append(f"the game {config.game} (see its maker for a licence)")
     return "; ".join([f"game: {', '.join(found) or 'part of Simul (MIT)'}", *[f"data: {game.data}"] * bool(game.data)])
+
+
+def _versions(run: RunDir) -> dict[str, Any]:
+    """Of packages and the checkout, at the end of the run's last start."""
+    versions = read_json(run, "summary.json").get("versions")
+    return versions if isinstance(versions, dict) else {}
 
 
 def _licence_of(package: str) -> str:

@@ -9,11 +9,12 @@ import sys
 
 import pytest
 
-from simul.common.config.checkpoint_meta import CONFIG_FILE, WEIGHTS_FILE, read_meta
+from simul.common.config.checkpoint_meta import CONFIG_FILE, WEIGHTS_FILE, file_hash, read_meta
 from simul.common.config.games import game_called
 from simul.common.config.zoo import CARD, RESULTS, ZOO, zoo_names
 from simul.common.runtime.installation import ROOT
 from simul.launch.supervisor.checkpoint_files import config_of, find_fault
+from simul.launch.zoo.card import card_facts
 
 MOST_BYTES = 4 << 20  # of weights
 GAMES = 200
@@ -43,6 +44,13 @@ def test_a_card_states_licence_and_origin(name):
     assert re.search(r"; game: .+ \(MIT.*?\)", facts["origin"])
     game = game_called(config_of(ZOO / name, []).game)
     assert game.data in facts["origin"]
+
+
+@pytest.mark.parametrize("name", zoo_names())
+def test_a_card_names_the_very_file_and_the_commit_of_its_training(name):
+    facts = card_facts((ZOO / name / CARD).read_text())
+    assert facts["weights"] == f"SHA-256 {file_hash(ZOO / name / WEIGHTS_FILE)}"
+    assert re.search(r"torch \S+, commit [0-9a-f]{12}", facts["made with"])
 
 
 @pytest.mark.slow  # .ci/long runs it

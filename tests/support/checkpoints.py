@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from msgspec import structs
 from safetensors.torch import save
 
 from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
@@ -27,11 +26,8 @@ def write_checkpoint(
     return path
 
 
-def write_small_checkpoint(
-    path: Path, version: int, *, spec: GameSpec, network: NetworkConfig = SMALL, spec_fingerprint: str = ""
-) -> Path:
-    """A checkpoint whose weights file holds a few bytes; `spec_fingerprint`: instead of the spec's own."""
+def write_small_checkpoint(path: Path, version: int, *, spec: GameSpec, network: NetworkConfig = SMALL) -> Path:
+    """A checkpoint whose weights file holds a few bytes."""
     files = {WEIGHTS_FILE: b"weights %d" % version}
-    meta = RunFacts(spec, network, "0" * 16, 1).meta(version, 0, 0, files, False)
-    write_folder(path, structs.replace(meta, spec_fingerprint=spec_fingerprint or meta.spec_fingerprint), files)
+    write_folder(path, RunFacts(spec, network, "0" * 16, 1).meta(version, 0, 0, files, False), files)
     return path

@@ -37,6 +37,9 @@ class OfcConfig(GameSection, frozen=True):
     def seats(self) -> int:
         return self.players
 
+    def returns_problem(self) -> str:
+        return "Open Face Chinese pays points"
+
     def network_problem(self, network: str) -> str:
         if network != "ofc" or not self.jokers:
             return ""

@@ -22,3 +22,6 @@ class OpenSpielConfig(GameSection, frozen=True):
     name: NonEmptyText = "tic_tac_toe"  # as in pyspiel.registered_names()
     parameters: dict[str, Any] = field(default_factory=dict)  # of the game, such as {players: 3}
     reward_scale: PositiveFloat = 1.0  # of the rewards that are learned from
+
+    def returns_problem(self) -> str:
+        return "" if self.reward_scale == 1.0 else f"openspiel.reward_scale is {self.reward_scale:g}"

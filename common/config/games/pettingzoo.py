@@ -22,3 +22,6 @@ class PettingZooConfig(GameSection, frozen=True):
     id: Annotated[NonEmptyText, Names.CODE] = "classic.tictactoe_v3"  # FAMILY.NAME_vN, or module:function of your own
     kwargs: Annotated[dict[str, Any], ArgumentsOf("pettingzoo.id")] = field(default_factory=dict)
     reward_scale: PositiveFloat = 1.0  # of the rewards that are learned from
+
+    def returns_problem(self) -> str:
+        return "" if self.reward_scale == 1.0 else f"pettingzoo.reward_scale is {self.reward_scale:g}"

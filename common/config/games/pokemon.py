@@ -44,6 +44,11 @@ class RewardsConfig(Section, frozen=True):
     turn_penalty: NonNegativeFloat = 0.0  # - for each turn played
     potential_based: bool = True  # shaping is taken back at the end, so that it changes no optimum; false: it is kept
 
+    def shaping(self) -> list[str]:
+        """Names of the weights of shaping that are not 0."""
+        names = ("knockout", "pokemon_count", "hp_delta", "fail_immune", "switch_penalty", "turn_penalty")
+        return [name for name in names if getattr(self, name)]
+
 
 class ShowdownAddress(Section, frozen=True):
     """A Showdown server that battles may be played on."""
@@ -146,6 +151,16 @@ class PokemonConfig(GameSection, frozen=True):
         if self.transport == "ipc":
             return ""
         return f"of battles on Showdown servers (pokemon.transport: {self.transport}) only the own choices are known"
+
+    def returns_problem(self) -> str:
+        rewards = self.rewards
+        if rewards.win_loss != 1.0:
+            return f"pokemon.rewards.win_loss is {rewards.win_loss:g}"
+        if self.reward:
+            return f"pokemon.reward is {self.reward}"
+        if rewards.shaping() and not rewards.potential_based:
+            return f"pokemon.rewards.potential_based is false and keeps {', '.join(rewards.shaping())}"
+        return ""
 
     def draws_seeds(self) -> bool:
         return self.transport == "ipc"

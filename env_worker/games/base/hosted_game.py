@@ -15,6 +15,7 @@ from simul.common.protocol.messages import ABORTED, RECORD, TERMINATED, TRUNCATE
 from simul.env_worker.games.base.checks import MOST_REWARD, check_label, check_legal, check_reward, no_legal_action
 from simul.env_worker.games.base.matchmaking import Matchup
 from simul.env_worker.games.base.replays import Turn, moves_of
+from simul.env_worker.games.base.standings import outcome
 from simul.env_worker.games.base.turn_game import CHANCE, Player, TurnGame
 
 Results = tuple[list[float], dict[str, list[float]]]  # returns [seats]; the game's own figures, [seats] each
@@ -61,6 +62,7 @@ class SeatSession:
         return Decision(
             self.env, self.seat, self.episode, self.step + 1, kind=kind, reward=self._earned(game),
             observation=observation, label=self._label(game),
+            outcome=None if truncated else outcome(self.seat, game.returns()),
         )  # fmt: skip
 
     def aborted(self) -> Decision | None:

@@ -128,7 +128,7 @@ class PolicySeat:
         reward = self.rewards.finish(outcome, end.facts(self.seat))
         if self.own is not None:
             reward += self.own.finish(outcome, self.rewards.gained(before))
-        return self._end(TERMINATED, reward, self._label(end.labels[self.seat]))
+        return self._end(TERMINATED, reward, self._label(end.labels[self.seat]), outcome)
 
     def aborted(self) -> Decision | None:
         """The end of an aborted battle; None before the first step."""
@@ -169,7 +169,7 @@ class PolicySeat:
         label = tuple(told[: self._labels])
         return label if any(each != NO_LABEL for each in label) else ()
 
-    def _end(self, kind: int, reward: float, label: tuple[int, ...] = ()) -> Decision:
+    def _end(self, kind: int, reward: float, label: tuple[int, ...] = (), outcome: int | None = None) -> Decision:
         self.waiting = False
         return Decision(
             env=self.env,
@@ -180,6 +180,7 @@ class PolicySeat:
             reward=reward,
             policy=self.policy,
             label=label,
+            outcome=outcome,
         )
 
 

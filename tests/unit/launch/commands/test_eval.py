@@ -1,4 +1,4 @@
-"""Who plays in `simul eval --cross`."""
+"""Who plays in `simul eval`."""
 
 from __future__ import annotations
 
@@ -35,4 +35,12 @@ def test_checkpoints_and_opponents_stand_in_one_list(asked, tmp_path):
 def test_one_player_is_not_enough(asked, capsys):
     assert cli.main(["eval", "--cross", "random"]) == 2
     assert "name two players or more" in capsys.readouterr().err
+    assert asked == []
+
+
+@pytest.mark.parametrize("place", ["zoo:pokemon", "runs/mine", "s3://bucket/mine"])
+def test_a_checkpoint_in_the_place_of_the_game_is_named(place, asked, tmp_path, capsys):
+    (tmp_path / "runs" / "mine" / "checkpoints").mkdir(parents=True)
+    assert cli.main(["eval", place, "--opponent", "random"]) == 2
+    assert f"write --checkpoint {place}." in capsys.readouterr().err
     assert asked == []

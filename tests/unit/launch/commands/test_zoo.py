@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from simul.common.config.zoo import ZOO
@@ -31,12 +33,30 @@ def test_the_load_test_takes_one_of_the_zoo():
 
 def test_the_list_and_the_cards(capsys):
     assert cli.main(["zoo"]) == 0
-    assert "zoo:cartpole" in capsys.readouterr().out
+    listed = capsys.readouterr().out
+    assert re.search(r"^zoo:cartpole +gymnasium:CartPole-v1 +mean return 500\.0 *$", listed, re.MULTILINE), (
+        "in 80 columns"
+    )
+    assert cli.main(["zoo", "list"]) == 0
+    assert capsys.readouterr().out == listed
     for name in ("cartpole", "zoo:cartpole", str(ZOO / "cartpole")):
         assert cli.main(["zoo", "show", name]) == 0
         assert capsys.readouterr().out == (ZOO / "cartpole" / "card.md").read_text()
     assert cli.main(["zoo", "show", "cartpol"]) == 2
     assert "Did you mean zoo:cartpole?" in capsys.readouterr().err
+
+
+def test_a_folder_is_not_taken_for_a_shipped_entry_and_a_linked_card_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cartpole").mkdir()
+    (tmp_path / "cartpole" / "card.md").write_text("# mine\n")
+    for name, words in (("cartpole", "# zoo:cartpole\n"), ("./cartpole", "# mine\n")):
+        assert cli.main(["zoo", "show", name]) == 0
+        assert capsys.readouterr().out.startswith(words)
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "card.md").symlink_to(tmp_path / "cartpole" / "card.md")
+    assert cli.main(["zoo", "show", "linked"]) == 2
+    assert "linked/card.md cannot be read" in capsys.readouterr().err
 
 
 def test_a_card_of_others_is_cleaned_for_the_terminal(tmp_path, capsys):

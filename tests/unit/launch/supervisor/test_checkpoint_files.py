@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 
 import msgspec
@@ -78,6 +79,22 @@ def test_damaged_checkpoints_are_passed_over_and_named(checkpoints, capsys):
     assert find_fault(checkpoints / "000000000") == "cannot be read: weights.safetensors: Is a directory"
     with pytest.raises(ConfigError, match=r"No checkpoint in .* can be used"):
         newest_checkpoint(checkpoints.parent)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        (b'"encoder_version": 1', b'"encoder_version": 7', "one of them was changed"),
+        (b'"num_actions": 2', b'"num_actions": 2000000000', "one of them was changed"),
+        (b'"decisions": 0', b'"decisions": 1e23', r"decisions"),
+    ],
+)
+def test_facts_that_do_not_belong_to_the_fingerprint_beside_them_are_refused(checkpoints, old, new, fault):
+    meta = checkpoints / "000000009" / "meta.json"
+    text = meta.read_bytes()
+    assert old in text
+    meta.write_bytes(text.replace(old, new))
+    assert re.search(f"^is damaged: meta.json: .*{fault}", find_fault(meta.parent))
 
 
 def test_the_configuration_comes_from_the_run_or_from_the_checkpoint_itself(checkpoints):

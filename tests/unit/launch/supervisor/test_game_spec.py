@@ -18,18 +18,18 @@ from simul.launch.supervisor.game_spec import StartStopped, ask_for_spec, check_
 from tests.support.checkpoints import write_small_checkpoint
 
 SPEC = GameSpec(name="test", observation_size=3, num_actions=2)
+OTHER = GameSpec(name="test", observation_size=3, num_actions=2, encoder_version=2)
 
 
-def _checkpoint(run_dir: RunDir, version: int, spec_fingerprint: str = "") -> Path:
-    folder = run_dir.checkpoints / f"{version:09d}"
-    return write_small_checkpoint(folder, version, spec=SPEC, spec_fingerprint=spec_fingerprint)
+def _checkpoint(run_dir: RunDir, version: int, spec: GameSpec = SPEC) -> Path:
+    return write_small_checkpoint(run_dir.checkpoints / f"{version:09d}", version, spec=spec)
 
 
 def test_the_newest_readable_checkpoint_decides(tmp_path) -> None:
     run_dir = RunDir(tmp_path)
     check_same_encoder(run_dir, SPEC, Config())  # a fresh run
-    _checkpoint(run_dir, 1, "of-another-game")
-    with pytest.raises(ConfigError, match=f"of-another-game.*{SPEC.fingerprint()}"):
+    _checkpoint(run_dir, 1, OTHER)
+    with pytest.raises(ConfigError, match=f"{OTHER.fingerprint()}.*{SPEC.fingerprint()}"):
         check_same_encoder(run_dir, SPEC, Config())
     _checkpoint(run_dir, 2)
     (_checkpoint(run_dir, 3) / "meta.json").write_text("torn {")
@@ -38,7 +38,7 @@ def test_the_newest_readable_checkpoint_decides(tmp_path) -> None:
 
 def test_what_was_set_otherwise_is_named(tmp_path) -> None:
     run_dir = RunDir(tmp_path)
-    _checkpoint(run_dir, 1, "of-another-layout")
+    _checkpoint(run_dir, 1, OTHER)
     run_dir.write_config(Config(game="pokemon", pokemon=PokemonConfig(damage_attackers=0)))
     with pytest.raises(ConfigError, match=r"Changed since then: pokemon\.damage_attackers is 3, was 0\. Choose"):
         check_same_encoder(run_dir, SPEC, Config(game="pokemon"))

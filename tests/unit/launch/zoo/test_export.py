@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from simul.common.config.checkpoint_meta import CONFIG_FILE, OPTIMIZER_FILE, WEIGHTS_FILE, read_meta
+from simul.common.config.checkpoint_meta import CONFIG_FILE, OPTIMIZER_FILE, WEIGHTS_FILE, file_hash, read_meta
 from simul.common.config.loader import load_config
 from simul.common.config.trust import NOTHING
 from simul.common.config.zoo import CARD, RESULTS
@@ -16,6 +16,7 @@ from simul.common.role.run_directory import RunDir
 from simul.launch.processes.process_group import RoleDied
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint, config_of, find_fault
 from simul.launch.zoo import export as module
+from simul.launch.zoo.card import card_facts
 from simul.launch.zoo.export import FLOAT32, Terms, export
 from tests.support.checkpoints import SMALL, write_checkpoint
 
@@ -69,8 +70,39 @@ def test_the_command_of_a_resumed_run_names_its_horizon_in_place_of_its_last_sta
     assert "--set stop_after_decisions=3000`" in card
 
 
+def test_a_run_whose_schedules_were_raised_says_so(run, tmp_path):
+    spec = GameSpec("openspiel/tic_tac_toe", 4, 2, seats=2)
+    run.write_config(load_config("openspiel", ["opponents=self:1", "learner.total_decisions=8116"]))
+    write_checkpoint(run.checkpoints / "000000005", spec, 5, horizon=8116)
+    card, _ = make(run, tmp_path / "once")
+    assert "learner.total_decisions=8116" in card
+    write_checkpoint(run.checkpoints / "000000003", spec, 3, horizon=4000)
+    card, _ = make(run, tmp_path / "twice")
+    assert "--set learner.total_decisions=4000`, resumed with learner.total_decisions=8116 (--new-horizon)" in card
+
+
+def test_an_entry_of_an_entry_keeps_what_its_card_says(run, tmp_path):
+    def again(origin, folder, licence):
+        card = export(
+            origin, folder, Terms(licence), games=20, precision=FLOAT32, trust=NOTHING, say=lambda words: None
+        )  # fmt: skip
+        return card_facts(card)
+
+    run.write("summary.json", b'{"versions": {"commit": "0123456789ab"}}')
+    first = card_facts(make(run, tmp_path / "pole")[0])
+    assert ", commit 0123456789ab" in first["made with"]
+    assert first["weights"] == f"SHA-256 {file_hash(tmp_path / 'pole' / WEIGHTS_FILE)}"
+    second = again(tmp_path / "pole", tmp_path / "again", "MIT")
+    assert [second[key] for key in ("command", "origin")] == [first[key] for key in ("command", "origin")]
+    assert second["licence"] == "MIT; of the weights that it was made of: CC0-1.0"
+    assert second["exported from"].startswith("pole, ")
+    assert ", commit 0123456789ab" in second["made with"]
+    assert again(tmp_path / "again", tmp_path / "third", "MIT")["licence"] == second["licence"]
+
+
 def test_of_a_checkpoint_without_its_run_it_invents_nothing(run, tmp_path):
     make(run, tmp_path / "pole")
+    (tmp_path / "pole" / CARD).unlink()
     terms = Terms("CC0-1.0")
     card = export(
         tmp_path / "pole", tmp_path / "again", terms, games=20, precision=FLOAT32, trust=NOTHING, say=lambda words: None
