@@ -74,7 +74,7 @@ bench-peers: setup .venv-peers/.stamp ## beside mosec, TorchRL's inference serve
 bench-sb3: setup .venv-sb3/.stamp ## beside Stable-Baselines3: return and steps a second (hours; ARGS="--task CartPole-v1 --seeds 1")
 	.venv-sb3/bin/python -m benchmarks sb3 $(ARGS)
 
-bench-strength: setup ## how strong a policy becomes from random weights: tables whose finished rows are kept (hours; ARGS="--table levers --show")
+bench-strength: setup ## how strong a policy becomes from random weights: tables whose finished rows are kept (hours; ARGS="--table shipped --show")
 	$(PY) -m benchmarks strength $(ARGS)
 
 bench-tables: setup ## legal moves, hands and boards of Blokus and OFC, and the start of their workers (5 minutes; ARGS=--markdown)

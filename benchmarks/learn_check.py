@@ -180,10 +180,18 @@ def judge(case: Case, mean: float | None, episodes: int, decisions: int) -> str:
 
 
 def simul(arguments: Sequence[str], log: Path, limit_sec: float) -> str:
-    """Run a command of `simul`; its standard output. Raises Failed."""
-    command = [sys.executable, "-m", "simul.launch.cli", *arguments]
-    with log.open("w") as errors:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True)
+    """Run a command of `simul`; its standard output. Its errors are appended to `log`. Raises Failed.
+
+    The command stops when this process ends, a kill -9 included.
+    """
+    command = [sys.executable, "-m", "simul.launch.cli", "--stop-at-eof", *arguments]
+    stdin, held = os.pipe()  # not subprocess.PIPE, which `communicate` closes
+    with log.open("a") as errors, os.fdopen(held, "wb"):
+        with os.fdopen(stdin, "rb") as at_end:
+            process = subprocess.Popen(
+                command, cwd=ROOT, stdin=at_end, stdout=subprocess.PIPE, stderr=errors, text=True,
+                start_new_session=True,  # Ctrl-C comes once, from `_stop`
+            )  # fmt: skip
         try:
             output, _ = process.communicate(timeout=limit_sec)
         except subprocess.TimeoutExpired:

@@ -6,11 +6,12 @@ of a run that ended its schedule.
 
 from __future__ import annotations
 
+import contextlib
 import csv
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.strength.results import read_match
 from benchmarks.strength.rows import Row
 from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
 
@@ -22,36 +23,40 @@ Point = tuple[int, float, float, float]  # decisions learned from, win rate, end
 def curve(folder: Path, opponent: str) -> list[Point]:
     """Of the run in a row's folder, by decisions; empty where it was never evaluated against this opponent."""
     points: dict[int, Point] = {}
-    with (folder / "run" / "curves.csv").open(encoding="utf-8", newline="") as lines:
+    if not (file := folder / "run" / "curves.csv").exists():
+        return []
+    with file.open(encoding="utf-8", errors="replace", newline="") as lines:
         for line in csv.DictReader(lines):
             found = [line.get(f"evaluation/win_rate{end}/{opponent}") for end in ("", "_low", "_high")]
             if all(found) and (decisions := line.get("evaluation/decisions_learned")):
-                rate, low, high = (float(value or "nan") for value in found)
-                points[int(decisions)] = (int(decisions), rate, low, high)
-    if (match := folder / f"{opponent}.json").exists():
-        result = json.loads(match.read_text())
-        decisions = read_meta(checkpoint_folders(folder / "run" / "checkpoints")[0]).decisions
-        points[decisions] = (decisions, result["win_rate"], *result["wilson_95"])
+                with contextlib.suppress(ValueError):  # a damaged line
+                    rate, low, high = (float(value or "nan") for value in found)
+                    points[int(decisions)] = (int(decisions), rate, low, high)
+    if (match := read_match(folder, opponent)) and (newest := checkpoint_folders(folder / "run" / "checkpoints")):
+        decisions = read_meta(newest[0]).decisions
+        points[decisions] = (decisions, match.win_rate, *match.wilson_95)
     return sorted(points.values())
 
 
-def draw(rows: Sequence[Row], folder: Path, file: Path) -> None:
-    """A line for each row and opponent: a colour for each opponent, a style for each row."""
+def draw(rows: Sequence[Row], folder: Path, file: Path) -> bool:
+    """A line for each row and opponent: a colour for each opponent, a style for each row. False: none has any."""
+    curves = {(row.name, name): curve(folder / row.name, name) for row in rows for name in row.opponents}
+    curves = {key: points for key, points in curves.items() if points}
+    if not curves:
+        return False
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     axes = figure.subplots()
-    opponents = list(dict.fromkeys(name for row in rows for name in row.opponents))
-    for style, row in enumerate(rows):
-        for opponent in row.opponents:
-            if points := curve(folder / row.name, opponent):
-                decisions, rates, low, high = zip(*points, strict=True)
-                colour = f"C{opponents.index(opponent)}"
-                label = f"{row.name}, {opponent}"
-                axes.plot(decisions, rates, STYLES[style % len(STYLES)], color=colour, marker=".", label=label)
-                axes.fill_between(decisions, low, high, color=colour, alpha=0.08, linewidth=0)
+    names, opponents = ([*dict.fromkeys(each)] for each in zip(*curves, strict=True))
+    for (name, opponent), points in curves.items():
+        decisions, rates, low, high = zip(*points, strict=True)
+        colour, style = f"C{opponents.index(opponent)}", STYLES[names.index(name) % len(STYLES)]
+        axes.plot(decisions, rates, style, color=colour, marker=".", label=f"{name}, {opponent}")
+        axes.fill_between(decisions, low, high, color=colour, alpha=0.08, linewidth=0)
     axes.set(xlabel="decisions learned from", ylabel="win rate", ylim=(0.5, 1), xlim=(0, None))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value / 1e6:g} M")
     axes.grid(color="0.9")
     axes.legend(loc="lower right", fontsize="small", ncols=2)
     figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else None)
+    return True

@@ -48,26 +48,7 @@ def one_part(name: str, *settings: str) -> Row:
     return Row(name, settings=settings)
 
 
-# As it was before schedules ended with their run: the rate falls over 20 M decisions, whatever the run's length.
-UNANNEALED = (
-    "learner.total_decisions=20000000", "learner.final_learning_rate=1e-4", "learner.final_entropy_coefficient=0.003",
-)  # fmt: skip
-ONE_PASS = ("learner.minibatches=2", "learner.epochs=1", "learner.target_kl=0")
-ALONE = ("learner.opponent_coefficient=0",)  # nothing is learned of what the opponent does
-
 TABLES: Mapping[str, tuple[Row, ...]] = {
-    "levers": (
-        one_part("unannealed", *UNANNEALED, *ONE_PASS, *ALONE),
-        one_part("annealed", *ONE_PASS, *ALONE),
-        one_part("steps-1x4", *ONE_PASS, *ALONE, "learner.minibatches=4"),
-        one_part("steps-2x4", *ONE_PASS, *ALONE, "learner.minibatches=4", "learner.epochs=2"),
-        one_part("opponent", *ONE_PASS, "learner.minibatches=4", "learner.epochs=2"),
-        one_part("steps-2x8", "learner.epochs=2", "learner.minibatches=8"),
-        one_part("steps-4x8", "learner.minibatches=8"),
-        one_part("wide", "network.options.entity=96", "network.options.hidden=384"),
-        one_part("no-sets", "pokemon.set_knowledge=false"),
-        one_part("shipped"),
-    ),
     "shipped": (
         *seeds(Row("5m", 5_000_000), 11, 12, 13),
         Row("20m", 20_000_000),
@@ -78,11 +59,16 @@ TABLES: Mapping[str, tuple[Row, ...]] = {
         of_format("gen9bssregi", teams=True),
     ),
     "ablation": (
+        one_part("shipped"),
         one_part("no-memory", "server.zero_state=true"),
         one_part("no-damage", "pokemon.damage_attackers=0"),
         one_part("no-shaping", "pokemon.rewards.pokemon_count=0", "pokemon.rewards.hp_delta=0"),
         one_part("no-past", "opponents=self:0.9,random:0.04,max:0.03,heuristics:0.03"),
+        one_part("no-sets", "pokemon.set_knowledge=false"),
         one_part("unroll-16", "learner.unroll_length=16"),
         one_part("unroll-64", "learner.unroll_length=64"),
+        one_part("steps-2x8", "learner.epochs=2", "learner.minibatches=8"),
+        one_part("steps-4x8", "learner.minibatches=8"),
+        one_part("wide", "network.options.entity=96", "network.options.hidden=384"),
     ),
 }  # fmt: skip

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +14,9 @@ from simul.common.config.loader import load_config
 from simul.common.config.schema import Config
 from simul.common.config.setting_lines import setting_lines
 from simul.common.errors import ConfigError, SimulError
+from simul.common.runtime.file_lock import hold_lock
 from simul.common.runtime.machine_limits import usable_cores
-from simul.common.runtime.private_files import open_to_append, read_regular, replace_file
+from simul.common.runtime.private_files import read_regular, replace_file
 from simul.launch.processes.signals import Signals
 from simul.launch.sweep.report import SweepView, draw_picture, write_best
 from simul.launch.sweep.space import Dimension, check_space, read_space
@@ -68,7 +66,8 @@ def sweep(options: SweepOptions) -> int:
     check_space(space, lambda setting: plan.load([setting], "the space"), str(options.space))
     try:
         options.folder.mkdir(parents=True, exist_ok=True)
-        with _alone(options.folder):
+        refusal = f"A sweep goes on in {options.folder}. Wait for it, stop it, or choose another --study."
+        with hold_lock(options.folder / LOCK, refusal):
             _check_same(options.folder, config, space, options.pruner)
             study = SweepStudy(options.folder, space, config.seed, options.pruner)
             return _Sweep(options, plan, study).run()
@@ -95,24 +94,6 @@ def _plan(options: SweepOptions) -> tuple[Plan, Config]:
     plan = Plan(options.config, options.mode, options.overrides, (*own, *OWN_PLACE), decisions, folder)
     config = plan.load([f"stop_after_decisions={decisions}"])
     return plan, config
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One sweep in a folder at a time. Raises ConfigError where another one goes on."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    with os.fdopen(open_to_append(folder / LOCK), "ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(
-                f"A sweep goes on in {folder}. Wait for it, stop it, or choose another --study."
-            ) from None
-        yield
 
 
 def _check_same(folder: Path, config: Config, space: Sequence[Dimension], pruner: str) -> None:

@@ -10,6 +10,7 @@ import yaml
 
 from simul.common.config.loader import load_config
 from simul.common.errors import ConfigError, SimulError
+from simul.common.runtime.file_lock import hold_lock
 from simul.launch.sweep import sweep as module
 from simul.launch.sweep.sweep import SweepOptions, sweep
 from simul.launch.sweep.trial import Evaluation
@@ -113,7 +114,7 @@ def test_other_settings_in_the_same_folder_are_a_sentence(options, tmp_path):
 def test_a_folder_has_one_sweep_at_a_time(options):
     options.folder.mkdir()
     with (
-        module._alone(options.folder),
+        hold_lock(options.folder / module.LOCK, ""),
         pytest.raises(ConfigError, match=r"A sweep goes on in .*choose another --study"),
     ):
         sweep(options)
