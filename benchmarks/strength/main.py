@@ -36,7 +36,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import living_owner
 from simul.common.runtime.file_lock import hold_lock
 from simul.common.runtime.installation import ROOT
-from simul.launch.evaluation.payoffs import check_picture
+from simul.launch.evaluation.picture import check_picture
 
 GAMES = 3000  # mirrored, of each match
 ENOUGH = 0.999  # of a row's decisions: a run stops a few short of them, or after them
