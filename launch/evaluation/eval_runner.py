@@ -256,7 +256,7 @@ def _check_calibration(file: Path, contestants: Contestants) -> None:
     seats = config.game_section.seats() or spec_of(contestants.served["learner"]).seats
     check_returns(config, seats)
     if len(contestants.listed) < 2:
-        raise ConfigError("--calibration needs games against somebody: name an --opponent, or a second --checkpoint.")
+        raise ConfigError("--calibration needs two players: name an --opponent, or a second --checkpoint.")
     check_picture("--calibration", file)
 
 
