@@ -6,14 +6,14 @@ of a run that ended its schedule.
 
 from __future__ import annotations
 
-import contextlib
-import csv
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.strength.results import read_match
 from benchmarks.strength.rows import Row
 from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
+from simul.launch.monitoring.curves.writers import past_evaluations
 
 STYLES = ("-", "--", ":", "-.")
 
@@ -23,15 +23,11 @@ Point = tuple[int, float, float, float]  # decisions learned from, win rate, end
 def curve(folder: Path, opponent: str) -> list[Point]:
     """Of the run in a row's folder, by decisions; empty where it was never evaluated against this opponent."""
     points: dict[int, Point] = {}
-    if not (file := folder / "run" / "curves.csv").exists():
-        return []
-    with file.open(encoding="utf-8", errors="replace", newline="") as lines:
-        for line in csv.DictReader(lines):
-            found = [line.get(f"evaluation/win_rate{end}/{opponent}") for end in ("", "_low", "_high")]
-            if all(found) and (decisions := line.get("evaluation/decisions_learned")):
-                with contextlib.suppress(ValueError):  # a damaged line
-                    rate, low, high = (float(value or "nan") for value in found)
-                    points[int(decisions)] = (int(decisions), rate, low, high)
+    for evaluation in past_evaluations(folder / "run"):
+        names = ("decisions_learned", *(f"win_rate{end}/{opponent}" for end in ("", "_low", "_high")))
+        learned, rate, low, high = figures = [evaluation.get(name, math.nan) for name in names]
+        if all(map(math.isfinite, figures)):
+            points[int(learned)] = (int(learned), rate, low, high)
     if (match := read_match(folder, opponent)) and (newest := checkpoint_folders(folder / "run" / "checkpoints")):
         decisions = read_meta(newest[0]).decisions
         points[decisions] = (decisions, match.win_rate, *match.wilson_95)

@@ -15,6 +15,7 @@ from simul.common.config.loader import load_config
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.file_lock import hold_lock
+from simul.launch.monitoring.curves.writers import BASE_COLUMNS
 from tests.support.checkpoints import write_small_checkpoint
 
 ROWS = {row.name: row for rows in TABLES.values() for row in rows}
@@ -158,11 +159,15 @@ def test_without_a_curve_there_is_no_picture(tmp_path, monkeypatch, capsys):
 def test_a_curve_has_the_evaluations_of_the_run_and_ends_with_the_match(tmp_path, commands):
     row = Row("some", 500, opponents=("damage",))
     strength.fill(row, tmp_path / "some", games=10)
-    name = "evaluation/win_rate"
-    (tmp_path / "some" / "run" / "curves.csv").write_text(
-        f"evaluation/decisions_learned,{name}/damage,{name}_low/damage,{name}_high/damage\n"
-        ",,,\n-2,0.25,0.125,0.375\n-2,0.25,0.125,0.375\n-1,0.5,0.375,0.625\n"
-    )
+    figures = ("score", "decisions_learned", *(f"win_rate{end}/damage" for end in ("", "_low", "_high")))
+    lines = [
+        [*BASE_COLUMNS, *(f"evaluation/{name}" for name in figures)],
+        *([*("0" for _ in BASE_COLUMNS), *values] for values in (
+            [""] * 5, ["0.25", "-2", "0.25", "0.125", "0.375"], ["0.25", "-2", "0.25", "0.125", "0.375"],
+            ["0.5", "-1", "0.5", "0.375", "0.625"],
+        )),
+    ]  # fmt: skip
+    (tmp_path / "some" / "run" / "curves.csv").write_text("".join(f"{','.join(line)}\n" for line in lines))
     points = [(-2, 0.25, 0.125, 0.375), (-1, 0.5, 0.375, 0.625), (0, 0.75, 0.7, 0.8)]
     assert curve(tmp_path / "some", "damage") == points
     assert curve(tmp_path / "some", "random") == []
