@@ -126,6 +126,7 @@ def _assemble(context: BuildContext, reporter: Reporter, stop: StopFlag, opened:
     updater: SampleUpdater | Updater
     notes = (
         opponent_note(context.config, context.spec, context.network),
+        ending_note(context.options, context.spec, context.network),
         burn_in_note(context.options, context.network),
     )
     for note in filter(None, notes if context.leads else ()):
@@ -315,6 +316,14 @@ def opponent_note(config: Config, spec: GameSpec, network: RecurrentNetwork) -> 
     return f"learner.opponent_coefficient is not used: nothing predicts what the opponent does, because {what}."
 
 
+def ending_note(options: LearnerConfig, spec: GameSpec, network: RecurrentNetwork) -> str:
+    """A sentence where nothing predicts a game's end although the configuration asks for it; else empty."""
+    if not options.ending_coefficient or (any(spec.ending_sizes) and network.predicts_ending):
+        return ""
+    what = "the network has no part that does" if any(spec.ending_sizes) else f"the game {spec.name} does not tell it"
+    return f"learner.ending_coefficient is not used: nothing predicts how a game ends, because {what}."
+
+
 def burn_in_note(options: LearnerConfig, network: RecurrentNetwork) -> str:
     """A sentence where burn-in is configured and the network has no state that it would advance; else empty."""
     if not options.burn_in or network.state_size:
@@ -331,6 +340,7 @@ def learning_schedule(options: LearnerConfig, horizon: int) -> LearningSchedule:
         c_clip=options.c_clip,
         value_coefficient=options.value_coefficient,
         opponent_coefficient=options.opponent_coefficient,
+        ending_coefficient=options.ending_coefficient,
     )
 
     def settings(decisions: int) -> Settings:

@@ -95,6 +95,8 @@ def pack_samples(number: int, samples: Sequence[Sample], spec: GameSpec) -> tupl
         "outcome": np.array([sample.outcome for sample in samples], np.float32),
         "policy_version": np.array([sample.policy_version for sample in samples], np.int64),
     }
+    if sum(spec.ending_sizes):
+        tensors["ending"] = np.stack([sample.ending for sample in samples])
     return Samples(id=number), tensors
 
 
@@ -107,6 +109,7 @@ def check_samples(samples: Sequence[Sample], spec: GameSpec) -> None:
             ("observation", sample.observation, (spec.observation_size,)),
             ("packed mask", sample.mask, (mask_bytes,)),
             ("probabilities", sample.probabilities, np.shape(sample.actions)),
+            ("ending", sample.ending, (sum(spec.ending_sizes),)),
         ):
             if np.shape(array) != shape:
                 raise ValueError(
@@ -115,3 +118,5 @@ def check_samples(samples: Sequence[Sample], spec: GameSpec) -> None:
                 )
         if sample.mask.dtype != np.uint8:
             raise ValueError(f"the packed mask of a sample has dtype {sample.mask.dtype}; expected uint8 (pack_masks)")
+        if sample.ending.dtype != np.uint8:
+            raise ValueError(f"the ending of a sample has dtype {sample.ending.dtype}; expected uint8")

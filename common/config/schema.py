@@ -156,6 +156,7 @@ class LearnerConfig(Section, frozen=True):
     final_entropy_coefficient: NonNegativeFloat = 0.001
     entropy_schedule: Schedule = "linear"  # as learning_rate_schedule
     opponent_coefficient: NonNegativeFloat = 0.0  # predict what the opponent does, where the game has labels of it
+    ending_coefficient: NonNegativeFloat = 0.0  # alphazero: predict what the end will show, where the game tells it
     rho_clip: PositiveFloat = 1.0  # V-trace
     c_clip: PositiveFloat = 1.0  # V-trace
     normalize_rewards: bool = False  # divide by the standard deviation of the discounted return so far, clip at 10
@@ -178,6 +179,7 @@ LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "workers": ("max_failed_share",),
     "learner": (
         "burn_in",
+        "ending_coefficient",
         "entropy_schedule",
         "learning_rate_schedule",
         "normalize_rewards",

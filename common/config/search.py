@@ -34,6 +34,7 @@ class SearchConfig(Section, frozen=True):
     temperature: NonNegativeFloat = 1.0  # of the first `temperature_moves` moves of a game; 0: the best action
     temperature_moves: NonNegative = 16  # of all seats together
     final_temperature: NonNegativeFloat = 0.0  # of the moves after them
+    opening_plies: NonNegative = 0  # random ones that begin each game of training
     reuse_tree: bool = True  # keep the part of the tree below the move that was played
     transpositions: bool = True  # equal observations after equally many moves share a node of the tree
     cache_positions: NonNegative = 10_000  # evaluations kept by a worker, for one version of the weights; 0: none
@@ -41,5 +42,8 @@ class SearchConfig(Section, frozen=True):
     requests_in_flight: Few = 2  # a worker's games are split into so many groups, evaluated in turn
     worlds: NonNegative = 0  # drawn for an action in `simul eval`, without alphazero; 0: policies play without search
     candidates: Positive = 4  # tried in every world: the actions that the policy likes best
+    root_value_share: Share = (
+        0.0  # in the outcome that is learned: of the value that the search found; the rest is true
+    )
     outcome: Literal["returns", "ranks"] = "returns"  # ranks: share of the others beaten, less the share that won
     return_scale: PositiveFloat = 1.0  # returns: divided by it, clipped to [-1, 1]

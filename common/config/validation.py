@@ -403,6 +403,12 @@ def _alphazero(config: Config) -> Iterator[Rule]:
                 ("learner.weight_decay", "learner.algorithm"),
                 f"the algorithm {learner.algorithm} has no weight decay; leave it out, or use alphazero",
             )
+        if learner.ending_coefficient:
+            yield (
+                ("learner.ending_coefficient", "learner.algorithm"),
+                f"the algorithm {learner.algorithm} does not learn from samples, which tell how a game ended; leave it "
+                "out, or use alphazero",
+            )
         return
     if not game_called(config.game).search:
         yield (

@@ -28,12 +28,13 @@ class RecurrentNetwork(nn.Module):
     Attributes:
         state_size: S, floats of recurrent state per session (h and c side by side, say); 0 for none.
         reads_exactly: the network counts with numbers of the observation, which must not be normalised.
-        predicts_opponent: it implements `unroll_predicting`.
+        predicts_opponent: it implements `unroll_predicting`. predicts_ending: `forward_predicting`.
     """
 
     state_size: int = 0
     reads_exactly: bool = False
     predicts_opponent: bool = False
+    predicts_ending: bool = False
 
     def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """One decision of each session.
@@ -100,6 +101,20 @@ class RecurrentNetwork(nn.Module):
         """
         logits, value, _ = self(observation, mask, state)
         return logits.gather(1, actions), value
+
+    def forward_predicting(
+        self, observation: Tensor, mask: Tensor, state: Tensor, actions: Tensor
+    ) -> tuple[Tensor, ...]:
+        """`forward_listed`, and what the game's end will tell of each position; for training only.
+
+        Args:
+            observation, mask, state, actions: as for `forward_listed`.
+
+        Returns:
+            logits and value as of `forward_listed`; then log-odds float32 [B, E] of the spec's `ending_planes`, where
+            it has some, and of its `ending_numbers`, likewise.
+        """
+        raise NotImplementedError
 
     def initial_state(self, batch: int) -> Tensor:
         """The state of a session before its first decision: float32 [B, S] zeros on the network's device."""

@@ -105,6 +105,8 @@ def check_network(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
             )
     if network.predicts_opponent and spec.opponent_labels:
         _check_prediction(network, spec, name)
+    if network.predicts_ending and any(spec.ending_sizes):
+        _check_ending(network, spec, name)
 
 
 def _check_prediction(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
@@ -122,6 +124,25 @@ def _check_prediction(network: RecurrentNetwork, spec: GameSpec, name: str) -> N
         raise ConfigError(
             f"The network {name} predicts {_describe(opponent)} of the opponent; expected {expected}, a logit of each "
             "class for each label."
+        )
+
+
+def _check_ending(network: RecurrentNetwork, spec: GameSpec, name: str) -> None:
+    """A trial of `forward_predicting`. Raises ConfigError naming expected and got."""
+    observation = example_observation(spec, torch.zeros(TRIAL_BATCH, spec.observation_size))
+    mask = torch.ones(TRIAL_BATCH, spec.num_actions, dtype=torch.bool)
+    actions = torch.zeros(TRIAL_BATCH, 1, dtype=torch.int64)
+    try:
+        with torch.no_grad():
+            found = network.forward_predicting(observation, mask, network.initial_state(TRIAL_BATCH), actions)
+    except Exception as error:  # noqa: BLE001  (a user's network may raise anything)
+        raise ConfigError(f"The network {name} cannot predict how a game ends: {_cause(error, name)}") from None
+    got = [_describe(part) for part in found[2:]]
+    expected = [_describe(torch.empty(TRIAL_BATCH, size)) for size in spec.ending_sizes if size]
+    if got != expected:
+        raise ConfigError(
+            f"The network {name} predicts ({', '.join(got)}) of a game's end; expected ({', '.join(expected)}): "
+            "log-odds of the spec's ending_planes, then of its ending_numbers."
         )
 
 

@@ -46,7 +46,8 @@ def keep_rows(columns: Mapping[str, NDArray[Any]], keep: NDArray[np.bool_]) -> d
 
 
 def _columns(spec: GameSpec, tensors: Tensors) -> dict[str, NDArray[Any]]:
-    expect_only(tensors, SAMPLES_TENSORS)
+    ending = sum(spec.ending_sizes)
+    expect_only(tensors, SAMPLES_TENSORS if ending else SAMPLES_TENSORS - {"ending"})
     outcome = expect(tensors, "outcome", "float32", (None,))
     n = len(outcome)
     if n > MAX_ROWS:
@@ -67,6 +68,7 @@ def _columns(spec: GameSpec, tensors: Tensors) -> dict[str, NDArray[Any]]:
         "target_probability": expect(tensors, "target_probability", "float32", (len(actions),)),
         "outcome": outcome,
         "policy_version": expect(tensors, "policy_version", "int64", (n,)),
+        **({"ending": expect(tensors, "ending", "uint8", (n, ending))} if ending else {}),
     }
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 NO_ACTIONS: NDArray[np.int32] = np.zeros(0, np.int32)
 NO_PROBABILITIES: NDArray[np.float32] = np.zeros(0, np.float32)
+NO_ENDING: NDArray[np.uint8] = np.zeros(0, np.uint8)
 
 
 class Sample(msgspec.Struct, gc=False):
@@ -22,6 +23,7 @@ class Sample(msgspec.Struct, gc=False):
         policy_version: of the weights that the search asked, the newest where they changed meanwhile.
         actions: int32 [k], legal ids, each once; empty: only the value is learned from this position.
         probabilities: float32 [k], of `actions`; they add up to 1.
+        ending: uint8 [E], what the game's end tells of this position, see `GameSpec.ending_planes`.
     """
 
     observation: NDArray[Any]
@@ -30,8 +32,9 @@ class Sample(msgspec.Struct, gc=False):
     policy_version: int
     actions: NDArray[np.int32] = NO_ACTIONS
     probabilities: NDArray[np.float32] = NO_PROBABILITIES
+    ending: NDArray[np.uint8] = NO_ENDING
 
     @property
     def nbytes(self) -> int:
         """Bytes on the wire, about."""
-        return self.observation.nbytes + self.mask.nbytes + 8 * len(self.actions) + 16
+        return self.observation.nbytes + self.mask.nbytes + 8 * len(self.actions) + self.ending.nbytes + 16

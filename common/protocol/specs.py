@@ -14,7 +14,7 @@ ASKED = "?"  # in HELLO, a fingerprint that asks for the server's own
 # Fields added later: in the fingerprint only where they are used.
 _LATER = (
     "observation_shape", "observation_axes", "action_planes", "action_cells", "opponent_labels", "opponent_classes",
-    "entities",
+    "entities", "ending_planes", "ending_numbers",
 )  # fmt: skip
 MOST_CLASSES = 32767  # a label is an int16
 
@@ -80,6 +80,9 @@ class GameSpec(msgspec.Struct, frozen=True):
             each of its slots. They are learned from (`learner.opponent_coefficient`) and never observed. 0: none.
         opponent_classes: C, a label is one of 0 to C - 1.
         entities: groups of entities in the layout, which networks may pool or attend to.
+        ending_planes, ending_numbers: what a sample of a searched game tells of its game's end, to be learned from
+            (`learner.ending_coefficient`) and never observed: planes over H and W of `observation_shape`, such as who
+            owns each square, and numbers, such as the margin. A byte each, 0 to 255, planes first in row-major order.
     """
 
     name: str
@@ -96,9 +99,16 @@ class GameSpec(msgspec.Struct, frozen=True):
     opponent_labels: int = 0
     opponent_classes: int = 0
     entities: tuple[EntityGroup, ...] = ()
+    ending_planes: int = 0
+    ending_numbers: int = 0
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the labels cannot be, and where entities are not in the layout."""
+        """Raises ValueError where labels or endings cannot be, and where entities are not in the layout."""
+        if min(self.ending_planes, self.ending_numbers) < 0 or (self.ending_planes and not self.board_cells):
+            raise ValueError(
+                f"{self.name} declares ending_planes = {self.ending_planes} and ending_numbers = "
+                f"{self.ending_numbers}; expected 0 or more, and planes only with an observation_shape that has H and W"
+            )
         labels, classes = self.opponent_labels, self.opponent_classes
         if labels < 0 or (classes != 0 if not labels else not 1 <= classes <= MOST_CLASSES):
             raise ValueError(
@@ -136,6 +146,17 @@ class GameSpec(msgspec.Struct, frozen=True):
         """The slice called `name` and those called `NAME.*`, in the order of the observation."""
         found = [part for part in self.layout if part.name == name or part.name.startswith(name + ".")]
         return sorted(found, key=lambda part: part.start)
+
+    @property
+    def board_cells(self) -> int:
+        """H times W of `observation_shape`; 0: it has none."""
+        sizes = dict(zip(self.observation_axes, self.observation_shape))
+        return sizes.get("H", 0) * sizes.get("W", 0)
+
+    @property
+    def ending_sizes(self) -> tuple[int, int]:
+        """Bytes of `ending` that are planes, and that are numbers."""
+        return self.ending_planes * self.board_cells, self.ending_numbers
 
     def fingerprint(self) -> str:
         """First 16 hex digits of SHA-256 over the canonical encoding of every field that is used."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.protocol.masks import pack_masks
-from simul.common.protocol.samples import NO_ACTIONS, NO_PROBABILITIES, Sample
+from simul.common.protocol.samples import NO_ACTIONS, NO_ENDING, NO_PROBABILITIES, Sample
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.search.search import SearchResult
 
@@ -21,6 +21,9 @@ class _Position(NamedTuple):
     observation: NDArray[Any]
     mask: NDArray[np.uint8]
     policy_version: int
+    value: float | None  # the search's own of the seat; None: it made none
+    game: TurnGame | None  # as it was, where its end has something to tell of it
+    symmetry: int
     actions: NDArray[np.int32] = NO_ACTIONS
     probabilities: NDArray[np.float32] = NO_PROBABILITIES
 
@@ -33,11 +36,13 @@ class GameRecord:
 
     Args:
         symmetries: turn each sample by a symmetry of the game, drawn from `draw`.
+        root_value_share: of the value that the search found in the outcome that is learned; the rest is the game's.
     """
 
-    def __init__(self, draw: np.random.Generator, symmetries: bool) -> None:
+    def __init__(self, draw: np.random.Generator, symmetries: bool, root_value_share: float = 0.0) -> None:
         self._draw = draw
         self._symmetries = symmetries
+        self._share = root_value_share
         self._positions: list[_Position] = []
 
     def add(self, game: TurnGame, seat: int, result: SearchResult, policy_version: int) -> None:
@@ -49,30 +54,40 @@ class GameRecord:
             turned = game.turn_actions(symmetry)
             mask, actions = np.zeros_like(mask), turned[actions]
             mask[turned[game.legal_actions(seat)]] = 1
-        self._positions.append(
-            _Position(
-                seat, _observed(game, seat, symmetry), pack_masks(mask), policy_version, actions.astype(np.int32),
-                result.policy,
-            )
-        )  # fmt: skip
+        kept = game.clone() if any(spec.ending_sizes) else None
+
+        def position(of: int, allowed: NDArray[np.uint8], *target: NDArray[Any]) -> _Position:
+            value = float(result.value[of]) if result.simulations else None
+            seen = _observed(game, of, symmetry)
+            return _Position(of, seen, pack_masks(allowed), policy_version, value, kept, symmetry, *target)
+
+        self._positions.append(position(seat, mask, actions.astype(np.int32), result.policy))
         if spec.seats > 2:
             none = np.zeros(spec.num_actions, np.uint8)
             none[0] = 1  # as the search asks
-            self._positions += [
-                _Position(other, _observed(game, other, symmetry), pack_masks(none), policy_version)
-                for other in range(spec.seats)
-                if other != seat
-            ]
+            self._positions += [position(other, none) for other in range(spec.seats) if other != seat]
 
-    def samples(self, outcome: Sequence[float]) -> list[Sample]:
-        """The samples of a game that ended with `outcome` [seats]."""
+    def samples(self, end: TurnGame, outcome: Sequence[float]) -> list[Sample]:
+        """The samples of a game that ended, as `end` shows, with `outcome` [seats]."""
         return [
             Sample(
-                position.observation, position.mask, float(outcome[position.seat]), position.policy_version,
-                position.actions, position.probabilities,
+                position.observation, position.mask, self._mixed(outcome[position.seat], position.value),
+                position.policy_version, position.actions, position.probabilities, _ending(position, end),
             )
             for position in self._positions
         ]  # fmt: skip
+
+    def _mixed(self, outcome: float, value: float | None) -> float:
+        """What is learned: the outcome, and the share of the search's value where it has one."""
+        return float(outcome) if value is None else (1 - self._share) * float(outcome) + self._share * value
+
+
+def _ending(position: _Position, end: TurnGame) -> NDArray[np.uint8]:
+    """What `end` tells of a position, turned as its observation was."""
+    if position.game is None:
+        return NO_ENDING
+    ending = position.game.ending(position.seat, end)
+    return end.turn_ending(ending, position.symmetry) if position.symmetry else ending
 
 
 def _observed(game: TurnGame, seat: int, symmetry: int) -> NDArray[Any]:

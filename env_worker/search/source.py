@@ -168,7 +168,7 @@ class SearchSource(TurnGameSource):
         game = self._searched.get(decision.env)
         if game is None or game.hosted is not hosted:
             draw = np.random.default_rng([self._seed, hosted.number])
-            record = GameRecord(draw, self._search.symmetries)
+            record = GameRecord(draw, self._search.symmetries, self._search.root_value_share)
             game = self._searched[decision.env] = SearchedGame(hosted, draw, record)
         config = self._searches.get(decision.policy, self._search)
         cache = self._caches.setdefault(decision.policy, EvaluationCache(config.cache_positions))
@@ -226,7 +226,8 @@ class SearchSource(TurnGameSource):
         game = self._searched.pop(hosted.env, None)
         samples: list[Sample] = []
         if game is not None:
-            samples = game.record.samples(outcome_of(hosted.game.returns(), self._search).tolist())
+            end = hosted.game
+            samples = game.record.samples(end, outcome_of(end.returns(), self._search).tolist())
         super()._finish(hosted)  # raises where the game does
         self._samples += samples
         self._recorded += len(samples)

@@ -1,7 +1,7 @@
 """AlphaZero's loss (Silver et al. 2018, doi:10.1126/science.aar6404, eq. 1): the search's policy, the game's outcome.
 
-Its batch is positions, drawn one by one from the replay buffer; no trajectories. B positions, A actions, K entries of
-all policy targets.
+Its batch is positions, drawn one by one from the replay buffer; no trajectories. B positions, A actions, E bytes of an
+ending, K entries of all policy targets.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -30,6 +31,7 @@ class Positions:
         target_probability: float32 [K].
         has_target: bool [B]; False: only the value is learned from this position.
         outcome: float32 [B], from -1 to 1.
+        ending: float32 [B, E], from 0 to 1, what the game's end tells of the position; E is 0 where the game has none.
     """
 
     observation: Tensor
@@ -39,11 +41,13 @@ class Positions:
     target_probability: Tensor
     has_target: Tensor
     outcome: Tensor
+    ending: Tensor
 
 
 def make_positions(columns: Mapping[str, NDArray[Any]], num_actions: int, device: torch.device) -> Positions:
     """Positions on `device` from columns as `messages.Samples` declares them."""
     count = columns["target_count"]
+    ending = columns["ending"] if "ending" in columns else np.zeros((len(count), 0), np.uint8)
     arrays = {
         "observation": columns["observation"],
         "mask": unpack_masks(columns["mask"], num_actions).view(np.bool_),
@@ -52,6 +56,7 @@ def make_positions(columns: Mapping[str, NDArray[Any]], num_actions: int, device
         "target_probability": columns["target_probability"],
         "has_target": count > 0,
         "outcome": columns["outcome"],
+        "ending": ending.astype(np.float32) / 255,
     }
     return Positions(**{name: torch.from_numpy(array).to(device) for name, array in arrays.items()})
 
@@ -85,19 +90,32 @@ def list_positions(columns: Mapping[str, NDArray[Any]], num_actions: int, device
     return ListedPositions(Positions(**moved), torch.from_numpy(actions).to(device), whole.mask.to(device))
 
 
-def alphazero_loss(
-    positions: Positions, logits: Tensor, value: Tensor, settings: Settings, ranks: Ranks = ALONE
-) -> Loss:
+@dataclass(frozen=True)
+class Prediction:
+    """What the network says of B positions.
+
+    Attributes:
+        logits: float32 [B, A], unmasked. value: float32 [B].
+        ending: float32 [B, E] in parts, of planes and of numbers: log-odds; none: it does not predict it.
+    """
+
+    logits: Tensor
+    value: Tensor
+    ending: tuple[Tensor, ...] = ()
+
+
+def alphazero_loss(positions: Positions, predicted: Prediction, settings: Settings, ranks: Ranks = ALONE) -> Loss:
     """Cross-entropy against the target over legal actions, plus `value_coefficient` times half the squared error.
 
     The cross-entropy is a mean over the positions that have a target, the squared error over all. `kl` is
-    KL(target || policy), the cross-entropy without the target's own entropy.
+    KL(target || policy), the cross-entropy without the target's own entropy. Where an ending is predicted,
+    `ending_coefficient` times `ending_loss` is added: the mean binary cross-entropy of each of its parts, added up.
 
     Args:
-        positions: B, A, K as in `Positions`.
-        logits: float32 [B, A], unmasked. value: float32 [B].
-        settings: `value_coefficient`.
+        positions: B, A, E, K as in `Positions`.
+        settings: `value_coefficient`, `ending_coefficient`.
     """
+    logits, value = predicted.logits, predicted.value
     log_probs = torch.log_softmax(logits.masked_fill(~positions.mask, -torch.inf), dim=-1)  # (B, A)
     finite = log_probs.masked_fill(~positions.mask, 0.0)
     probability = positions.target_probability
@@ -109,12 +127,20 @@ def alphazero_loss(
     policy = -(probability * chosen).sum() / targets
     values = 0.5 * rows.part(error.square())
     total = policy + settings.value_coefficient * values
+    sizes = [part.shape[1] for part in predicted.ending]
+    of_ending = [
+        rows.part(F.binary_cross_entropy_with_logits(part, target, reduction="none").mean(dim=1))
+        for part, target in zip(predicted.ending, positions.ending.split(sizes, dim=1) if sizes else ())
+    ]
+    if of_ending:
+        total = total + settings.ending_coefficient * sum(of_ending)
     target_entropy = -torch.special.xlogy(probability, probability).sum() / targets
     shown = {
         "policy_loss": policy,
         "value_loss": values,
         "entropy": rows.part(-(finite * log_probs.exp()).sum(-1)),
         "kl": policy - target_entropy,
+        **({"ending_loss": torch.stack(of_ending).sum()} if of_ending else {}),
         "explained_variance": rows.share * (1 - of_error[1] / of_outcome[1].clamp(min=1e-8)),
     }
     figures = {name: figure.detach() for name, figure in shown.items()}

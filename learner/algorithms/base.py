@@ -47,6 +47,7 @@ class Settings:
     value_coefficient: float = 0.5
     entropy_coefficient: float = 0.01
     opponent_coefficient: float = 0.0
+    ending_coefficient: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """How samples are stored in bytes. Pure: no files.
 
-N samples, D = observation size, A = actions, K entries of all policy targets.
+N samples, D = observation size, A = actions, E = bytes of the ending, K entries of all policy targets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from simul.common.protocol.specs import GameSpec
 
 @dataclass(frozen=True)
 class SampleLayout:
-    """How a sample is stored in bytes: observation, packed mask, ids int32 [k], probabilities float32 [k]."""
+    """How a sample is stored: observation, packed mask, ending, ids int32 [k], probabilities float32 [k]."""
 
     spec: GameSpec
 
@@ -32,9 +32,14 @@ class SampleLayout:
         return -(-self.spec.num_actions // 8)
 
     @property
+    def ending_bytes(self) -> int:
+        """Of one ending."""
+        return sum(self.spec.ending_sizes)
+
+    @property
     def least_bytes(self) -> int:
         """Of a sample without a policy target."""
-        return self.observation_bytes + self.mask_bytes
+        return self.observation_bytes + self.mask_bytes + self.ending_bytes
 
     @property
     def most_bytes(self) -> int:
@@ -44,7 +49,8 @@ class SampleLayout:
     def rows(self, columns: Mapping[str, NDArray[Any]]) -> list[NDArray[np.uint8]]:
         """Each sample's bytes."""
         count = columns["target_count"]
-        fixed = np.concatenate((_as_bytes(columns["observation"]), columns["mask"]), axis=1)
+        endings = (columns["ending"],) if self.ending_bytes else ()
+        fixed = np.concatenate((_as_bytes(columns["observation"]), columns["mask"], *endings), axis=1)
         ends = np.cumsum(count)
         targets = columns["target_action"].view(np.uint8), columns["target_probability"].view(np.uint8)
         return [
@@ -55,13 +61,15 @@ class SampleLayout:
     def columns(self, rows: list[NDArray[np.uint8]]) -> dict[str, NDArray[Any]]:
         """The inverse of `rows`, without outcome and version."""
         seen, fixed = self.observation_bytes, self.least_bytes
+        masked = seen + self.mask_bytes
         head = np.stack([row[:fixed] for row in rows])
         middle = [fixed + (len(row) - fixed) // 2 for row in rows]
         ids = np.concatenate([row[fixed:at] for row, at in zip(rows, middle)])
         probabilities = np.concatenate([row[at:] for row, at in zip(rows, middle)])
         return {
             "observation": np.ascontiguousarray(head[:, :seen]).view(self.spec.dtype()),
-            "mask": head[:, seen:],
+            "mask": head[:, seen:masked],
+            **({"ending": head[:, masked:]} if self.ending_bytes else {}),
             "target_count": np.array([(len(row) - fixed) // 8 for row in rows], np.int32),
             "target_action": ids.view(np.int32),
             "target_probability": probabilities.view(np.float32),

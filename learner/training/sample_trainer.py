@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.runtime.metrics import Stages
 from simul.learner.algorithms import Settings
-from simul.learner.algorithms.alphazero import ListedPositions, alphazero_loss, list_positions
+from simul.learner.algorithms.alphazero import ListedPositions, Prediction, alphazero_loss, list_positions
 from simul.learner.io.receive_queues import SampleQueue
 from simul.learner.ranks import ALONE, Ranks
 from simul.learner.replay.experience_replay import ExperienceReplay
@@ -241,7 +241,8 @@ class SampleUpdater:
             outcomes.append(columns["outcome"])
             listed = list_positions(columns, self._num_actions, self.device)
             self._stages.lap("batch")
-            loss = alphazero_loss(listed.positions, *self._forward(listed), settings, self._ranks)
+            predicted = self._predict(listed, ending=settings.ending_coefficient > 0)
+            loss = alphazero_loss(listed.positions, predicted, settings, self._ranks)
             figures = self._optimizer_step.step(loss)
             self._stages.lap("update")
             learned.append(np.full(len(outcomes[-1]), figures is not None))
@@ -261,11 +262,14 @@ class SampleUpdater:
     def load_statistics(self, saved: object) -> None:
         """See `NetworkUpdater`."""
 
-    def _forward(self, listed: ListedPositions) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits of the legal actions float32 [B, M], and value float32 [B]."""
+    def _predict(self, listed: ListedPositions, ending: bool) -> Prediction:
+        """Of the legal actions, M; the ending only where it is wanted and the network predicts it."""
         observation = listed.positions.observation
         lowered = self._precision != torch.float32
         with torch.autocast(self.device.type, dtype=self._precision, enabled=lowered):
-            state = self.network.initial_state(len(observation))
-            logits, value = self.network.forward_listed(observation, listed.mask, state, listed.actions)
-        return logits.float(), value.float()
+            shown = observation, listed.mask, self.network.initial_state(len(observation)), listed.actions
+            if ending and self.network.predicts_ending:
+                logits, value, *parts = self.network.forward_predicting(*shown)
+            else:
+                logits, value, *parts = self.network.forward_listed(*shown)
+        return Prediction(logits.float(), value.float(), tuple(part.float() for part in parts))

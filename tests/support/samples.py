@@ -36,6 +36,7 @@ class SampleDraw:
             policy_version=version,
             actions=actions,
             probabilities=(weights / weights.sum()).astype(np.float32) if count else weights.astype(np.float32),
+            ending=random.integers(0, 256, sum(spec.ending_sizes), np.uint8),
         )
 
     def columns(self, rows: int, *, version: int = 0) -> dict[str, NDArray[Any]]:

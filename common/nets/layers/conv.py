@@ -12,15 +12,18 @@ from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 
 
-class ImageReader:
+class ImageReader(nn.Module):
     """Reads the image that a flat observation begins with, and the numbers behind it.
 
     Attributes:
+        scale_of_rest: float32 [rest], of the numbers behind the image where some are bytes that the layout says go
+            beyond 1; else None.
         channels, height, width: of the image as `read` returns it. rest: how many numbers lie behind it.
     """
 
     def __init__(self, spec: GameSpec) -> None:
         """Raises ConfigError where the spec declares no image, or one that does not fit."""
+        super().__init__()
         shape, axes = spec.observation_shape, spec.observation_axes
         if not shape:
             raise ConfigError(f"{spec.name} observes a vector, and no image. Set network.name: mlp_lstm")
@@ -39,13 +42,22 @@ class ImageReader:
         others = [place for place, letter in enumerate(axes) if letter not in "HW"]
         self._order = [1 + place for place in (*others, axes.index("H"), axes.index("W"))]
         self._scale = 1 / 255 if spec.observation_dtype == "uint8" else 1.0
+        scale = torch.ones(self.rest)
+        for part in spec.layout:
+            if part.start >= size and part.high > 1 and spec.observation_dtype == "uint8":
+                scale[part.start - size : part.start - size + part.size] = 1 / part.high
+        self.scale_of_rest: Tensor | None
+        self.register_buffer("scale_of_rest", None if (scale == 1).all() else scale, persistent=False)
 
     def read(self, observation: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Wire dtype [B, D] -> image [B, channels, height, width], bytes scaled to [0, 1], and the rest [B, rest]."""
+        """Wire dtype [B, D] -> image [B, channels, height, width] and the rest [B, rest], bytes scaled to [0, 1]."""
         image = observation[:, : self._size].unflatten(1, self._shape).permute(0, *self._order)
         image = image.reshape(-1, self.channels, self.height, self.width)
         image = image.contiguous(memory_format=torch.channels_last)  # convolutions of either device are faster so
-        return image.to(dtype) * self._scale, observation[:, self._size :].to(dtype)
+        rest = observation[:, self._size :].to(dtype)
+        if self.scale_of_rest is not None:
+            rest = rest * self.scale_of_rest.to(dtype)
+        return image.to(dtype) * self._scale, rest
 
 
 class ResidualBlock(nn.Module):

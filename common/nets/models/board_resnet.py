@@ -181,6 +181,11 @@ class BoardResNet(RecurrentNetwork):
             nn.Linear(VALUE_PLANES * reader.height * reader.width, hidden), nn.ReLU(), nn.Linear(hidden, 1),
         )  # fmt: skip
 
+        planes, numbers = spec.ending_planes, spec.ending_numbers
+        self.predicts_ending = any(spec.ending_sizes)
+        self.ending_planes = nn.Conv2d(channels, planes, 1) if planes else None
+        self.ending_numbers = nn.Linear(hidden, numbers) if numbers else None
+
     def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As `RecurrentNetwork.forward`."""
         return *self._heads(self._encode(observation)), state
@@ -195,6 +200,23 @@ class BoardResNet(RecurrentNetwork):
         with torch.autocast(x.device.type, enabled=False):
             x = x.float()
             return self.policy_head.listed(x, actions), self._value(x)
+
+    def forward_predicting(
+        self, observation: Tensor, mask: Tensor, state: Tensor, actions: Tensor
+    ) -> tuple[Tensor, ...]:
+        """As `RecurrentNetwork.forward_predicting`. Numbers are read off the last layer but one of the value head."""
+        x = self._encode(observation)
+        with torch.autocast(x.device.type, enabled=False):
+            x = x.float()
+            if isinstance(self.policy_head, CellPolicyHead):
+                logits = self.policy_head.listed(x, actions)
+            else:
+                logits = self.policy_head(x).gather(1, actions)
+            hidden = self.value_head[:-1](x)
+            value = self.value_head[-1](hidden).squeeze(1).tanh()
+            planes = () if self.ending_planes is None else (self.ending_planes(x).flatten(1),)
+            numbers = () if self.ending_numbers is None else (self.ending_numbers(hidden),)
+        return logits, value, *planes, *numbers
 
     def unroll(self, observation: Tensor, mask: Tensor, state: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """As `RecurrentNetwork.unroll`, all rows at once."""

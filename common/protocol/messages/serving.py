@@ -26,8 +26,11 @@ SAME_LABEL = -2  # the one that the session's next step will get
 STEP_TENSORS = frozenset(("keys", "kind", "flags", "reward", "observation", "mask", "policy", "temperature", "label"))
 EVALUATE_TENSORS = frozenset(("observation", "mask", "session"))
 SAMPLES_TENSORS = frozenset(
-    ("observation", "mask", "target_count", "target_action", "target_probability", "outcome", "policy_version")
-)
+    (
+        "observation", "mask", "target_count", "target_action", "target_probability", "outcome", "policy_version",
+        "ending",
+    )
+)  # fmt: skip
 
 
 class Hello(Message, frozen=True, tag="HELLO"):
@@ -79,7 +82,7 @@ class Samples(Message, frozen=True, tag="SAMPLES"):
     target_count: int32 [N], entries of the policy target of each row, 0 where only the value is learned;
     target_action: int32 [K], legal ids, each once a row, and target_probability: float32 [K], which add up to 1 a row,
     rows concatenated, K the sum of the counts; outcome: float32 [N], -1 to 1, for the observing seat;
-    policy_version: int64 [N], of the weights that the search asked.
+    policy_version: int64 [N], of the weights that the search asked; ending: uint8 [N, E], where the game spec has it.
 
     Sent again under the same `id` until it is answered; the learner stores a message once.
     """

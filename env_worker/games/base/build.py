@@ -54,6 +54,7 @@ def turn_game_source(
         build = functools.partial(
             search.DeterminizedSource, search=config.search, searches=searches, discount=config.learner.discount
         )
+    openings = config.evaluation.openings if options.pairings else config.search.opening_plies
     own = own_players(own_opponents(config.opponents, options.pairings), options.trust)
     replays = None
     if options.replays is not None:
@@ -62,7 +63,7 @@ def turn_game_source(
         )
     return build(
         make_game, {**ANY_GAME, **players, **own}, opponents=config.opponents, pairings=options.pairings,
-        mirror_seed=options.mirror_seed, openings=config.evaluation.openings, reward_scale=reward_scale,
+        mirror_seed=options.mirror_seed, openings=openings, reward_scale=reward_scale,
         max_failed_share=config.workers.max_failed_share, replays=replays, **options.of_envs(),
     )  # fmt: skip
 

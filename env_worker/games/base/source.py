@@ -49,7 +49,7 @@ class TurnGameSource:
         episodes: number of games in all, then idle; None: no end.
         pairings: the schedule of an evaluation, in place of `opponents`; their games must add up to `episodes`.
         mirror_seed: seed of mirrored games; the same for all workers.
-        openings: random plies that begin the games of `pairings`; auto: as the game needs them.
+        openings: random plies that begin each game; auto: as the game needs them.
         reward_scale: factor of the rewards sent to the server; reported returns are without it.
         max_failed_share: more failed games among the last are an error, see EpisodeFailures.
         replays: where every finished game is written; None: nowhere.
@@ -75,8 +75,7 @@ class TurnGameSource:
         self._schedule = Schedule(pairings, str(mirror_seed)) if pairings else None
         self._counters = GameCounters()
         self._standings = Standings()
-        plies = opening_plies(openings, first) if pairings else 0
-        self._openings = Openings(plies, deterministic=bool(pairings) and first.deterministic)
+        self._openings = Openings(opening_plies(openings, first), deterministic=bool(pairings) and first.deterministic)
         self._returns = _Returns(listed=episodes is not None and not pairings)
         self._failures = EpisodeFailures(max_failed_share, envs)
         self._to_begin: set[int] = set()  # envs whose last game raised, or did not begin; `poll` begins the next

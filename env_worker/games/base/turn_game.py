@@ -87,6 +87,13 @@ class TurnGame(ABC):
         """
         return ()
 
+    def ending(self, seat: int, end: Self) -> NDArray[np.uint8]:
+        """[E]: what `end`, this game when it was over, tells `seat` of this position, see `GameSpec.ending_planes`.
+
+        Asked only where the spec has one. A network that predicts it learns from it (`learner.ending_coefficient`).
+        """
+        raise NotImplementedError(f"{self.spec.name} does not tell how it ended")
+
     def truncated(self) -> bool:
         """True where the game was cut short, by a limit of moves, say; of a game that is over."""
         return False
@@ -141,6 +148,10 @@ class TurnGame(ABC):
     def turn_observation(self, observation: NDArray[Any], symmetry: int) -> NDArray[Any]:
         """[D]: the observation of the position that `symmetry` makes of the one that is observed."""
         return observation
+
+    def turn_ending(self, ending: NDArray[np.uint8], symmetry: int) -> NDArray[np.uint8]:
+        """[E]: the ending as the position that `symmetry` makes has it."""
+        return ending
 
     def turn_actions(self, symmetry: int) -> NDArray[np.intp]:
         """[A]: the id that each action has in the position that `symmetry` makes."""

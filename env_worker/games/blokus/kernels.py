@@ -59,12 +59,19 @@ BLOCKED = 15  # forbidden to every colour
 
 Numbers = NDArray[Any]
 
+# Counts of a colour. PLACEMENTS: that it has. REACH: over all squares that they cover, the size of the largest piece
+# that does. CORNERS: those of them at which a piece may attach. ROOM: squares that may be its own some day: where a
+# piece may attach, and what squares that are not forbidden to it join to there, by edges or corners.
+POINTS, PLACEMENTS, REACH, CORNERS, ROOM = range(5)
+COUNTS = 5
+
 INT, STATE, BYTES, FLOATS, RANDOM = INT64, column(INT32), column(UINT8), column(FLOAT64), column(UINT64)
 TABLE, SMALL_TABLE, RULES = read(INT32, 2, aligned=True), read(INT16, 2, aligned=True), read(INT32, aligned=True)
-NODES, COUNTS, SUMS = column(INT32, 2), column(INT64), column(FLOAT64, 2)
+NODES, LONGS, SUMS = column(INT32, 2), column(INT64), column(FLOAT64, 2)
 
 ALL_PIECES = len(NAMES)
 ALL_PLACED, MONOMINO_LAST = 15, 5  # points beside those for squares
+MOST_MARGIN = 50  # points that are told apart at the end
 EXPLORATION = math.sqrt(2.0)  # of UCB1, for outcomes from 0 to 1 (Kocsis and Szepesvari 2006)
 
 
@@ -249,22 +256,90 @@ def outcome(state: Numbers, rules: Numbers, returns: NDArray[np.float64]) -> Non
         returns[seat] = (share - 1.0) / (seats - 1)
 
 
-@compiled(STATE, INT, INT, SMALL_TABLE, RULES, BYTES, nogil=True)
+@compiled(BYTES, LONGS, INT, LONGS, nogil=True)
+def _join(room: Numbers, joined: Numbers, stride: int, counts: Numbers) -> None:
+    """Count the cells with `room` that touch those in `joined`, and those that touch them, and so on."""
+    at = 0
+    while at < counts[ROOM]:
+        cell = joined[at]
+        at += 1
+        for middle in (cell - stride, cell, cell + stride):
+            for near in range(middle - 1, middle + 2):
+                if room[near]:
+                    room[near], joined[counts[ROOM]] = 0, near
+                    counts[ROOM] += 1
+
+
+@compiled(STATE, INT, TABLE, RULES, LONGS, nogil=True)
+def count_colour(
+    state: Numbers, colour: int, tree: Numbers, rules: Numbers, reached: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """int64 [COUNTS]. Walks the covers of every cell at which a piece may attach, as `find_moves` does.
+
+    Writes for each cell the size of the largest piece that can cover it next to `reached` int64 [cells], which holds
+    zeros.
+    """
+    stride = rules[SIDE] + 2
+    cells = state[HEADER:]
+    forbidden, attach, left = FORBIDDEN << colour, ATTACH << colour, state[LEFT + colour]
+    blocked, room = np.empty(len(cells), np.uint8), np.empty(len(cells), np.uint8)
+    for cell in range(len(cells)):
+        blocked[cell] = (cells[cell] & forbidden) != 0
+        room[cell] = 1 - blocked[cell]  # 0 again once it is counted
+    counts = np.zeros(COUNTS, np.int64)
+    counts[POINTS] = colour_points(state, colour)
+    cover, behind = np.empty(5, np.int64), np.empty(5, np.int64)  # its cells; for each the row behind its extensions
+    joined = np.empty(len(cells), np.int64)
+    for cell in range(stride + 1, len(cells) - stride - 1):
+        if blocked[cell] or not cells[cell] & attach:
+            continue
+        if room[cell]:
+            room[cell], joined[counts[ROOM]] = 0, cell
+            counts[ROOM] += 1
+        at, size = 0, 0
+        while at < len(tree):
+            square = cell + tree[at, OFFSET]
+            if blocked[square] or not tree[at, BELOW] & left:
+                at = tree[at, SKIP]
+                continue
+            while size and behind[size - 1] <= at:
+                size -= 1
+            cover[size], behind[size] = square, tree[at, SKIP]
+            size += 1
+            if tree[at, PIECE] & left:
+                counts[PLACEMENTS] += 1
+                for index in range(size):
+                    counts[REACH] += max(0, size - reached[cover[index]])
+                    reached[cover[index]] = max(size, reached[cover[index]])
+            at += 1
+        blocked[cell] = 1
+    for cell in range(len(cells)):
+        counts[CORNERS] += reached[cell] > 0 and (cells[cell] & attach) != 0
+    _join(room, joined, stride, counts)
+    return counts
+
+
+@compiled(STATE, INT, INT, TABLE, SMALL_TABLE, RULES, BYTES, nogil=True)
 def observe(
-    state: Numbers, colour: int, seat: int, views: Numbers, rules: Numbers, observation: NDArray[np.uint8]
-) -> None:
+    state: Numbers, colour: int, seat: int, tree: Numbers, views: Numbers, rules: Numbers,
+    observation: NDArray[np.uint8],
+) -> None:  # fmt: skip
     """Write what `seat` sees in the view of `colour` to `observation` [D]; `observation.py` has the layout."""
     colours, seats, side = rules[COLOURS], rules[SEATS], rules[SIDE]
     size, view = side * side, views[colour]
-    rest = 3 * colours * size
+    rest = 4 * colours * size
     observation[:] = 0
     for turn in range(colours):
         other = (colour + turn) % colours
         own, attach, forbidden = turn * size, (colours + turn) * size, (2 * colours + turn) * size
+        reach = (3 * colours + turn) * size
+        reached = np.zeros((side + 2) * (side + 2), np.int64)
+        counts = count_colour(state, other, tree, rules, reached)
         for row in range(side):
             for place in range(side):
-                cell = state[HEADER + view[(row + 1) * (side + 2) + place + 1]]
-                square = row * side + place
+                at = view[(row + 1) * (side + 2) + place + 1]
+                cell, square = state[HEADER + at], row * side + place
+                observation[reach + square] = 51 * reached[at]
                 if cell >> OWNER == other + 1:
                     observation[own + square] = 255
                 if cell & FORBIDDEN << other:
@@ -278,9 +353,35 @@ def observe(
         observation[facts + colours + turn] = state[LAST + other] == MONOMINO + 1
         relative = (seat_of(state, other, rules) - seat) % seats
         observation[facts + 2 * colours + turn * seats + relative] = 1
+        at = facts + (2 + seats) * colours + turn * COUNTS
+        observation[at + POINTS] = 2 * counts[POINTS]
+        observation[at + PLACEMENTS] = min(255, int(36 * math.log1p(counts[PLACEMENTS])))
+        observation[at + REACH] = 51 * counts[REACH] // size
+        observation[at + CORNERS] = min(255, 4 * counts[CORNERS])
+        observation[at + ROOM] = 255 * counts[ROOM] // size
 
 
-@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, BYTES, COUNTS, nogil=True)
+@compiled(STATE, INT, INT, SMALL_TABLE, RULES, nogil=True)
+def show_ending(state: Numbers, colour: int, seat: int, views: Numbers, rules: Numbers) -> NDArray[np.uint8]:
+    """uint8 [E]: who owns the squares at the end, in planes as `observe` has them, and the margin of `seat`."""
+    colours, side = rules[COLOURS], rules[SIDE]
+    size, view = side * side, views[colour]
+    ending = np.zeros(colours * size + 1, np.uint8)
+    for row in range(side):
+        for place in range(side):
+            owner = state[HEADER + view[(row + 1) * (side + 2) + place + 1]] >> OWNER
+            if owner:
+                ending[(owner - 1 - colour + colours) % colours * size + row * side + place] = 255
+    best_other = -MOST_MARGIN
+    for other in range(rules[SEATS]):
+        if other != seat:
+            best_other = max(best_other, seat_points(state, other, rules))
+    margin = min(max(seat_points(state, seat, rules) - best_other, -MOST_MARGIN), MOST_MARGIN)
+    ending[-1] = 255 * (margin + MOST_MARGIN) // (2 * MOST_MARGIN)
+    return ending
+
+
+@compiled(STATE, INT, TABLE, SMALL_TABLE, SMALL_TABLE, RULES, BYTES, LONGS, nogil=True)
 def play_and_show(
     state: Numbers,
     action: int,
@@ -299,7 +400,7 @@ def play_and_show(
     if state[OVER]:
         return 0
     colour = state[TO_MOVE]
-    observe(state, colour, seat_of(state, colour, rules), views, rules, observation)
+    observe(state, colour, seat_of(state, colour, rules), tree, views, rules, observation)
     found = np.empty(rules[PASS], np.int32)
     count = find_moves(state, colour, tree, rules, found, len(found))
     moves[0] = rules[PASS]
@@ -374,7 +475,7 @@ def _try_one(nodes: Numbers, at: int, child: int, pool: Numbers, random: NDArray
     return child
 
 
-@compiled(NODES, COUNTS, SUMS, INT, nogil=True)
+@compiled(NODES, LONGS, SUMS, INT, nogil=True)
 def _best_child(nodes: Numbers, visits: Numbers, sums: Numbers, at: int) -> int:
     """UCB1 (Auer, Cesa-Bianchi and Fischer 2002) over the outcomes, scaled to [0, 1], of the seat that acts."""
     seat, log_visits = nodes[at, SEAT], math.log(visits[at])
@@ -389,7 +490,7 @@ def _best_child(nodes: Numbers, visits: Numbers, sums: Numbers, at: int) -> int:
     return best
 
 
-@compiled(NODES, COUNTS, SUMS, nogil=True)
+@compiled(NODES, LONGS, SUMS, nogil=True)
 def _most_visited(nodes: Numbers, visits: Numbers, sums: Numbers) -> int:
     """Action of the root's child with most visits, of equals that with the best mean."""
     seat, best = nodes[0, SEAT], nodes[0, CHILD]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from simul.common.protocol.specs import GameSpec, Slice
 from simul.env_worker.games.blokus.board import Variant, corners
+from simul.env_worker.games.blokus.kernels import COUNTS
 from simul.env_worker.games.blokus.pieces import NAMES, ORIENTATIONS
 
 PLANES = (
     ("squares", "its squares"),
     ("corners", "where its next piece can attach: at a corner of its squares or its start, and not forbidden"),
     ("forbidden", "where it must not place: squares of any colour and the edges of its own"),
+    ("reach", "51 times the size of the largest piece that can cover the square next"),
 )
 
 
 def game_spec(variant: Variant) -> GameSpec:
-    """uint8: planes [C, H, W] of 0 and 255, then numbers 0 and 1. Colours are counted from the one that is to place."""
+    """uint8: planes [C, H, W], then numbers. Colours are counted from the one that is to place."""
     colours, seats, side = len(variant.colours), variant.seats, variant.side
     parts: list[tuple[str, int, float, str]] = [
         (f"{name}.{colour}", side * side, 255.0, f"colour {colour}: {meaning}")
@@ -26,6 +28,8 @@ def game_spec(variant: Variant) -> GameSpec:
     parts += [(f"monomino_last.{c}", 1, 1.0, f"colour {c}: its newest piece is the monomino") for c in range(colours)]
     whose = "the seat that places it next, counted from the observing seat"
     parts += [(f"seat.{c}", seats, 1.0, f"colour {c}: {whose}") for c in range(colours)]
+    counts = "2 x points, 36 x log(1 + placements), reach by 5 squares each, 4 x corners, room by squares; at most 255"
+    parts += [(f"counts.{c}", COUNTS, 255.0, f"colour {c}: {counts}") for c in range(colours)]
     layout, start = [], 0
     for name, size, high, meaning in parts:
         layout.append(Slice(name=name, start=start, size=size, high=high, meaning=meaning))
@@ -41,6 +45,8 @@ def game_spec(variant: Variant) -> GameSpec:
         observation_axes="CHW",
         action_planes=len(ORIENTATIONS),
         action_cells=action_cells(variant),
+        ending_planes=colours,
+        ending_numbers=1,
     )
 
 

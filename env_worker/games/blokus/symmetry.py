@@ -31,8 +31,19 @@ def transposed_actions(variant: Variant) -> NDArray[np.intp]:
 def transposed_observation(variant: Variant) -> NDArray[np.intp]:
     """[D]: `observation[these]` is the observation of the reflected position."""
     spec = game_spec(variant)
-    planes, height, width = spec.observation_shape
-    places = np.arange(spec.observation_size)
-    board = places[: planes * height * width].reshape(planes, height, width)
+    return _transposed(spec.observation_size, spec.observation_shape[0], variant.side)
+
+
+@cache
+def transposed_ending(variant: Variant) -> NDArray[np.intp]:
+    """[E]: likewise of what the end tells of a position."""
+    spec = game_spec(variant)
+    return _transposed(sum(spec.ending_sizes), spec.ending_planes, variant.side)
+
+
+def _transposed(size: int, planes: int, side: int) -> NDArray[np.intp]:
+    """[size]: of numbers that begin with planes of the board, where each is found when those are transposed."""
+    places = np.arange(size)
+    board = places[: planes * side * side].reshape(planes, side, side)
     places[: board.size] = board.transpose(0, 2, 1).ravel()
     return places

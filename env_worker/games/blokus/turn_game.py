@@ -25,11 +25,12 @@ from simul.env_worker.games.blokus.kernels import (
     play_and_show,
     seat_of,
     seat_points,
+    show_ending,
 )
 from simul.env_worker.games.blokus.notation import action_name, squares_of
 from simul.env_worker.games.blokus.observation import game_spec
 from simul.env_worker.games.blokus.person import HELP, list_pieces, parse_words
-from simul.env_worker.games.blokus.symmetry import transposed_actions, transposed_observation
+from simul.env_worker.games.blokus.symmetry import transposed_actions, transposed_ending, transposed_observation
 
 
 class Blokus(TurnGame):
@@ -74,7 +75,8 @@ class Blokus(TurnGame):
     def observation(self, seat: int) -> NDArray[Any]:
         """uint8 [D], in the view of the colour that `seat` places next."""
         row = np.empty(self.spec.observation_size, np.uint8)
-        observe(self.state, self._next_colour(seat), seat, self.tables.views, self.tables.rules, row)
+        tree, _, views, rules = self.tables
+        observe(self.state, self._next_colour(seat), seat, tree, views, rules, row)
         return row
 
     def _next_colour(self, seat: int) -> int:
@@ -127,6 +129,13 @@ class Blokus(TurnGame):
             outcome(self.state, self.tables.rules, found)
         return [float(each) for each in found]
 
+    def ending(self, seat: int, end: Self) -> NDArray[np.uint8]:
+        """Who owns each square at the end, a plane for each colour as the observation has them, and the margin.
+
+        The margin is the distance to the best other seat, from -50 points (0) to 50 (255).
+        """
+        return show_ending(end.state, self._next_colour(seat), seat, end.tables.views, end.tables.rules)
+
     def points(self) -> list[int]:
         """[seats]: squares placed and bonuses, of all colours of a seat."""
         return [seat_points(self.state, seat, self.tables.rules) for seat in range(self.spec.seats)]
@@ -151,6 +160,10 @@ class Blokus(TurnGame):
     def turn_observation(self, observation: NDArray[Any], symmetry: int) -> NDArray[Any]:
         """1: the view of Duo is reflected in its main diagonal."""
         return observation[transposed_observation(self.variant)] if symmetry else observation
+
+    def turn_ending(self, ending: NDArray[np.uint8], symmetry: int) -> NDArray[np.uint8]:
+        """1: the planes are reflected as the board is."""
+        return ending[transposed_ending(self.variant)] if symmetry else ending
 
     def turn_actions(self, symmetry: int) -> NDArray[np.intp]:
         """1: the action that each is in the reflected view."""

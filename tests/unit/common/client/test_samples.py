@@ -27,7 +27,7 @@ def sample(actions: int = 2, **more) -> Sample:
 def test_rows_are_packed_in_order_with_the_targets_behind_one_another() -> None:
     message, tensors = pack_samples(7, [sample(3), sample(0), sample(1, outcome=1.0)], SPEC)
     assert message.id == 7
-    assert tensors.keys() == SAMPLES_TENSORS
+    assert tensors.keys() == SAMPLES_TENSORS - {"ending"}
     assert tensors["target_count"].tolist() == [3, 0, 1]
     assert tensors["target_action"].tolist() == [0, 1, 2, 0]
     assert tensors["target_probability"].tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1])
@@ -76,3 +76,18 @@ def test_every_sample_is_counted_once() -> None:
 def test_what_does_not_fit_the_game_is_refused_before_it_is_sent(wrong, sentence) -> None:
     with pytest.raises(ValueError, match=sentence):
         check_samples([sample(), sample(**wrong)], SPEC)
+
+
+def test_an_ending_travels_where_the_game_tells_it() -> None:
+    spec = GameSpec("test", observation_size=3, num_actions=10, ending_numbers=2)
+    ending = np.array([0, 255], np.uint8)
+    told = sample(ending=ending)
+    assert told.nbytes == sample().nbytes + 2
+    assert pack_samples(1, [told, told], spec)[1]["ending"].tolist() == [[0, 255]] * 2
+    check_samples([told], spec)
+    with pytest.raises(ValueError, match=r"the ending of a sample has shape \[0\]; the game test expects \[2\]"):
+        check_samples([sample()], spec)
+    with pytest.raises(ValueError, match=r"the ending of a sample has shape \[2\]; the game test expects \[0\]"):
+        check_samples([told], SPEC)
+    with pytest.raises(ValueError, match="the ending of a sample has dtype float64; expected uint8"):
+        check_samples([sample(ending=ending / 255)], spec)

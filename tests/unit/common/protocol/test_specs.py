@@ -46,6 +46,7 @@ def test_round_trip_keeps_the_fingerprint(spec):
     [
         {"name": "toy2"}, {"observation_size": 6}, {"num_actions": 4}, {"observation_dtype": "float32"}, {"seats": 1},
         {"encoder_version": 2}, {"layout": ()}, {"layout": SPEC.layout[::-1]},
+        {"ending_numbers": 1},
         {"observation_shape": (5,)}, {"observation_axes": "HW"}, {"action_planes": 2}, {"action_cells": (0, 1, -1)},
         {"layout": (SPEC.layout[0], msgspec.structs.replace(SPEC.layout[1], vocabulary=11))},
     ],
@@ -129,3 +130,14 @@ def test_entities_are_in_the_fingerprint_and_half_of_random_ones_are_absent():
     present = random_observations(declared, 200, np.random.default_rng(0))[:, 2::3]
     assert set(np.unique(present)) == {0.0, 1.0}
     assert 0.3 < present.mean() < 0.7
+
+
+def test_planes_of_the_ending_need_a_board():
+    board = {"observation_shape": (1, 2, 2), "observation_axes": "CHW"}
+    spec = msgspec.structs.replace(SPEC, **board, ending_planes=3, ending_numbers=2)
+    assert spec.ending_sizes == (12, 2)
+    assert SPEC.ending_sizes == (0, 0)
+    with pytest.raises(ValueError, match="ending_planes = 1 and ending_numbers = 0; expected 0 or more, and planes"):
+        GameSpec("toy", 5, 3, ending_planes=1)
+    with pytest.raises(ValueError, match="ending_numbers = -1"):
+        GameSpec("toy", 5, 3, ending_numbers=-1)

@@ -18,15 +18,16 @@ SPECS = [
     GameSpec("float", observation_size=5, num_actions=21),
     GameSpec("half", observation_size=3, num_actions=8, observation_dtype="float16"),
     GameSpec("bytes", observation_size=7, num_actions=1, observation_dtype="uint8"),
+    GameSpec("told", observation_size=3, num_actions=21, ending_numbers=4),
 ]
-COLUMNS = ("observation", "mask", "target_count", "outcome", "policy_version")
+COLUMNS = ("observation", "mask", "target_count", "outcome", "policy_version", "ending")
 
 
 def rows_of(columns) -> list[tuple]:
     """One comparable value per sample."""
     ends = np.cumsum(columns["target_count"])
     return [
-        tuple(columns[name][i].tobytes() for name in COLUMNS)
+        tuple(columns[name][i].tobytes() for name in COLUMNS if name in columns)
         + tuple(
             columns[name][end - columns["target_count"][i] : end].tobytes()
             for name in ("target_action", "target_probability")

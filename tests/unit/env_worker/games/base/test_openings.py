@@ -124,9 +124,11 @@ def test_only_games_that_may_repeat_are_identified():
     assert "game_identities" not in dealt.metrics(), "each has cards of its own, and a report is small"
 
 
-def test_training_has_no_openings():
-    rows = play(hosted(pairings=()), FIRST_LEGAL)
-    assert all(sum(board) == 0 for board in first_boards(rows).values())
+def test_training_has_openings_where_they_are_asked_for():
+    for plies in (0, 3):
+        rows = play(hosted(pairings=(), openings=plies), FIRST_LEGAL)
+        boards = first_boards(rows).values()
+        assert {sum(1 for square in board if square) for board in boards} == {plies}
 
 
 def test_chance_draws_its_events_within_an_opening_as_well():

@@ -6,17 +6,22 @@ import numpy as np
 import pytest
 
 from simul.env_worker.games.blokus.board import HEADER, Variant, classic, duo, tables
-from simul.env_worker.games.blokus.evaluation import (
+from simul.env_worker.games.blokus.evaluation import WON, evaluate
+from simul.env_worker.games.blokus.kernels import (
+    ATTACH,
+    BLOCKED,
     CORNERS,
+    COVERED,
+    LEFT,
+    OVER,
     PLACEMENTS,
     POINTS,
     REACH,
     ROOM,
-    WON,
     count_colour,
-    evaluate,
+    new_state,
+    play,
 )
-from simul.env_worker.games.blokus.kernels import ATTACH, BLOCKED, COVERED, LEFT, OVER, new_state, play
 from simul.env_worker.games.blokus.notation import squares_of
 from simul.env_worker.games.blokus.pieces import NAMES, Square
 from simul.env_worker.games.blokus.turn_game import Blokus
@@ -25,7 +30,9 @@ from tests.support.turn_games import played_on
 
 
 def counted(state: np.ndarray, colour: int, variant: Variant) -> dict[int, int]:
-    counts = count_colour(state, colour, tables(variant).tree, tables(variant).rules)
+    reached = np.zeros(len(state) - HEADER, np.int64)
+    counts = count_colour(state, colour, tables(variant).tree, tables(variant).rules, reached)
+    assert reached.sum() == counts[REACH]
     return dict(enumerate(counts.tolist()))
 
 

@@ -24,7 +24,7 @@ def test_reflecting_the_view_exchanges_rows_and_columns_of_each_action():
 def test_duo_reflected_in_its_main_diagonal_is_the_same_game():
     draw, game, reflected = random.Random(1), Blokus(duo()), Blokus(duo())
     assert game.symmetries == 2
-    actions = game.turn_actions(1)
+    actions, seen = game.turn_actions(1), []
     assert game.turn_actions(0).tolist() == list(range(duo().placements + 1))
     while seats := game.acting():
         assert reflected.acting() == seats
@@ -32,10 +32,13 @@ def test_duo_reflected_in_its_main_diagonal_is_the_same_game():
             assert (reflected.observation(seat) == game.turn_observation(game.observation(seat), 1)).all()
         legal = game.legal_actions(seats[0])
         assert sorted(actions[legal]) == reflected.legal_actions(seats[0]).tolist()
+        seen.append((game.clone(), reflected.clone(), seats[0]))
         action = int(draw.choice(legal))
         game.apply({seats[0]: action})
         reflected.apply({seats[0]: int(actions[action])})
     assert game.points() == reflected.points()
+    for before, turned, seat in seen:
+        assert (turned.ending(seat, reflected) == game.turn_ending(before.ending(seat, game), 1)).all()
 
 
 def test_classic_with_the_colours_moved_on_by_one_is_the_same_game():

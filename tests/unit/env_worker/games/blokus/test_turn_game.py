@@ -10,6 +10,7 @@ import pytest
 
 from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
 from simul.env_worker.games.blokus.board import Variant, classic, duo
+from simul.env_worker.games.blokus.kernels import COVERED, colour_points
 from simul.env_worker.games.blokus.notation import squares_of
 from simul.env_worker.games.blokus.turn_game import Blokus
 from tests.support.turn_games import played_on
@@ -66,8 +67,9 @@ def test_an_illegal_action_is_refused_by_name():
 @ALL
 def test_planes_of_bytes_come_first(variant):
     spec = Blokus(variant).spec
-    planes = [part for part in spec.layout if part.high == 255]
+    planes = [part for part in spec.layout if part.start < np.prod(spec.observation_shape)]
     assert sum(part.size for part in planes) == np.prod(spec.observation_shape)
+    assert {part.high for part in planes} == {255}
 
 
 def part_of(game: Blokus, seat: int, name: str) -> np.ndarray:
@@ -93,6 +95,50 @@ def test_planes_of_the_seat_to_move_agree_with_its_legal_actions(variant):
             assert any(corners[at] == 255 for at in squares)
             assert left[game.tables.placements[action, 0]] == 1
         game.apply({seat: int(draw.choice(actions))})
+
+
+@ALL
+def test_the_reach_of_the_seat_to_move_is_the_largest_of_its_placements_over_each_square(variant):
+    game, draw, side = Blokus(variant), random.Random(4), variant.side
+    while seats := game.acting():
+        actions = game.legal_actions(seats[0]).tolist()
+        if len(game.moves) % 9 == 0:
+            largest = np.zeros((side, side), int)
+            for squares in (squares_of(variant, 0, action) for action in actions):
+                for at in squares:
+                    largest[at] = max(largest[at], len(squares))
+            reach = part_of(game, seats[0], "reach.0").reshape(side, side)
+            assert (reach == 51 * largest).all()
+            points, placements, reached, *_ = part_of(game, seats[0], "counts.0").tolist()
+            placed = sum(action != variant.placements for action in actions)
+            assert placements == min(255, int(36 * np.log1p(placed)))
+            assert reached == 51 * int(largest.sum()) // side**2
+            assert points == 2 * colour_points(game.state, game.colour)
+        game.apply({seats[0]: int(draw.choice(actions))})
+
+
+@ALL
+def test_the_ending_shows_each_square_to_the_colour_that_owns_it_and_the_margin(variant):
+    """In every position's own view: what lies there stays there, and the final points tell the margin."""
+    game, draw, side = Blokus(variant), random.Random(6), variant.side
+    seen = []
+    while seats := game.acting():
+        seen.append((game.clone(), seats[0]))
+        game.apply({seats[0]: int(draw.choice(game.legal_actions(seats[0])))})
+    colours = len(variant.colours)
+    for position, seat in seen:
+        ending = position.ending(seat, game)
+        assert (ending.dtype, len(ending)) == (np.uint8, sum(game.spec.ending_sizes))
+        planes = ending[:-1].reshape(colours, side, side)
+        assert set(np.unique(planes)) <= {0, 255}
+        assert (planes > 0).sum(axis=0).max() == 1
+        first = position.colour
+        for turn, plane in enumerate(planes):
+            assert (plane >= part_of(position, seat, f"squares.{turn}").reshape(side, side)).all()
+            assert (plane > 0).sum() == game.state[COVERED + (first + turn) % colours]
+        points = game.points()
+        margin = points[seat] - max(points[:seat] + points[seat + 1 :])
+        assert ending[-1] == 255 * (min(max(margin, -50), 50) + 50) // 100
 
 
 def test_every_colour_sees_the_same_when_the_same_was_placed():
