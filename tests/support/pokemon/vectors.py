@@ -156,9 +156,12 @@ def _seats(lines: list[bytes]) -> Iterator[Seat]:
     for line in lines:
         battle, seat, free_switches, records = json.loads(line)
         read = [
-            Record(*told, [Decision(_facts(facts), *rest) for facts, *rest in decisions], final and _facts(final))
-            for *told, decisions, final in records
-        ]
+            Record(
+                text, request, refused, [Decision(_facts(facts), *rest) for facts, *rest in decisions],
+                final and _facts(final),
+            )
+            for text, request, refused, decisions, final in records
+        ]  # fmt: skip
         yield Seat(battle, seat, free_switches, read, first)
         first += sum(len(record.decisions) for record in read)
 
