@@ -14,7 +14,7 @@ from simul.learner.training.update import UpdateResult
 
 # Means over an update's minibatches, as the algorithms name them.
 FIGURES = ("policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "explained_variance", "gradient_norm")
-OPPONENT_FIGURES = ("opponent_loss", "opponent_accuracy")  # where the network predicts what the opponent does
+PREDICTION_FIGURES = ("opponent_loss", "opponent_accuracy", "ending_loss")  # where the network predicts these
 LAG_BOUNDS = (0, 1, 2, 4, 8, 16)  # histogram of policy_lag: "0", "1", "2", "3-4", ...; the last is open
 STALL_AFTER_SEC = 60.0
 SAY_EVERY_SEC = 60.0  # an alarm that lasts is repeated so often
@@ -62,7 +62,7 @@ class TrainingStatistics:
         self.updates += 1
         self.skipped_minibatches += result.skipped
         self.skipped_cause = result.cause or self.skipped_cause
-        known = (*FIGURES, *OPPONENT_FIGURES)
+        known = (*FIGURES, *PREDICTION_FIGURES)
         shown = {name: result.figures.get(name, math.nan) for name in known}
         self.figures.update({name: value for name, value in shown.items() if not math.isnan(value)})
         if (error := result.ratio_error).size:

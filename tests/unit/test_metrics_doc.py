@@ -13,7 +13,7 @@ from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.ops.prometheus import BOUNDS_US, DURATIONS, Published, ReportCollector
 from simul.launch.monitoring.curves.figures import CURVES, LEARNER_CURVES
 from simul.launch.monitoring.curves.writers import BASE_COLUMNS
-from simul.learner.reports import FIGURES, OPPONENT_FIGURES
+from simul.learner.reports import FIGURES, PREDICTION_FIGURES
 
 REPORT = {
     **Statistics().as_dict(),
@@ -62,7 +62,7 @@ def test_every_figure_is_explained_and_every_explanation_has_its_figure() -> Non
         *Scoreboard().metrics(0),
         *EpisodeTally(listed=True).metrics(0),
         *FIGURES,
-        *OPPONENT_FIGURES,
+        *PREDICTION_FIGURES,
         *_named_in("inference_server/ops/reporting.py", "collect"),
         *_named_in("env_worker/worker.py", "metrics"),
         *_named_in("learner/learner.py", "_metrics"),

@@ -35,7 +35,7 @@ LEARNER_FIGURES = (
     "policy_version", "decisions_learned", "decisions_per_sec", "busy_share", "ratio_error_p50", "ratio_error_p99",
     "learning_rate", "entropy_coefficient", "reward_mean", "largest_reward", "skipped_minibatches", "steps_waiting",
     "policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "explained_variance", "gradient_norm",
-    "opponent_loss", "opponent_accuracy", "store_behind_sec",
+    "opponent_loss", "opponent_accuracy", "ending_loss", "store_behind_sec",
 )  # fmt: skip
 
 

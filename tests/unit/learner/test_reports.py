@@ -11,7 +11,7 @@ from simul.learner.io.server_handshake import ServerHandshake
 from simul.learner.learner import Learner, TrainingProgress
 from simul.learner.reports import (
     FIGURES,
-    OPPONENT_FIGURES,
+    PREDICTION_FIGURES,
     STALL_AFTER_SEC,
     LagAlarm,
     ScheduleNotice,
@@ -111,7 +111,7 @@ def test_no_unroll_is_missed_before_a_server_was_admitted(token: str) -> None:
 
 
 def test_every_figure_of_an_algorithm_is_a_curve():
-    assert {*FIGURES, *OPPONENT_FIGURES} <= set(LEARNER_FIGURES)
+    assert {*FIGURES, *PREDICTION_FIGURES} <= set(LEARNER_FIGURES)
 
 
 def test_a_server_far_behind_is_reported_at_most_once_a_minute_while_it_lasts():

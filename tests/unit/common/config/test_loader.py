@@ -365,7 +365,8 @@ def test_the_default_configuration_shows_every_key_and_another_game_shows_its_ow
         own = {key for key in missing if key.startswith(f"{name}.")} | {f"opponents.{kind}" for kind in game.scripted}
         assert own - keys_shown_in(game.configuration) == set()
         missing -= own
-    of_alphazero = {key for key in missing if key.startswith(("replay.", "search."))} | {"learner.weight_decay"}
+    of_alphazero = {key for key in missing if key.startswith(("replay.", "search."))}
+    of_alphazero |= {"learner.weight_decay", "learner.ending_coefficient"}
     pages = "".join((ROOT / "docs" / page).read_text() for page in ("custom_game.md", "search.md"))
     assert all(f"`{key}`" in pages for key in of_alphazero)
     of_tables = {"evaluation.openings"}
@@ -510,6 +511,7 @@ def test_what_is_only_watched_does_not_change_the_configuration_of_a_run(load):
     [
         (["learner.algorithm=alphazero"], "learner.algorithm", "the game gymnasium has no search; use ppo, vtrace or"),
         (["learner.weight_decay=0.1"], "learner.weight_decay", "the algorithm ppo has no weight decay"),
+        (["learner.ending_coefficient=1"], "learner.ending_coefficient", "does not learn from samples, which tell how"),
         (["learner.normalize_rewards=true"], "learner.normalize_rewards", "outcomes between -1 and 1; leave it out"),
         (["network.normalize_observations=true"], "network.normalize_observations", "keeps no statistics"),
         (["replay.window_samples=10"], "replay.min_samples", "at most replay.window_samples = 10, got 2000"),
@@ -517,7 +519,8 @@ def test_what_is_only_watched_does_not_change_the_configuration_of_a_run(load):
     ],
 )
 def test_alphazero_is_refused_where_it_cannot_learn(settings, path, words) -> None:
-    own = [] if settings[0].startswith(("learner.algorithm", "learner.weight")) else ["game=mine:Game", ALPHAZERO]
+    of_ppo = settings[0].startswith(("learner.algorithm", "learner.weight", "learner.ending"))
+    own = [] if of_ppo else ["game=mine:Game", ALPHAZERO]
     with pytest.raises(ConfigError) as error:
         load_config(CONFIGS / "cartpole.yaml", [*own, *settings])
     assert words in str(error.value)

@@ -302,3 +302,20 @@ def test_a_network_of_ones_own_predicts_as_the_spec_says_or_is_refused():
         ConfigError, match=r"predicts float32 \[3, 1, 3\] of the opponent; expected float32 \[3, 1, 4\]"
     ):
         check_network(Guesser(other), other, "own")
+
+
+class Foreteller(Guesser):
+    """Predicts the end of a game with as many numbers as `told`."""
+
+    told, predicts_ending, predicts_opponent = 3, True, False
+
+    def forward_predicting(self, observation, mask, state, actions):
+        return *self.forward_listed(observation, mask, state, actions), self.bias.expand(len(mask), self.told)
+
+
+def test_a_network_of_ones_own_foretells_as_the_spec_says_or_is_refused():
+    fits, other = (GameSpec("toy", 4, 2, ending_numbers=numbers) for numbers in (3, 4))
+    check_network(Foreteller(fits), fits, "own")
+    words = r"predicts \(float32 \[3, 3\]\) of a game's end; expected \(float32 \[3, 4\]\)"
+    with pytest.raises(ConfigError, match=words):
+        check_network(Foreteller(other), other, "own")

@@ -268,3 +268,54 @@ def test_an_env_whose_game_raised_in_a_search_plays_the_next_one() -> None:
     _played(source)
     episodes = source.metrics()["episodes"]
     assert (episodes["finished"], episodes["aborted"]) == (2, {"env_error": 1})
+
+
+class Told(TicTacToe):
+    """Tells of each position how many squares were free at the end, and whose the corners were, seen by the seat."""
+
+    spec = msgspec.structs.replace(
+        TicTacToe.spec, name="told", observation_shape=(2, 3, 3), observation_axes="CHW", ending_planes=1,
+        ending_numbers=1,
+    )  # fmt: skip
+
+    def ending(self, seat: int, end: TicTacToe) -> np.ndarray:
+        free = 9 - (end.own[0] | end.own[1]).bit_count()
+        return np.array([*(255 * (end.own[seat] >> square & 1) for square in range(9)), free], np.uint8)
+
+    def turn_ending(self, ending: np.ndarray, symmetry: int) -> np.ndarray:
+        return np.append(ending[:9].reshape(3, 3)[:, ::-1].ravel(), ending[9:])
+
+
+def test_what_a_game_tells_of_its_end_comes_with_every_sample_turned_as_its_position_is() -> None:
+    samples = _played(_source(Told, episodes=10))
+    assert len(samples) > 50
+    for sample in samples:
+        own, others = sample.observation[:9] > 0, sample.observation[9:18] > 0
+        at_end, free = sample.ending[:9] > 0, int(sample.ending[9])
+        assert (at_end >= own).all(), "what was owned is owned at the end"
+        assert not (at_end & others).any()
+        assert at_end.sum() >= 3 or sample.outcome < 1.0
+        assert at_end.sum() <= 9 - free
+    assert all(not len(sample.ending) for sample in _played(_source(episodes=1)))
+
+
+def test_a_share_of_the_searchs_own_value_is_learned_where_it_searched() -> None:
+    games = [
+        _played(_source(search=msgspec.structs.replace(QUICK, root_value_share=share), episodes=8))
+        for share in (0.0, 0.5, 1.0)
+    ]
+    true, half, own = ([sample.outcome for sample in played] for played in games)
+    assert half == pytest.approx([(a + b) / 2 for a, b in zip(true, own, strict=True)])
+    assert all(-1 <= value <= 1 for value in own)
+    changed = [sample for sample, value in zip(games[0], own) if sample.outcome != value]
+    assert len(changed) > len(true) / 2
+    for sample, value in zip(games[0], own):
+        if unpack_masks(sample.mask, 9).sum() == 1:  # no search: its outcome alone
+            assert value == sample.outcome
+
+
+def test_a_game_of_training_may_begin_with_random_plies() -> None:
+    samples = _played(_source(episodes=12, openings=2))
+    plies = [int(sample.observation[:18].sum()) for sample in samples]
+    assert min(plies) == 2
+    assert plies.count(2) == 12

@@ -17,7 +17,7 @@ from simul.learner.algorithms import ALGORITHMS, Loss, Settings
 from simul.learner.algorithms.opponent import labelled_rows, with_opponent_loss
 from simul.learner.build import opponent_note
 from simul.learner.io.unrolls import ReceivedUnroll
-from simul.learner.reports import OPPONENT_FIGURES, TrainingStatistics
+from simul.learner.reports import PREDICTION_FIGURES, TrainingStatistics
 from simul.learner.training.minibatches import Minibatch, make_minibatch
 from simul.learner.training.update import Updater
 
@@ -164,7 +164,7 @@ def test_figures_are_of_what_has_a_label_and_without_one_there_are_none():
     unlabelled = updater.update(unrolls[1:], 0, 1e-9, asked)
     assert np.isnan(unlabelled.figures["opponent_loss"])
     statistics.count_update(unlabelled)
-    assert not {*OPPONENT_FIGURES} & statistics.figures.keys()
+    assert not {*PREDICTION_FIGURES} & statistics.figures.keys()
 
 
 def test_who_cannot_predict_says_so():

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import torch
 
-from simul.common.config.schema import NetworkConfig
+from simul.common.config.schema import LearnerConfig, NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.protocol.specs import GameSpec
 from simul.learner.algorithms import Settings
+from simul.learner.build import ending_note
 from simul.learner.io.samples import ReceivedSamples
 from simul.learner.replay.buffer import ReplayBuffer
 from simul.learner.replay.experience_replay import ExperienceReplay
@@ -100,3 +101,23 @@ def test_a_gradient_that_is_not_finite_makes_no_step_and_its_samples_stay_unlear
     assert (trained.decisions, trained.lag.size, trained.result.learned.any()) == (0, 0, False)
     assert trainer.waiting_steps == 40
     assert all(torch.equal(*pair) for pair in zip(network.parameters(), before))
+
+
+def test_how_a_game_ends_is_learned_only_where_it_is_asked_for_and_said_where_it_cannot_be() -> None:
+    spec = GameSpec(
+        "board", 9, 9, "uint8", observation_shape=(1, 3, 3), observation_axes="CHW", ending_planes=1, ending_numbers=2
+    )
+    network = build_network(NetworkConfig("board_resnet", {"channels": 4, "blocks": 1, "hidden": 8}), spec)
+    updater = SampleUpdater(network, num_actions=9, minibatches=1, max_gradient_norm=1.0, weight_decay=0.0)
+    columns, asked = SampleDraw(spec).columns(30), Settings(ending_coefficient=1.0)
+    columns["ending"][:] = 255
+    before = network.ending_planes.weight.clone()
+    assert "ending_loss" not in updater.update([columns], 1e-2, Settings())[0].figures
+    assert torch.equal(before, network.ending_planes.weight)
+    first, *_, last = [updater.update([columns], 1e-2, asked)[0].figures["ending_loss"] for _ in range(40)]
+    assert last < first / 2
+    wants, silent = LearnerConfig(ending_coefficient=1.0), GameSpec("silent", 9, 9)
+    other = build_network(NetworkConfig("mlp_lstm", {"memory": False}), silent)
+    assert ending_note(wants, spec, network) == ending_note(LearnerConfig(), silent, other) == ""
+    assert "the game silent does not tell it" in ending_note(wants, silent, other)
+    assert "the network has no part that does" in ending_note(wants, spec, other)

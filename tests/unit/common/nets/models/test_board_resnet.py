@@ -11,7 +11,7 @@ from simul.common.config.schema import NetworkConfig
 from simul.common.errors import ConfigError
 from simul.common.nets.base import example_observation
 from simul.common.nets.build import build_network
-from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.specs import GameSpec, Slice
 from tests.unit.common.nets.conftest import trained
 
 HEIGHT, WIDTH, PLANES, REST = 5, 4, 3, 2
@@ -123,3 +123,42 @@ def test_of_no_rows_it_computes_nothing_and_a_gradient_of_zero(mapping) -> None:
     assert (listed.shape, value.shape) == ((0, 3), (0,))
     (listed.sum() + value.sum()).backward()
     assert all(parameter.grad is None or not parameter.grad.any() for parameter in network.parameters())
+
+
+@pytest.mark.parametrize("mapping", [{}, {"action_planes": 0, "action_cells": ()}])
+@pytest.mark.parametrize(("planes", "numbers"), [(3, 2), (3, 0), (0, 2)])
+def test_what_the_end_will_show_is_predicted_beside_the_same_policy_and_value(mapping, planes, numbers) -> None:
+    spec = spec_of(**mapping, ending_planes=planes, ending_numbers=numbers)
+    network = trained(spec, *NETWORK).requires_grad_(True)
+    rows, actions = inputs(spec, 6), torch.arange(9).repeat(6, 1)
+    logits, value, *ending = network.forward_predicting(*rows, actions)
+    listed, listed_value = network.forward_listed(*rows, actions)
+    assert torch.equal(logits, listed)
+    assert torch.equal(value, listed_value)
+    assert [tuple(part.shape) for part in ending] == [(6, size) for size in spec.ending_sizes if size]
+    plain = trained(spec_of(**mapping), *NETWORK)
+    assert not plain.predicts_ending
+    of_ending = {name for name, _ in network.named_parameters()} - {name for name, _ in plain.named_parameters()}
+    assert of_ending == {
+        f"ending_{part}.{name}"
+        for part, count in (("planes", planes), ("numbers", numbers))
+        for name in ("weight", "bias")
+        if count
+    }
+    gradients = torch.autograd.grad(sum(part.sum() for part in ending), network.stem.weight)
+    assert gradients[0].any(), "the tower learns from it"
+
+
+def test_bytes_behind_the_board_are_scaled_as_the_layout_says() -> None:
+    """Two specs of the same position: one has the number as it is, one as a byte of 0 to 200."""
+    board = Slice("board", 0, 2 * HEIGHT * WIDTH, high=255)
+    plain = spec_of(layout=(board, Slice("facts", 2 * HEIGHT * WIDTH, REST)))
+    scaled = spec_of(layout=(board, Slice("facts", 2 * HEIGHT * WIDTH, REST, high=200)))
+    networks = [trained(spec, *NETWORK) for spec in (plain, scaled)]
+    rows = inputs(plain, 5)
+    larger = rows[0].clone()
+    larger[:, 2 * HEIGHT * WIDTH :] *= 200
+    wanted, found = networks[0](*rows), networks[1](larger, *rows[1:])
+    torch.testing.assert_close(found[0], wanted[0])
+    torch.testing.assert_close(found[1], wanted[1])
+    assert networks[0].state_dict().keys() == networks[1].state_dict().keys()
