@@ -115,3 +115,19 @@ def test_a_missing_tensor_is_named() -> None:
     del given["policy_version"]
     with pytest.raises(ProtocolError, match="'policy_version' is missing"):
         unpack_samples(SPEC, given)
+
+
+def test_an_ending_is_required_where_the_game_tells_it_and_refused_where_it_does_not() -> None:
+    told = GameSpec("test", observation_size=2, num_actions=10, ending_numbers=3)
+    given = columns() | {"ending": np.arange(12, dtype=np.uint8).reshape(4, 3)}
+    assert unpack_samples(told, given)[0]["ending"] is given["ending"]
+    given["outcome"][1] = 3
+    assert unpack_samples(told, given)[0]["ending"].tolist() == [[0, 1, 2], [6, 7, 8], [9, 10, 11]]
+    for spec, wrong, words in (
+        (told, columns(), "ending"),
+        (told, columns() | {"ending": np.zeros((4, 2), np.uint8)}, "ending"),
+        (SPEC, given, "tensor 'ending' is not of this message"),
+    ):
+        with pytest.raises(ProtocolError, match=words) as error:
+            unpack_samples(spec, wrong)
+        assert error.value.code == ERR_SHAPE
