@@ -108,6 +108,14 @@ class SearchingSource(EnvSource, Protocol):
         """Samples that became ready since the last call."""
 
 
+@runtime_checkable
+class CurriculumSource(EnvSource, Protocol):
+    """An EnvSource whose games may change while the policy learns."""
+
+    def set_progress(self, share: float) -> None:
+        """The share of the run's horizon (`learner.total_decisions`) that is learned, for games that begin now."""
+
+
 class ShownPosition(NamedTuple):
     """A position for people: text, a picture as SVG, and lines of a battle of Pokémon; empty what the game has not."""
 

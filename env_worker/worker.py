@@ -15,7 +15,7 @@ from simul.common.runtime.metrics import Stages
 from simul.env_worker.calibration import ValueCalibration
 from simul.env_worker.game_watch import GameWatch
 from simul.env_worker.refusals import FAULTS_OF_GAMES, RefusedRows
-from simul.env_worker.source import EnvSource, SearchingSource
+from simul.env_worker.source import CurriculumSource, EnvSource, SearchingSource
 from simul.env_worker.spectator import Spectator
 
 WAIT_SEC = 0.05
@@ -56,7 +56,7 @@ class Worker:
 
     def run(self, stop: StopFlag) -> None:
         """Step games until `stop` is set or the source is idle."""
-        self._source.set_policies(self._client.policies)
+        self._tell_source()
         try:
             with stop.interrupting():
                 self._source.start()
@@ -121,7 +121,7 @@ class Worker:
         stages.lap("step")
         now = time.monotonic()
         if self._reporter.due(now):
-            self._source.set_policies(self._client.policies)
+            self._tell_source()
             self._reporter.send(self.metrics(), event=self._event)
             self._event = ""
             if self._spectator is not None:
@@ -131,6 +131,12 @@ class Worker:
             self._client.poller.set_files(self._source.files())
             self._client.poller.wait(wait_sec)
             stages.lap("wait")
+
+    def _tell_source(self) -> None:
+        """What the server said last: the policies that it offers, and how far the learner is."""
+        self._source.set_policies(self._client.policies)
+        if isinstance(self._source, CurriculumSource):
+            self._source.set_progress(self._client.progress)
 
     def _submit(self, decisions: list[Decision]) -> None:
         if decisions:

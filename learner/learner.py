@@ -204,7 +204,8 @@ class Learner:
                 self._io.publish(past.name, past.version, past.weights, resident)
         if failure := self._last_version.write(progress.version):
             self._report(event=failure)
-        self._io.publish(LEARNER, progress.version, self._weights, resident)
+        share = min(progress.decisions / progress.horizon, 1.0) if progress.horizon else 0.0
+        self._io.publish(LEARNER, progress.version, self._weights, resident, share)
 
     def _check_finite(self) -> None:
         if name := first_nonfinite(self._trainer.updater.network.state_dict()):

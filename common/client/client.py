@@ -50,7 +50,9 @@ class InferenceClient:
     `keys` (see `simul.common.transport.client_keys`) are required where the server has CURVE keys.
 
     Attributes:
-        policies: names that the server offers. rows_per_message: rows that one message may have; 1 before WELCOME.
+        policies: names that the server offers. progress: share of the run's horizon that its learner has learned, as
+            WELCOME and PONG tell holders of the training token; else 0.
+        rows_per_message: rows that one message may have; 1 before WELCOME.
         samples: counts of the samples submitted, by what became of them.
         resent: messages sent again because no answer came.
         busy: messages answered with ERR_BUSY; each is sent again after the time the server asked for.
@@ -68,6 +70,7 @@ class InferenceClient:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.policies: tuple[str, ...] = ()
+        self.progress = 0.0
         self.rows_per_message = 1
         self.resent = self.busy = 0
         self.samples = PendingSamples()
@@ -201,7 +204,7 @@ class InferenceClient:
             elif isinstance(message, Figures):
                 replies.figures = message
             elif isinstance(message, Pong):
-                self.policies = message.policies
+                self.policies, self.progress = message.policies, message.progress
         if self._refusal is not None and self._connection.hello.token and not self._connection.welcomed:
             raise InferenceError(
                 self._refusal.code,
@@ -223,7 +226,7 @@ class InferenceClient:
         already = self._connection.welcomed
         self._connection.on_welcome(message)
         self.rows_per_message = message.limits.get("rows_per_step", 1)
-        self.policies = message.policies
+        self.policies, self.progress = message.policies, message.progress
         lost = not message.resumed and not first
         if lost:  # evaluations and samples are resent: they need no session, or are refused where it is gone
             self._steps.drop_all()

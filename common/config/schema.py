@@ -173,7 +173,7 @@ class LearnerConfig(Section, frozen=True):
 LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "gymnasium": ("frame_stack", "ids", "max_entities"),
     "network": ("normalize_observations", "shared"),
-    "ofc": ("foul_cost", "rollouts_by"),
+    "ofc": ("foul_cost", "final_foul_cost", "rollouts_by"),
     "opponents": ("checkpoint", "frozen", "past_by"),
     "pokemon": ("builtin_observation", "observation", "opponent_teams", "reward"),
     "workers": ("max_failed_share",),

@@ -159,7 +159,9 @@ class ClientSocket:
 
     def _answer_other(self, client: Client, message: Ping | StatusRequest | Close) -> None:
         if isinstance(message, Ping):
-            self.send_to(client, Pong(id=message.id, policies=self._policies.names, ready=self._figures.ready))
+            names, ready = self._policies.names, self._figures.ready
+            progress = self._policies.progress if client.training else 0.0
+            self.send_to(client, Pong(id=message.id, policies=names, ready=ready, progress=progress))
         elif isinstance(message, StatusRequest):
             self.send_to(client, self._figures(client, message.id))
         else:

@@ -66,6 +66,7 @@ class Handshake:
             policies=self._policies.names,
             limits=self._limits,
             shared_memory=client.memory.grant if hello.shared_memory and client.memory is not None else None,
+            progress=self._policies.progress if client.training else 0.0,
         )
         return welcome, ended
 

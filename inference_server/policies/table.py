@@ -42,6 +42,7 @@ class PolicyTable:
         self._engine_factory = engine_factory
         self._policies: dict[str, NamedPolicy] = {}
         self.names: tuple[str, ...] = ()  # those that take new sessions
+        self.progress = 0.0  # of the learner's weights, see `Weights`
 
     def __getitem__(self, name: str) -> NamedPolicy:
         return self._policies[name]
@@ -114,6 +115,8 @@ class PolicyTable:
             if spare is not None:
                 self._engine_factory.recycle(spare)
         self._keep_resident(weights)
+        if weights.policy == LEARNER:
+            self.progress = weights.progress
 
     def _wants(self, weights: Weights) -> bool:
         """False for a past self that is served already. Raises WeightsError where these must not be served."""

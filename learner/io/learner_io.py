@@ -71,10 +71,12 @@ class LearnerIO:
         self._shared.close()
         self.publisher.close()
 
-    def publish(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
-        """Send a policy's weights to every server, now and after each SERVER_HELLO."""
+    def publish(
+        self, policy: str, version: int, weights: bytes, resident: tuple[str, ...], progress: float = 0.0
+    ) -> None:
+        """Send a policy's weights to every server, now and after each SERVER_HELLO. `progress`: as in `Weights`."""
         with self._shared.changed:
-            self.publisher.set_weights(policy, version, weights, resident)
+            self.publisher.set_weights(policy, version, weights, resident, progress)
         self._shared.wake()
 
     def note_published(self, version: int) -> None:

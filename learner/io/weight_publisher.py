@@ -135,9 +135,14 @@ class WeightPublisher:
         self._servers: dict[bytes, _Server] = {}
         self._lost: deque[str] = deque(maxlen=MOST_PEERS)  # connections that servers are about to replace
 
-    def set_weights(self, policy: str, version: int, weights: bytes, resident: tuple[str, ...]) -> None:
-        """Replace the policy's weights. Policies outside `resident` are dropped."""
-        message = Weights(policy=policy, policy_version=version, fingerprint=fingerprint(weights), resident=resident)
+    def set_weights(
+        self, policy: str, version: int, weights: bytes, resident: tuple[str, ...], progress: float = 0.0
+    ) -> None:
+        """Replace the policy's weights. Policies outside `resident` are dropped. `progress`: as in `Weights`."""
+        message = Weights(
+            policy=policy, policy_version=version, fingerprint=fingerprint(weights), resident=resident,
+            progress=progress,
+        )  # fmt: skip
         former, self._policies[policy] = self._policies.get(policy), Publication(message, weights)
         if policy == LEARNER:
             self.note_published(version)

@@ -50,16 +50,23 @@ class FakeLearner:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     @staticmethod
-    def message(policy: str, version: int, data: bytes, resident: tuple[str, ...] = ()) -> tuple[Weights, bytes]:
+    def message(
+        policy: str, version: int, data: bytes, resident: tuple[str, ...] = (), progress: float = 0.0
+    ) -> tuple[Weights, bytes]:
         """A Weights message for safetensors bytes."""
-        return Weights(policy=policy, policy_version=version, fingerprint=fingerprint(data), resident=resident), data
+        weights = Weights(
+            policy=policy, policy_version=version, fingerprint=fingerprint(data), resident=resident, progress=progress
+        )
+        return weights, data
 
     def start(self) -> FakeLearner:
         self._thread.start()
         return self
 
-    def publish(self, policy: str, version: int, data: bytes, resident: tuple[str, ...] = ()) -> None:
-        self._outbox.append(self.message(policy, version, data, resident))
+    def publish(
+        self, policy: str, version: int, data: bytes, resident: tuple[str, ...] = (), progress: float = 0.0
+    ) -> None:
+        self._outbox.append(self.message(policy, version, data, resident, progress))
 
     def publish_raw(self, message: Weights, data: bytes = b"") -> None:
         """`data` does not travel where the message says that it lies in memory."""

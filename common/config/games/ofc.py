@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from simul.common.config.automatic import AUTO
 from simul.common.config.game_description import POLICIES, TABLE_PLAYER, Game, GameSection
 from simul.common.config.section import NonNegativeFloat, Positive, PositiveFloat
 
@@ -18,7 +19,7 @@ class OfcConfig(GameSection, frozen=True):
         configuration="ofc", seats=0, opponents=(*POLICIES, "random", "rule_based", "fantasy_rules", "monte_carlo"),
         short_names={"rule": "rule_based", "fantasy": "fantasy_rules", "mc": "monte_carlo"},
         networks={"ofc": "reads the observation of Open Face Chinese"}, episodes="games", pairings=True, replays=True,
-        player=TABLE_PLAYER, beside_play=("foul_cost", "reward_scale"),
+        player=TABLE_PLAYER, beside_play=("foul_cost", "final_foul_cost", "reward_scale"),
     )  # fmt: skip
 
     players: Literal[2, 3] = 3
@@ -30,6 +31,7 @@ class OfcConfig(GameSection, frozen=True):
     button: Literal["random", "last"] = "random"  # of the first hand; it acts last
     stay_value: NonNegativeFloat = 10.0  # points that staying counts where a hand in Fantasyland is set
     foul_cost: NonNegativeFloat = 0.0  # points that a foul costs beside the score, in what is learned from only
+    final_foul_cost: NonNegativeFloat | Literal["auto"] = AUTO  # at learner.total_decisions; auto: as foul_cost
     rollouts: Positive = 50  # of each candidate action of the opponent monte_carlo
     rollouts_by: Literal["rule_based", "fantasy_rules"] = "rule_based"  # whose estimate plays them out
     reward_scale: PositiveFloat = 0.1  # of the points that are learned from

@@ -108,6 +108,7 @@ class Weights(Message, frozen=True, tag="WEIGHTS"):
     """Immutable weights of a policy. Tensor: safetensors: uint8 [bytes]. `fingerprint` is SHA-256 over those bytes.
 
     `policy` is `learner`, or the name of a frozen past self. `resident` names every policy that stays loaded.
+    `progress` of the learner's is the share of the run's horizon that it has learned from, 0 to 1.
 
     To a server that requested it the tensor is not sent: it is the sealed file `path`, which exists until the server
     has sent WEIGHTS_ACK. Any other file at that path has another `file_number`.
@@ -117,6 +118,7 @@ class Weights(Message, frozen=True, tag="WEIGHTS"):
     policy_version: int
     fingerprint: str
     resident: tuple[str, ...] = ()
+    progress: float = 0.0
     path: str = ""  # empty: the tensor is with the message
     file_number: int = 0
 

@@ -115,7 +115,7 @@ class SharedMemory(msgspec.Struct, frozen=True):
 
 
 class Welcome(Message, frozen=True, tag="WELCOME"):
-    """Answer to HELLO. `resumed`: the token was known and the sessions continue."""
+    """Answer to HELLO. `resumed`: the token was known and the sessions continue. `progress`: as in PONG."""
 
     protocol: str
     token: str
@@ -127,6 +127,7 @@ class Welcome(Message, frozen=True, tag="WELCOME"):
     policies: tuple[str, ...]
     limits: dict[str, int]
     shared_memory: SharedMemory | None = None  # None: not requested, or not available
+    progress: float = 0.0
 
 
 class Actions(Message, frozen=True, tag="ACTIONS"):
@@ -168,11 +169,12 @@ class Sampled(Message, frozen=True, tag="SAMPLED"):
 
 
 class Pong(Message, frozen=True, tag="PONG"):
-    """Answer to PING."""
+    """Answer to PING. `progress`, to holders of the training token: share of the run's horizon that is learned."""
 
     id: int = 0
     policies: tuple[str, ...] = ()
     ready: bool = True
+    progress: float = 0.0
 
 
 class Figures(Message, frozen=True, tag="FIGURES"):

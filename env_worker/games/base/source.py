@@ -82,6 +82,7 @@ class TurnGameSource:
         self._games: list[TurnGame | None] = [first, *[None] * (envs - 1)]
         self._players: dict[tuple[int, str], Player] = {}
         self._running: list[HostedGame | None] = [None] * envs
+        self._progress = 0.0
         self._episodes = [-1] * envs  # the number of each env's latest episode
         self._due: deque[HostedGame] = deque()  # games to be played on without an action
         self._ready: list[Decision] = []
@@ -158,6 +159,10 @@ class TurnGameSource:
         """The policies that the server offers; past selves are drawn from them."""
         self._draw.set_policies(names)
         self._counters.keep_past_selves(names)
+
+    def set_progress(self, share: float) -> None:
+        """The share of the run's horizon that is learned: games of training that begin are told."""
+        self._progress = share
 
     def drain(self) -> None:
         """Start no new games."""
@@ -261,6 +266,8 @@ class TurnGameSource:
         game = self._games[env]
         if game is None:
             game = self._games[env] = self._make_game()
+        if self._record and self._schedule is None:
+            game.set_progress(self._progress)
         game.reset(game_seed)
         recorded = self._replays is not None
         remembered = self._openings.listed

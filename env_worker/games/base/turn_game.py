@@ -51,6 +51,12 @@ class TurnGame(ABC):
     def reset(self, seed: int) -> None:
         """A new game. What the game draws itself comes from `seed` alone."""
 
+    def set_progress(self, share: float) -> None:  # noqa: B027 - most games stay as they are
+        """Before `reset`, in training alone: the share of the run's horizon that is learned, 0 to 1.
+
+        For a curriculum: a game may begin easy, or pay for less than its score, and change while the policy learns.
+        """
+
     @abstractmethod
     def acting(self) -> Sequence[int]:
         """Seats that must act now, ascending; several act at once. (CHANCE,) before a chance event, () when over."""

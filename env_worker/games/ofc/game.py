@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from simul.common.config.automatic import AUTO
 from simul.common.config.games.ofc import OfcConfig
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
@@ -56,6 +57,7 @@ def rules(section: OfcConfig) -> Rules:
         players=section.players, hands=section.hands, fantasyland=section.fantasyland, stay=section.stay,
         progressive=section.progressive, jokers=section.jokers, button=section.button, stay_value=section.stay_value,
         foul_cost=section.foul_cost,
+        final_foul_cost=section.foul_cost if section.final_foul_cost == AUTO else section.final_foul_cost,
     )  # fmt: skip
 
 

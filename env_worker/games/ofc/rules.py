@@ -38,7 +38,8 @@ class Rules:
         button: of the first hand: `random`, drawn from the game's seed, or `last`, the last seat. It moves to the next
             seat before each regular hand and stays for hands with a seat in Fantasyland.
         stay_value: points that staying counts where a hand in Fantasyland is set.
-        foul_cost: points that a fouled hand costs its seat beside the score, in what is learned from only.
+        foul_cost: points that a fouled hand costs its seat beside the score, in what is learned from only, where
+            training begins; final_foul_cost: where it ends, and at play.
 
     Raises:
         ConfigError: a value is out of range.
@@ -53,6 +54,7 @@ class Rules:
     button: Literal["random", "last"] = "random"
     stay_value: float = 10.0
     foul_cost: float = 0.0
+    final_foul_cost: float = 0.0
 
     def __post_init__(self) -> None:
         if self.players not in (2, 3):
@@ -63,8 +65,9 @@ class Rules:
             raise ConfigError(f"An episode has at least 1 hand, not {self.hands}.")
         if not self.stay_value >= 0:
             raise ConfigError(f"stay_value is in points and not negative; it is {self.stay_value}.")
-        if not self.foul_cost >= 0:
-            raise ConfigError(f"foul_cost is in points and not negative; it is {self.foul_cost}.")
+        for name in ("foul_cost", "final_foul_cost"):
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"{name} is in points and not negative; it is {getattr(self, name)}.")
 
     @property
     def deck(self) -> int:

@@ -58,6 +58,7 @@ class OfcGame(TurnGame):
         self.fantasy_cards = np.zeros(rules.players, np.int64)
         self.last: HandResult | None = None
         self.points = [0.0] * rules.players
+        self._foul_cost = rules.final_foul_cost
         self._hidden = np.zeros(rules.players, np.bool_)
         self._results: list[HandResult] = []
         self._order: list[int] = []
@@ -143,11 +144,16 @@ class OfcGame(TurnGame):
         return list(self.points)
 
     def learned_returns(self) -> Sequence[float]:
-        cost = self.rules.foul_cost
+        cost = self._foul_cost
         if not cost or not self._results:
             return self.returns()
         fouls = np.sum([~result.legal for result in self._results], axis=0)
         return [points - cost * float(count) for points, count in zip(self.points, fouls, strict=True)]
+
+    def set_progress(self, share: float) -> None:
+        """What a foul costs goes from `foul_cost` to `final_foul_cost` in a straight line."""
+        first, last = self.rules.foul_cost, self.rules.final_foul_cost
+        self._foul_cost = first + share * (last - first)
 
     def truncated(self) -> bool:
         return self._over and self._chain > LONGEST_CHAIN

@@ -26,6 +26,7 @@ class ScriptedClient:
 
     def __init__(self, *replies: Replies) -> None:
         self.policies = ("learner",)
+        self.progress = 0.25
         self.waiting = self.answered = self.forgotten = self.resent = self.busy = 0
         self.connected = True
         self.submitted: list[Any] = []
@@ -76,6 +77,9 @@ class ScriptedSource:
 
     def set_policies(self, names: Any) -> None:
         self.calls.append(("policies", list(names)))
+
+    def set_progress(self, share: float) -> None:
+        self.calls.append(("progress", share))
 
     def start(self) -> None:
         self.calls.append(("start", None))
@@ -294,5 +298,6 @@ def test_a_stop_while_the_source_starts_ends_the_worker_before_its_first_turn() 
 
     source, stop, reporter = Frozen(), StopFlag(), ScriptedReporter()
     _worker(source, ScriptedClient(), reporter).run(stop)
-    assert [name for name, _ in source.calls] == ["policies", "close"]
+    assert source.calls[:-1] == [("policies", ["learner"]), ("progress", 0.25)]
+    assert source.calls[-1][0] == "close"
     assert reporter.states == ["stopped"]

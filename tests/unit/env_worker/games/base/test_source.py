@@ -19,6 +19,7 @@ from simul.common.protocol.messages import ABORTED, DECISION, RECORD, START, TER
 from simul.env_worker.games.base import source as source_module
 from simul.env_worker.games.base.players import RandomPlayer
 from simul.env_worker.games.base.source import TurnGameSource
+from simul.env_worker.source import CurriculumSource
 from tests.support.turn_games import CARDS, Always, HighCard, Raising, action_of, any_legal, play
 
 PLAYERS = {"random": RandomPlayer, "damage": lambda: Always(1)}
@@ -453,3 +454,35 @@ def test_a_label_that_the_spec_does_not_know_costs_the_game(label, monkeypatch):
     metrics = playing.metrics()
     assert any("opponent_label of seat 0" in event for event in metrics["events"])
     playing.close()
+
+
+class Growing(HighCard):
+    """Remembers what it was told of the run's progress before each game."""
+
+    told: list[tuple[float, bool]] = []
+
+    def set_progress(self, share):
+        self.told.append((share, bool(self.acting())))
+
+
+def test_games_of_training_are_told_how_far_the_run_is_and_evaluated_ones_are_not(monkeypatch):
+    monkeypatch.setattr(Growing, "told", [])
+    hosted = source(Growing, envs=2, record=True)
+    assert isinstance(hosted, CurriculumSource)
+    rows = hosted.poll()
+    hosted.set_progress(0.5)
+    for _ in range(40):
+        hosted.act([action_of(row, 0) for row in rows if row.kind == DECISION])
+        rows = hosted.poll()
+    shares = [share for share, _ in Growing.told]
+    assert shares[:2] == [0.0, 0.0]
+    assert len(shares) > 4
+    assert set(shares[2:]) == {0.5}
+    assert not any(running for _, running in Growing.told[2:]), "between two games"
+    Growing.told.clear()
+    pairing = Pairing(Contestant("a", policy="learner"), Contestant("b", bot="random"), 4)
+    for options in ({"pairings": [pairing], "episodes": 4}, {"record": False, "episodes": 4}):
+        other = source(Growing, **options)
+        other.set_progress(0.5)
+        play(other, any_legal(1))
+    assert Growing.told == []

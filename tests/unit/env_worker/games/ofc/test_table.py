@@ -215,7 +215,7 @@ def test_a_foul_and_fantasyland_off_lead_nowhere():
 
 def test_the_cost_of_a_foul_is_learned_from_and_not_scored():
     for cost in (0.0, 2.5):
-        game = OfcGame(Rules(foul_cost=cost, hands=2))
+        game = OfcGame(Rules(foul_cost=99.0, final_foul_cost=cost, hands=2))
         game.reset(0)
         fill(game, {0: FOULED_QUEENS, 1: PLAIN, 2: FOULED_QUEENS})
         assert sum(game.returns()) == 0
@@ -223,6 +223,16 @@ def test_the_cost_of_a_foul_is_learned_from_and_not_scored():
         assert [a - b for a, b in zip(game.returns(), game.learned_returns())] == [cost, 0, cost]
         fill(game, {0: FOULED_QUEENS, 1: PLAIN, 2: PLAIN})
         assert [a - b for a, b in zip(game.returns(), game.learned_returns())] == [2 * cost, 0, cost]
+
+
+def test_the_cost_of_a_foul_changes_in_a_straight_line_while_the_policy_learns():
+    game = OfcGame(Rules(foul_cost=15.0, final_foul_cost=3.0))
+    for share, cost in ((0.0, 15.0), (0.25, 12.0), (1.0, 3.0)):
+        game.set_progress(share)
+        game.reset(0)
+        fill(game, {0: FOULED_QUEENS, 1: PLAIN, 2: PLAIN})
+        for played in (game, game.clone()):
+            assert played.returns()[0] - played.learned_returns()[0] == cost
 
 
 def test_the_episode_holds_all_hands_in_fantasyland_and_then_the_next_regular_one():
@@ -320,7 +330,16 @@ def test_people_write_rows_and_do_not_see_discards():
 
 
 @pytest.mark.parametrize(
-    "options", [{"players": 4}, {"players": 1}, {"jokers": 3}, {"hands": 0}, {"stay_value": -1.0}, {"foul_cost": -1.0}]
+    "options",
+    [
+        {"players": 4},
+        {"players": 1},
+        {"jokers": 3},
+        {"hands": 0},
+        {"stay_value": -1.0},
+        {"foul_cost": -1.0},
+        {"final_foul_cost": -1.0},
+    ],
 )
 def test_impossible_rules_are_refused_in_a_sentence(options):
     with pytest.raises(ConfigError, match=r"not|is"):
