@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import pytest
+
+from tests.support.learner_stand import LearnerStand
 from tests.support.stand import Stand
 from tests.support.waiting import wait_for
 
@@ -22,3 +27,21 @@ def test_holders_of_the_token_are_told_and_others_are_not() -> None:
         stranger = stand.client("stranger", training=False)
         wait_for(lambda: stranger.poll() is not None and "past/1" in stranger.policies)
         assert stranger.progress == 0.0
+
+
+def test_a_learner_says_which_share_of_its_horizon_it_has_learned() -> None:
+    with LearnerStand(total_decisions=96) as stand:
+        client = stand.client("worker")
+        assert client.progress == 0.0
+
+        def told(share: float) -> bool:
+            client.poll()
+            return client.progress == pytest.approx(share)
+
+        def learned(decisions: int) -> bool:
+            return bool(stand.learner.metrics["decisions_learned"] == decisions)
+
+        for decisions in (32, 64, 96, 128):  # two batches each
+            stand.play(client)
+            wait_for(partial(learned, decisions))
+            wait_for(partial(told, min(decisions / 96, 1.0)))
