@@ -302,7 +302,7 @@ def _is_choice(key: str) -> bool:
     """True for a key that takes one of given words, or a number."""
     with pytest.raises(ConfigError) as raised:
         load_config("cartpole", [f"{key}=no_such_word", "no_such_key=1"])
-    return bool(re.search(f"{key}=no_such_word: expected (one of|a whole number)", str(raised.value)))
+    return bool(re.search(f"{key}=no_such_word: expected (one of|a (whole )?number)", str(raised.value)))
 
 
 @pytest.mark.parametrize("starts", [load_class, import_user_module, GtpEngine.__init__])
