@@ -225,6 +225,7 @@ class InferenceClient:
         first = not self._connection.hello.token
         already = self._connection.welcomed
         self._connection.on_welcome(message)
+        self._refusal = None
         self.rows_per_message = message.limits.get("rows_per_step", 1)
         self.policies, self.progress = message.policies, message.progress
         lost = not message.resumed and not first
@@ -250,7 +251,8 @@ class InferenceClient:
         kinds = (self._steps, self._evaluations, self.samples)
         pending = next((kind for kind in kinds if message.id in kind), None)
         if pending is None:
-            self._refusal = message
+            if message.id < 0:  # not a second answer, to a message that was sent again and is settled
+                self._refusal = message
         elif message.code == ERR_BUSY or (pending is self.samples and message.code == ERR_NOT_READY):
             self._retry_later(pending, message)  # nothing was admitted
         elif pending is self._steps:
