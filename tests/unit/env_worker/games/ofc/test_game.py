@@ -21,13 +21,14 @@ from tests.support.turn_games import any_legal, play
 def test_every_setting_reaches_the_rules():
     section = OfcConfig(
         players=2, hands=4, fantasyland=False, stay="full_house_too", progressive=True, jokers=2, button="last",
-        stay_value=3.5, foul_cost=2.5,
+        stay_value=3.5, foul_cost=2.5, final_foul_cost=1.5,
     )  # fmt: skip
     assert rules(section) == Rules(
         players=2, hands=4, fantasyland=False, stay="full_house_too", progressive=True, jokers=2, button="last",
-        stay_value=3.5, foul_cost=2.5,
+        stay_value=3.5, foul_cost=2.5, final_foul_cost=1.5,
     )  # fmt: skip
     assert rules(OfcConfig()) == Rules()
+    assert rules(OfcConfig(foul_cost=2.5)).final_foul_cost == 2.5
 
 
 def test_who_plays_rollouts_is_a_setting_that_changes_no_fingerprint_of_before():
