@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simul.common.protocol.masks import pack_masks
 from simul.common.protocol.samples import NO_ACTIONS, NO_ENDING, NO_PROBABILITIES, Sample
+from simul.env_worker.games.base.checks import check_ending
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.search.search import SearchResult
 
@@ -87,7 +88,8 @@ def _ending(position: _Position, end: TurnGame) -> NDArray[np.uint8]:
     if position.game is None:
         return NO_ENDING
     ending = position.game.ending(position.seat, end)
-    return end.turn_ending(ending, position.symmetry) if position.symmetry else ending
+    turned = end.turn_ending(ending, position.symmetry) if position.symmetry else ending
+    return check_ending(turned, end.spec, position.seat)
 
 
 def _observed(game: TurnGame, seat: int, symmetry: int) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""How far the learner is reaches the clients that train, with its weights, and nobody else."""
+"""The server tells clients that train the learner's progress, and no others."""
 
 from __future__ import annotations
 

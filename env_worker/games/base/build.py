@@ -54,7 +54,8 @@ def turn_game_source(
         build = functools.partial(
             search.DeterminizedSource, search=config.search, searches=searches, discount=config.learner.discount
         )
-    openings = config.evaluation.openings if options.pairings else config.search.opening_plies
+    of_training = config.search.opening_plies if options.record else 0
+    openings = config.evaluation.openings if options.pairings else of_training
     own = own_players(own_opponents(config.opponents, options.pairings), options.trust)
     replays = None
     if options.replays is not None:

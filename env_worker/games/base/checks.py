@@ -38,6 +38,17 @@ def check_label(label: Sequence[int], spec: GameSpec, seat: int) -> tuple[int, .
     return checked
 
 
+def check_ending(ending: NDArray[np.uint8], spec: GameSpec, seat: int) -> NDArray[np.uint8]:
+    """What a game tells of its end, as `Sample.ending`. Raises EnvError where it is not what its spec says."""
+    found, size = np.asarray(ending), sum(spec.ending_sizes)
+    if found.dtype != np.uint8 or found.shape != (size,):
+        raise EnvError(
+            f"{spec.name}: the ending for seat {seat} is {found.dtype} {list(found.shape)}; expected uint8 [{size}] "
+            "(its spec's ending_planes, then its ending_numbers)"
+        )
+    return found
+
+
 def check_reward(reward: float, game: str, seat: int, scale: float = 1.0) -> None:
     """Raises EnvError where a reward, or what is sent of it (times `scale`), is no finite number of float32."""
     if not abs(reward) * max(abs(scale), 1.0) <= MOST_REWARD:  # also NaN

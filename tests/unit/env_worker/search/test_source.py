@@ -299,6 +299,22 @@ def test_what_a_game_tells_of_its_end_comes_with_every_sample_turned_as_its_posi
     assert all(not len(sample.ending) for sample in _played(_source(episodes=1)))
 
 
+@pytest.mark.parametrize("told", [np.zeros(9, np.uint8), np.zeros(10)])
+def test_an_ending_that_is_not_what_the_spec_says_costs_the_game_and_is_named(told, caplog) -> None:
+    class Wrong(Told):
+        def ending(self, seat: int, end: TicTacToe) -> np.ndarray:
+            return told
+
+        def turn_ending(self, ending: np.ndarray, symmetry: int) -> np.ndarray:
+            return ending
+
+    source = _source(Wrong, episodes=5)
+    assert _played(source) == []
+    episodes = source.metrics()["episodes"]
+    assert (episodes["finished"], episodes["aborted"]) == (0, {"env_error": 5})
+    assert "the ending for seat 0 is " in caplog.text
+
+
 def test_a_share_of_the_searchs_own_value_is_learned_where_it_searched() -> None:
     games = [
         _played(_source(search=msgspec.structs.replace(QUICK, root_value_share=share), episodes=8))
