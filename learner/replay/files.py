@@ -25,6 +25,7 @@ from simul.learner.io.samples import ReceivedSamples
 from simul.learner.replay.sample_layout import SampleLayout
 
 FORMAT = "simul-replay-1"
+FORMAT_WITH_ENDING = "simul-replay-2"  # of a game that tells of its end: the column `ending` comes last
 HEADER = struct.Struct("<IIQQII")  # MARK, samples, batch, number of the first sample, bytes that follow, CRC-32 of them
 MARK = 0x504D4153
 MOST_FILE_BYTES = 16 << 30  # of a file that is read
@@ -41,7 +42,9 @@ class ReplayFiles:
         self._folder = folder
         self._layout = layout
         self._limit = limit_bytes
-        self._first_line = f"{FORMAT} {layout.spec.fingerprint()}\n".encode()
+        self._columns = (*COLUMNS, "ending") if layout.ending_bytes else COLUMNS
+        form = FORMAT_WITH_ENDING if layout.ending_bytes else FORMAT
+        self._first_line = f"{form} {layout.spec.fingerprint()}\n".encode()
         self._sizes: dict[Path, int] = {}  # oldest first
         self._open = -1
         self._broken = False
@@ -121,7 +124,7 @@ class ReplayFiles:
         self._sizes[self._newest] = len(self._first_line)
 
     def _record(self, first: int, samples: ReceivedSamples) -> bytes:
-        body = b"".join(np.ascontiguousarray(samples.columns[name]).tobytes() for name in COLUMNS)
+        body = b"".join(np.ascontiguousarray(samples.columns[name]).tobytes() for name in self._columns)
         return HEADER.pack(MARK, samples.length, samples.batch, first, len(body), zlib.crc32(body)) + body
 
     def _read(self, data: bytes, at: int) -> tuple[int, int, ReceivedSamples] | None:
@@ -132,9 +135,9 @@ class ReplayFiles:
         body = memoryview(data)[at + HEADER.size : at + HEADER.size + size]
         if mark != MARK or len(body) < size or zlib.crc32(body) != crc:
             return None
-        return at + HEADER.size + size, first, ReceivedSamples(batch, self._columns(body, rows))
+        return at + HEADER.size + size, first, ReceivedSamples(batch, self._parse(body, rows))
 
-    def _columns(self, body: memoryview, rows: int) -> Mapping[str, NDArray[Any]]:
+    def _parse(self, body: memoryview, rows: int) -> Mapping[str, NDArray[Any]]:
         spec = self._layout.spec
         shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
             "outcome": (np.dtype(np.float32), (rows,)),
@@ -144,10 +147,11 @@ class ReplayFiles:
             "mask": (np.dtype(np.uint8), (rows, self._layout.mask_bytes)),
             "target_action": (np.dtype(np.int32), (-1,)),
             "target_probability": (np.dtype(np.float32), (-1,)),
+            "ending": (np.dtype(np.uint8), (rows, self._layout.ending_bytes)),
         }
         columns: dict[str, NDArray[Any]] = {}
         at, entries = 0, 0
-        for name in COLUMNS:
+        for name in self._columns:
             dtype, shape = shapes[name]
             count = entries if shape == (-1,) else int(np.prod(shape))
             columns[name] = np.frombuffer(body, dtype, count, at).reshape(shape)

@@ -18,6 +18,15 @@ from simul.learner.replay.schedule import ReplayWindow
 from tests.support.samples import SampleDraw
 
 SPEC = GameSpec("test", observation_size=5, num_actions=21, observation_dtype="float16")
+TOLD = GameSpec(
+    "told",
+    observation_size=5,
+    num_actions=21,
+    ending_planes=1,
+    ending_numbers=2,
+    observation_shape=(1, 2, 2),
+    observation_axes="CHW",
+)
 LIMIT = 200_000
 WINDOW = ReplayWindow(first=100_000, exponent=0.75, slope=0.4)
 
@@ -39,8 +48,8 @@ def contents(replay: ExperienceReplay) -> dict[str, bytes]:
     return {name: column.tobytes() for name, column in columns.items()}
 
 
-def batches(count: int, rows: int = 20, seed: int = 0, first: int = 0):
-    draw = SampleDraw(SPEC, seed)
+def batches(count: int, rows: int = 20, seed: int = 0, first: int = 0, spec: GameSpec = SPEC):
+    draw = SampleDraw(spec, seed)
     return [ReceivedSamples(first + i, draw.columns(rows, version=i)) for i in range(count)]
 
 
@@ -48,16 +57,17 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def test_a_restart_keeps_everything_bit_for_bit(tmp_path) -> None:
+@pytest.mark.parametrize("spec", [SPEC, TOLD], ids=lambda spec: spec.name)
+def test_a_restart_keeps_everything_bit_for_bit(tmp_path, spec: GameSpec) -> None:
     folder = tmp_path / "replay"
-    first = opened(folder)
-    assert all(first.add(batch) for batch in batches(30))
+    first = opened(folder, spec=spec)
+    assert all(first.add(batch) for batch in batches(30, spec=spec))
     first.close()
-    again = opened(folder)
+    again = opened(folder, spec=spec)
     assert again.notes == ["Resumed with 600 of 600 samples."]
     assert (again.total, contents(again)) == (600, contents(first))
-    assert all(again.add(batch) for batch in batches(10, seed=1, first=100))
-    third = opened(folder)
+    assert all(again.add(batch) for batch in batches(10, seed=1, first=100, spec=spec))
+    third = opened(folder, spec=spec)
     assert (third.total, contents(third)) == (800, contents(again))
 
 
