@@ -42,6 +42,6 @@ class SearchConfig(Section, frozen=True):
     requests_in_flight: Few = 2  # a worker's games are split into so many groups, evaluated in turn
     worlds: NonNegative = 0  # drawn for an action in `simul eval`, without alphazero; 0: policies play without search
     candidates: Positive = 4  # tried in every world: the actions that the policy likes best
-    root_value_share: Share = 0.0  # of the value that the search found, in the outcome that is learned
+    td_lambda: Share = 1.0  # of the outcome that is learned; below 1 the values that the searches found are mixed in
     outcome: Literal["returns", "ranks"] = "returns"  # ranks: share of the others beaten, less the share that won
     return_scale: PositiveFloat = 1.0  # returns: divided by it, clipped to [-1, 1]

@@ -1,4 +1,4 @@
-"""What a searched game leaves to the learner: its positions, and at its end their outcome."""
+"""What a searched game leaves to the learner: its positions, and at its end what they were worth."""
 
 from __future__ import annotations
 
@@ -22,11 +22,17 @@ class _Position(NamedTuple):
     observation: NDArray[Any]
     mask: NDArray[np.uint8]
     policy_version: int
-    value: float | None  # the search's own of the seat; None: it made none
     game: TurnGame | None  # as it was, where its end has something to tell of it
     symmetry: int
     actions: NDArray[np.int32] = NO_ACTIONS
     probabilities: NDArray[np.float32] = NO_PROBABILITIES
+
+
+class _Move(NamedTuple):
+    """The positions of one move, the acting seat's first."""
+
+    positions: list[_Position]
+    values: NDArray[np.float64] | None  # [seats], the search's own; None: it made no simulation
 
 
 class GameRecord:
@@ -37,14 +43,16 @@ class GameRecord:
 
     Args:
         symmetries: turn each sample by a symmetry of the game, drawn from `draw`.
-        root_value_share: of the value that the search found in the outcome that is learned; the rest is the game's.
+        td_lambda: the outcome G of move t that is learned is the lambda-return of the values v that the searches found
+            (Sutton and Barto 2018, eq. 12.2): G(t) = (1 - lambda) v(t) + lambda G(t + 1), behind the last move the
+            game's outcome. 1: that alone.
     """
 
-    def __init__(self, draw: np.random.Generator, symmetries: bool, root_value_share: float = 0.0) -> None:
+    def __init__(self, draw: np.random.Generator, symmetries: bool, td_lambda: float = 1.0) -> None:
         self._draw = draw
         self._symmetries = symmetries
-        self._share = root_value_share
-        self._positions: list[_Position] = []
+        self._lambda = td_lambda
+        self._moves: list[_Move] = []
 
     def add(self, game: TurnGame, seat: int, result: SearchResult, policy_version: int) -> None:
         """The position of `game`, in which `seat` acts, before its move."""
@@ -58,29 +66,32 @@ class GameRecord:
         kept = game.clone() if any(spec.ending_sizes) else None
 
         def position(of: int, allowed: NDArray[np.uint8], *target: NDArray[Any]) -> _Position:
-            value = float(result.value[of]) if result.simulations else None
             seen = _observed(game, of, symmetry)
-            return _Position(of, seen, pack_masks(allowed), policy_version, value, kept, symmetry, *target)
+            return _Position(of, seen, pack_masks(allowed), policy_version, kept, symmetry, *target)
 
-        self._positions.append(position(seat, mask, actions.astype(np.int32), result.policy))
+        positions = [position(seat, mask, actions.astype(np.int32), result.policy)]
         if spec.seats > 2:
             none = np.zeros(spec.num_actions, np.uint8)
             none[0] = 1  # as the search asks
-            self._positions += [position(other, none) for other in range(spec.seats) if other != seat]
+            positions += [position(other, none) for other in range(spec.seats) if other != seat]
+        self._moves.append(_Move(positions, result.value if result.simulations else None))
 
     def samples(self, end: TurnGame, outcome: Sequence[float]) -> list[Sample]:
         """The samples of a game that ended, as `end` shows, with `outcome` [seats]."""
-        return [
-            Sample(
-                position.observation, position.mask, self._mixed(outcome[position.seat], position.value),
-                position.policy_version, position.actions, position.probabilities, _ending(position, end),
-            )
-            for position in self._positions
-        ]  # fmt: skip
+        worth = np.asarray(outcome, np.float64)
+        backward: list[list[Sample]] = []
+        for positions, values in reversed(self._moves):
+            if values is not None:
+                worth = (1 - self._lambda) * values + self._lambda * worth
+            backward.append([_sample(position, end, float(worth[position.seat])) for position in positions])
+        return [sample for samples in reversed(backward) for sample in samples]
 
-    def _mixed(self, outcome: float, value: float | None) -> float:
-        """What is learned: the outcome, and the share of the search's value where it has one."""
-        return float(outcome) if value is None else (1 - self._share) * float(outcome) + self._share * value
+
+def _sample(position: _Position, end: TurnGame, outcome: float) -> Sample:
+    return Sample(
+        position.observation, position.mask, outcome, position.policy_version, position.actions,
+        position.probabilities, _ending(position, end),
+    )  # fmt: skip
 
 
 def _ending(position: _Position, end: TurnGame) -> NDArray[np.uint8]:

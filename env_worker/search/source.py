@@ -168,7 +168,7 @@ class SearchSource(TurnGameSource):
         game = self._searched.get(decision.env)
         if game is None or game.hosted is not hosted:
             draw = np.random.default_rng([self._seed, hosted.number])
-            record = GameRecord(draw, self._search.symmetries, self._search.root_value_share)
+            record = GameRecord(draw, self._search.symmetries, self._search.td_lambda)
             game = self._searched[decision.env] = SearchedGame(hosted, draw, record)
         config = self._searches.get(decision.policy, self._search)
         cache = self._caches.setdefault(decision.policy, EvaluationCache(config.cache_positions))

@@ -315,19 +315,25 @@ def test_an_ending_that_is_not_what_the_spec_says_costs_the_game_and_is_named(to
     assert "the ending for seat 0 is " in caplog.text
 
 
-def test_a_share_of_the_searchs_own_value_is_learned_where_it_searched() -> None:
+def test_the_outcome_that_is_learned_is_the_lambda_return_of_the_values_that_were_found() -> None:
     games = [
-        _played(_source(search=msgspec.structs.replace(QUICK, root_value_share=share), episodes=8))
-        for share in (0.0, 0.5, 1.0)
+        _played(_source(search=msgspec.structs.replace(QUICK, td_lambda=share), episodes=8))
+        for share in (1.0, 0.0, 0.7)
     ]
-    true, half, own = ([sample.outcome for sample in played] for played in games)
-    assert half == pytest.approx([(a + b) / 2 for a, b in zip(true, own, strict=True)])
-    assert all(-1 <= value <= 1 for value in own)
-    changed = [sample for sample, value in zip(games[0], own) if sample.outcome != value]
-    assert len(changed) > len(true) / 2
-    for sample, value in zip(games[0], own):
-        if unpack_masks(sample.mask, 9).sum() == 1:  # no search: its outcome alone
-            assert value == sample.outcome
+    true, found, mixed = ([sample.outcome for sample in played] for played in games)
+    assert len(true) == len(found) == len(mixed)
+    searched = [unpack_masks(sample.mask, 9).sum() > 1 for sample in games[0]]
+    first = [not sample.observation[:18].any() for sample in games[0]]
+    assert sum(first) == 8
+    after = 0.0
+    for i in reversed(range(len(true))):
+        last = i + 1 == len(true) or first[i + 1]
+        after = true[i] if last else -after  # the next move is the other seat's
+        if searched[i]:
+            assert -1 <= found[i] <= 1
+            after = 0.3 * found[i] + 0.7 * after
+        assert mixed[i] == pytest.approx(after)
+    assert sum(a != b for a, b in zip(true, mixed)) > len(true) / 2
 
 
 def test_a_game_of_training_may_begin_with_random_plies() -> None:
