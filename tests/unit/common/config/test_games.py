@@ -39,6 +39,14 @@ def test_fingerprints_of_shipped_configurations(monkeypatch, name, mode):
     assert load_config(name, mode=mode).fingerprint() == FINGERPRINTS[name, mode]
 
 
+def test_later_keys_of_search_change_no_fingerprint_of_before(monkeypatch):
+    """A section that is not as shipped counts, but not for the keys that it has since then."""
+    monkeypatch.setattr(automatic, "usable_machine", lambda: MachineLimits(2, 8000))
+    assert load_config("openspiel", ["search.simulations=7"]).fingerprint() == "9747ecbfaa820ff9"
+    other = load_config("openspiel", ["search.simulations=7", "search.td_lambda=0.5"])
+    assert other.fingerprint() != "9747ecbfaa820ff9"
+
+
 class OtherConfig(GameSection, frozen=True):
     """A game that is added later."""
 
