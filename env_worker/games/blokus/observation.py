@@ -30,6 +30,11 @@ def game_spec(variant: Variant) -> GameSpec:
     parts += [(f"seat.{c}", seats, 1.0, f"colour {c}: {whose}") for c in range(colours)]
     counts = "2 x points, 36 x log(1 + placements), reach by 5 squares each, 4 x corners, room by squares; at most 255"
     parts += [(f"counts.{c}", COUNTS, 255.0, f"colour {c}: {counts}") for c in range(colours)]
+    lead = "128 + points by 8, the bytes of placements and reach, and those of corners and room twice; 1 to 255"
+    parts += [
+        (f"lead.{c}", COUNTS, 255.0, f"counts of the viewing colour less those of colour {c}: {lead}")
+        for c in range(1, colours)
+    ]
     layout, start = [], 0
     for name, size, high, meaning in parts:
         layout.append(Slice(name=name, start=start, size=size, high=high, meaning=meaning))

@@ -114,6 +114,10 @@ def test_the_reach_of_the_seat_to_move_is_the_largest_of_its_placements_over_eac
             assert placements == min(255, int(36 * np.log1p(placed)))
             assert reached == 51 * int(largest.sum()) // side**2
             assert points == 2 * colour_points(game.state, game.colour)
+            for other in range(1, len(variant.colours)):
+                own, others = (part_of(game, seats[0], f"counts.{colour}").astype(int) for colour in (0, other))
+                lead = (own - others) * [4, 1, 1, 2, 2]
+                assert part_of(game, seats[0], f"lead.{other}").tolist() == (128 + lead.clip(-127, 127)).tolist()
         game.apply({seats[0]: int(draw.choice(actions))})
 
 
