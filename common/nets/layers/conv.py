@@ -48,12 +48,12 @@ class ImageReader(nn.Module):
         self._scale = 1 / 255 if spec.observation_dtype == "uint8" else 1.0
         middle, factor = torch.zeros(self.rest), torch.ones(self.rest)
         for part in spec.layout:
-            if part.start >= size and part.high > 1 and spec.observation_dtype == "uint8":
+            if part.start >= size and part.high > max(part.low, 1) and spec.observation_dtype == "uint8":
                 these = slice(part.start - size, part.start - size + part.size)
                 middle[these], factor[these] = (part.low + part.high) / 2, 2 * SPREAD / (part.high - part.low)
-        scaled = bool((factor != 1).any())
         self.scale_of_rest: Tensor | None
-        self.register_buffer("scale_of_rest", torch.stack((middle, factor)) if scaled else None, persistent=False)
+        scale = torch.stack((middle, factor)) if middle.any() else None
+        self.register_buffer("scale_of_rest", scale, persistent=False)
 
     def read(self, observation: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Wire dtype [B, D] -> image [B, channels, height, width] and the rest [B, rest].

@@ -364,7 +364,7 @@ def observe(
     for index in range(COUNTS):
         for turn in range(1, colours):
             at = first + turn * COUNTS + index
-            lead = LEAD_FACTORS[index] * (np.int64(observation[first + index]) - np.int64(observation[at]))
+            lead = LEAD_FACTORS[index] * int(np.int64(observation[first + index]) - np.int64(observation[at]))
             observation[at + (colours - 1) * COUNTS] = 128 + min(max(lead, -127), 127)
 
 

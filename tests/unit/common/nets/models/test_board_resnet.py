@@ -149,15 +149,16 @@ def test_what_the_end_will_show_is_predicted_beside_the_same_policy_and_value(ma
     assert gradients[0].any(), "the tower learns from it"
 
 
-def test_bytes_behind_the_board_are_scaled_as_the_layout_says() -> None:
-    """Two specs of the same position: one has the number as it is, one as a byte whose range 0 to 200 means -4 to 4."""
+@pytest.mark.parametrize(("low", "high", "middle", "unit"), [(0, 200, 100, 25), (0, 8, 4, 1), (5, 5, 0, 1)])
+def test_bytes_behind_the_board_are_scaled_as_the_layout_says(low, high, middle, unit) -> None:
+    """Two specs of a position: one has the number as it is, one as a byte whose range, if any, means -4 to 4."""
     board = Slice("board", 0, 2 * HEIGHT * WIDTH, high=255)
     plain = spec_of(layout=(board, Slice("facts", 2 * HEIGHT * WIDTH, REST)))
-    scaled = spec_of(layout=(board, Slice("facts", 2 * HEIGHT * WIDTH, REST, high=200)))
+    scaled = spec_of(layout=(board, Slice("facts", 2 * HEIGHT * WIDTH, REST, low=low, high=high)))
     networks = [trained(spec, *NETWORK) for spec in (plain, scaled)]
     rows = inputs(plain, 5)
     larger = rows[0].clone()
-    larger[:, 2 * HEIGHT * WIDTH :] = 100 + 25 * larger[:, 2 * HEIGHT * WIDTH :]
+    larger[:, 2 * HEIGHT * WIDTH :] = middle + unit * larger[:, 2 * HEIGHT * WIDTH :]
     wanted, found = networks[0](*rows), networks[1](larger, *rows[1:])
     torch.testing.assert_close(found[0], wanted[0])
     torch.testing.assert_close(found[1], wanted[1])
