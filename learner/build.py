@@ -127,7 +127,7 @@ def _assemble(context: BuildContext, reporter: Reporter, stop: StopFlag, opened:
     notes = (
         opponent_note(context.config, context.spec, context.network),
         ending_note(context.options, context.spec, context.network),
-        burn_in_note(context.options, context.network),
+        burn_in_note(context.config, context.network),
     )
     for note in filter(None, notes if context.leads else ()):
         reporter.send({}, event=note)
@@ -256,7 +256,7 @@ def _updater(context: BuildContext) -> Updater:
         stages=context.stages,
         ranks=context.ranks,
         nothing=empty_unroll(context.spec, context.network.state_size),
-        burn_in=options.burn_in if context.network.state_size else 0,
+        burn_in=0 if burn_in_note(config, context.network) else options.burn_in,
     )
 
 
@@ -324,11 +324,14 @@ def ending_note(options: LearnerConfig, spec: GameSpec, network: RecurrentNetwor
     return f"learner.ending_coefficient is not used: nothing predicts how a game ends, because {what}."
 
 
-def burn_in_note(options: LearnerConfig, network: RecurrentNetwork) -> str:
-    """A sentence where burn-in is configured and the network has no state that it would advance; else empty."""
-    if not options.burn_in or network.state_size:
+def burn_in_note(config: Config, network: RecurrentNetwork) -> str:
+    """A sentence where burn-in is configured and there is no state that it would advance; else empty."""
+    if not config.learner.burn_in or (network.state_size and not config.server.zero_state):
         return ""
-    return "learner.burn_in is not used: the network has no memory."
+    why = (
+        "server.zero_state gives each decision a state of zeros" if network.state_size else "the network has no memory"
+    )
+    return f"learner.burn_in is not used: {why}."
 
 
 def learning_schedule(options: LearnerConfig, horizon: int) -> LearningSchedule:

@@ -63,7 +63,11 @@ class RecurrentNetwork(nn.Module):
         """
         logits, values = [], []
         valid = torch.arange(observation.shape[0])[:, None] < lengths[None, :]  # (T, B)
+        some = tuple(valid.nonzero()[0].tolist()) if valid.any() else (0, 0)
         valid = valid.to(observation.device)
+        # Padding repeats a valid row: of zeros, or of no legal action, a network may make NaN, also in its gradients.
+        observation = torch.where(valid[..., None], observation, observation[some])
+        mask = torch.where(valid[..., None], mask, mask[some])
         for t in range(observation.shape[0]):
             step_logits, step_value, state = self(observation[t], mask[t], state)
             logits.append(torch.where(valid[t, :, None], step_logits, 0.0))

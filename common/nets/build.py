@@ -63,8 +63,8 @@ def build_network(
     if network.normalize_observations:
         if built.reads_exactly:
             raise ConfigError(
-                f"network.normalize_observations: the network {network.name} reads cards, which must stay whole. "
-                "Leave it out."
+                f"network.normalize_observations: the network {network.name} counts with numbers of the observation "
+                "as they are (cards, or which Pokémon is active). Leave it out."
             )
         built = NormalizedNetwork(built, spec)
     check_network(built, spec, network.name)

@@ -29,8 +29,14 @@ from simul.common.nets.build import build_network
 
 
 def weights_to_bytes(module: nn.Module) -> bytes:
-    """All parameters and buffers of `module` as one safetensors file."""
-    state = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
+    """All parameters and buffers of `module` as one safetensors file; tied ones are in it under each name."""
+    state: dict[str, Tensor] = {}
+    written: set[int] = set()
+    for name, value in module.state_dict().items():
+        whole = value.detach().cpu().contiguous()
+        memory = whole.untyped_storage().data_ptr()
+        state[name] = whole.clone() if memory in written else whole
+        written.add(memory)
     data: bytes = save(state)
     return data
 

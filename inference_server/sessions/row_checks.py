@@ -15,6 +15,7 @@ from simul.common.protocol.messages import (
     DECISION,
     EVALUATE_TENSORS,
     FLAGS,
+    GREEDY,
     NO_LABEL,
     RECORD,
     SAME_LABEL,
@@ -97,7 +98,7 @@ class StepRows:
         return copied
 
     def temperature_of(self, row: int) -> float:
-        """The sampling temperature of a row with START. Raises ProtocolError ERR_VALUE."""
+        """The sampling temperature of a row with START. Raises ProtocolError ERR_VALUE, also for GREEDY with RECORD."""
         temperature = 1.0 if self.temperature is None else float(self.temperature[row])
         if not np.float32(MIN_TEMPERATURE) <= temperature <= MAX_TEMPERATURE:
             raise ProtocolError(
@@ -108,6 +109,10 @@ class StepRows:
         if self.flags[row] & RECORD and temperature != 1.0:
             raise ProtocolError(
                 ERR_VALUE, f"temperature {temperature:g} with RECORD; what is learned from is sampled at temperature 1"
+            )
+        if self.flags[row] & RECORD and self.flags[row] & GREEDY:
+            raise ProtocolError(
+                ERR_VALUE, "GREEDY with RECORD; what is learned from is sampled, so leave one of them out"
             )
         return temperature
 

@@ -57,6 +57,7 @@ class CheckpointSchedule:
         self._evaluation_every = evaluation_every_decisions
         self._set_next(0, begin)
         self._next_milestone = milestone_every_decisions
+        self._milestone_not_before = begin
 
     def resume_from(self, checkpoint: Checkpoint, now: float) -> None:
         """Continue from a checkpoint."""
@@ -85,7 +86,8 @@ class CheckpointSchedule:
     def due(self, decisions: int, now: float) -> bool:
         """True when a checkpoint is due."""
         evaluation = decisions >= self._next_evaluation and now >= self._evaluation_not_before
-        return now >= self._next_save or decisions >= self._next_milestone or evaluation
+        milestone = decisions >= self._next_milestone and now >= self._milestone_not_before
+        return now >= self._next_save or milestone or evaluation
 
     def save(
         self,
@@ -113,6 +115,8 @@ class CheckpointSchedule:
             if milestone:
                 self._next_milestone = _next_multiple(decisions, self._milestone_every)
             self._notify_mirror()
+        else:
+            self._milestone_not_before = self._next_save
         return failure
 
     def add_past_self(self, version: int, decisions: int, weights: bytes) -> str:

@@ -10,6 +10,7 @@ protect against the death of processes.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import zlib
@@ -63,7 +64,7 @@ class ReplayFiles:
             try:
                 data = read_regular(path, MOST_FILE_BYTES)
             except OSError as error:
-                notes.append(f"{path} cannot be read: {error.strerror or error}. Its samples are not used.")
+                notes.append(self._set_aside(path, error))
                 continue
             self._sizes[path] = len(data)
             if not data.startswith(self._first_line):
@@ -75,6 +76,13 @@ class ReplayFiles:
                 yield first, samples
             if at < len(data):
                 notes.append(f"The last {len(data) - at} bytes of {path} are no whole record: they are not read.")
+
+    def _set_aside(self, path: Path, error: OSError) -> str:
+        """Rename a file that cannot be read, so that no new one takes its place. Returns a sentence about it."""
+        aside = path.with_name(f"unread-{path.name}")
+        with contextlib.suppress(OSError):
+            path.rename(aside)
+        return f"{path} cannot be read: {error.strerror or error}. Its samples are not used; it is {aside.name} now."
 
     def append(self, first: int, samples: ReceivedSamples) -> str:
         """Write one batch. Returns why that failed, at the first failure in a row; else an empty string.
@@ -105,7 +113,7 @@ class ReplayFiles:
         """Begin a file where the newest is long enough, and delete old ones until `size` bytes fit the limit."""
         if len(self._first_line) + size > self._limit:
             raise OSError(0, f"a message has {size:,} bytes, more than replay.disk_mb allows")
-        if self._open >= 0 and self._sizes[self._newest] + size > self._limit // FILES:
+        if self._open >= 0 and self._sizes[self._newest] + size > min(self._limit // FILES, MOST_FILE_BYTES):
             self.close()
         if self._open < 0:
             self._begin(first)

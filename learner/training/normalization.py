@@ -18,6 +18,7 @@ from simul.common.nets.normalization import CLIP, EPSILON, NormalizedNetwork
 from simul.learner.io.unrolls import ReceivedUnroll
 from simul.learner.ranks import ALONE, Ranks
 
+ASSUMED = 100_000  # observations behind statistics that came with weights alone, as those of an exported policy do
 MOST_SESSIONS = 100_000  # whose returns are carried from one unroll to the next; ends that never came are forgotten
 
 
@@ -70,7 +71,10 @@ class RunningStatistics(Protocol):
 
 
 class ObservationStatistics:
-    """Counts the observations that actions were chosen for, and writes the buffers of the network."""
+    """Counts the observations that actions were chosen for, and writes the buffers of the network.
+
+    Where nothing is counted yet and the buffers are not new, they stand for ASSUMED observations.
+    """
 
     name = "observations"
 
@@ -80,6 +84,8 @@ class ObservationStatistics:
 
     def count(self, unrolls: Sequence[ReceivedUnroll], ranks: Ranks = ALONE) -> None:
         """See `RunningStatistics`. The last row of an unroll only bootstraps, or begins the next one."""
+        if not self.moments.count:
+            self._begin()
         rows = [unroll.arrays["observation"][: unroll.length] for unroll in unrolls]
         own = RunningMoments(self.moments.mean.shape)
         if rows:
@@ -90,6 +96,11 @@ class ObservationStatistics:
                 self.moments.merge(count, each["mean"], each["variance"])
         self._network.observation_mean.copy_(torch.from_numpy(self.moments.mean.astype(np.float32)))
         self._network.observation_variance.copy_(torch.from_numpy(self.moments.variance.astype(np.float32)))
+
+    def _begin(self) -> None:
+        mean, variance = self._network.observation_mean, self._network.observation_variance
+        if mean.any() or (variance != 1).any():
+            self.moments.merge(ASSUMED, mean.double().cpu().numpy(), variance.double().cpu().numpy())
 
 
 class RewardScale:

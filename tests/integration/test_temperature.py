@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from simul.common.errors import ERR_VALUE
+from simul.common.protocol.messages import GREEDY, RECORD, START
 from simul.inference_server.engine.sampling import sample, sample_on_host
 from simul.inference_server.sessions.row_checks import MIN_TEMPERATURE
 from tests.support.faults import FREE
@@ -61,3 +62,5 @@ def test_what_is_learned_from_is_sampled_at_temperature_1() -> None:
         failure = exchange(stand.client("a"), [stand.decision(0, 0, temperature=0.5)]).failures[0]
         assert failure.code == ERR_VALUE
         assert failure.message == "temperature 0.5 with RECORD; what is learned from is sampled at temperature 1"
+        failure = exchange(stand.client("b"), [stand.decision(0, 0, flags=START | RECORD | GREEDY)]).failures[0]
+        assert (failure.code, failure.message.partition(";")[0]) == (ERR_VALUE, "GREEDY with RECORD")

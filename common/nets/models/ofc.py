@@ -228,6 +228,8 @@ class OfcNetwork(RecurrentNetwork):
                 (~opens, self.later, slice(len(OPENINGS), None)),
             ):
                 index = rows.nonzero().squeeze(1)
+                if not len(index):
+                    continue
                 found, worth = head(
                     self.figures, cards.select(index), x.index_select(0, index), mask[:, actions].index_select(0, index)
                 )

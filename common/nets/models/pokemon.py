@@ -103,6 +103,7 @@ class EntityNetwork(RememberingNetwork):
     move. `standing`: fields of a Pokémon, and numbers of them, that say which slots it stands in.
     """
 
+    reads_exactly = True  # it selects by the numbers that say who is active
     standing: tuple[tuple[str, int], ...] = ()
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+import msgspec
 import pytest
 import torch
 
@@ -13,7 +14,7 @@ from simul.common.config.option_types import checkpoint, local_checkpoint
 from simul.common.errors import ConfigError
 from simul.common.nets.bfloat16 import in_bfloat16
 from simul.common.nets.build import build_network
-from simul.common.nets.io import load_policy, weights_to_bytes
+from simul.common.nets.io import bytes_to_state, load_policy, weights_to_bytes
 from simul.common.protocol.specs import GameSpec
 from simul.launch.commands.eval import cross_players
 from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
@@ -48,3 +49,10 @@ def test_its_weights_in_bfloat16_are_a_policy(entry):
     for name, value in policy.network.state_dict().items():
         assert value.dtype == torch.float32
         torch.testing.assert_close(value, exact.state_dict()[name], rtol=2**-8, atol=1e-6)
+
+
+def test_running_statistics_stay_exact():
+    network = build_network(msgspec.structs.replace(SMALL, normalize_observations=True), SPEC)
+    network.observation_mean.fill_(1000.5)
+    state = bytes_to_state(in_bfloat16(weights_to_bytes(network)))
+    assert state["observation_mean"].tolist() == [1000.5] * 4

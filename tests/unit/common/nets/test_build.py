@@ -42,6 +42,15 @@ class NotForZeros(Plain):
         return super().forward(observation / observation.float().norm(dim=1, keepdim=True), mask, state)
 
 
+class Tied(Plain):
+    """One weight under two names."""
+
+    def __init__(self, spec: GameSpec) -> None:
+        super().__init__(spec)
+        self.again = nn.Linear(self.layer.in_features, self.layer.out_features)
+        self.again.weight = self.layer.weight
+
+
 class Forgetful(Plain):
     """Has a fault of its own."""
 
@@ -90,6 +99,22 @@ def test_layers_of_tanh_begin_orthogonal_and_those_of_relu_do_not(flat_spec):
 
 def test_a_network_that_cannot_take_zeros_is_a_network(flat_spec):
     assert build_network(NetworkConfig("a_users_module:NotForZeros"), flat_spec, trust=EVERYTHING)
+
+
+@pytest.mark.parametrize("name", ["Plain", "NotForZeros"])
+def test_the_padding_of_an_unroll_changes_no_gradient_also_where_zeros_are_no_numbers(name, flat_spec, observed):
+    network = build_network(NetworkConfig(f"a_users_module:{name}"), flat_spec, trust=EVERYTHING)
+    observation, mask = observed(flat_spec, 4, 3)
+    lengths = torch.tensor([0, 2, 4])
+    gradients = []
+    for padding in (0.0, 1.0):
+        padded = torch.where((torch.arange(4)[:, None] < lengths)[..., None], observation, padding)
+        network.zero_grad()
+        logits, value = network.unroll(padded, mask, network.initial_state(3), lengths)
+        (logits.sin().sum() + value.cos().sum()).backward()
+        gradients.append([parameter.grad.clone() for parameter in network.parameters()])
+        assert all(gradient.isfinite().all() for gradient in gradients[-1])
+    torch.testing.assert_close(*gradients, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +191,13 @@ def test_weights_travel_as_bytes(flat_spec):
         with pytest.raises(WeightsError, match=match):
             check_state(state | change, network)
     check_state(state | {"value_head.bias": torch.tensor([1e30])}, network)  # its square is not finite
+
+
+def test_tied_weights_travel_under_each_name(flat_spec):
+    network = build_network(NetworkConfig("a_users_module:Tied"), flat_spec, trust=EVERYTHING)
+    state = bytes_to_state(weights_to_bytes(network))
+    torch.testing.assert_close(state, dict(network.state_dict()), rtol=0, atol=0)
+    check_state(state, network)
 
 
 def test_blocks_read_their_own_columns_and_ids_stay_exact_and_inside():

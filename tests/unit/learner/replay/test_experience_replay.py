@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,10 @@ def contents(replay: ExperienceReplay) -> dict[str, bytes]:
 def batches(count: int, rows: int = 20, seed: int = 0, first: int = 0, spec: GameSpec = SPEC):
     draw = SampleDraw(spec, seed)
     return [ReceivedSamples(first + i, draw.columns(rows, version=i)) for i in range(count)]
+
+
+def failing_disk(path: Path, most: int) -> bytes:
+    raise OSError(errno.EIO, "Input/output error")
 
 
 def size_of(folder: Path) -> int:
@@ -127,6 +132,22 @@ def test_a_flipped_bit_ends_its_file_and_no_other(tmp_path) -> None:
     assert again.total == 160
     assert 80 <= again._buffer.rows < 160
     assert any("no whole record" in note for note in again.notes)
+
+
+def test_a_file_that_cannot_be_read_is_set_aside_and_not_overwritten(tmp_path, monkeypatch) -> None:
+    folder = tmp_path / "replay"
+    first = opened(folder)
+    first.add(batches(1)[0])
+    (path,) = folder.iterdir()
+    data = path.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(replay_files, "read_regular", failing_disk)
+        again = opened(folder)
+    assert again.total == 0
+    assert "cannot be read" in again.notes[0]
+    again.add(batches(1)[0])
+    assert sorted(file.name for file in folder.iterdir()) == [path.name, f"unread-{path.name}"]
+    assert (folder / f"unread-{path.name}").read_bytes() == data
 
 
 def test_samples_of_another_game_are_not_read(tmp_path) -> None:

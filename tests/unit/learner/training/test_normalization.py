@@ -142,6 +142,16 @@ def test_a_resumed_learner_goes_on_from_the_saved_statistics(draw, network, fact
     torch.testing.assert_close(again.observation_mean, network.observation_mean, rtol=0, atol=0)
 
 
+def test_statistics_that_come_with_weights_alone_are_kept(draw, network, facts):
+    network.observation_mean.fill_(500.0)
+    network.observation_variance.fill_(9.0)
+    learner = updater(network)
+    learner.load_statistics({})
+    learner.update([draw.unroll(8)], 0, 1e-3, Settings())
+    torch.testing.assert_close(network.observation_mean, torch.full((4,), 500.0), rtol=1e-3, atol=0)
+    assert int(learner.statistics()["observations.count"]) == normalization.ASSUMED + 8
+
+
 def test_a_checkpoint_without_statistics_is_resumed(draw, network, facts):
     saved = Checkpoint(
         facts.meta(1, 32, 1, {}, False),

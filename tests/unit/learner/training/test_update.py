@@ -1,11 +1,12 @@
 import copy
 import dataclasses
 
+import msgspec
 import numpy as np
 import pytest
 import torch
 
-from simul.common.config.schema import LearnerConfig, NetworkConfig
+from simul.common.config.schema import Config, LearnerConfig, NetworkConfig, ServerConfig
 from simul.common.nets.build import build_network
 from simul.learner.algorithms import ALGORITHMS, Settings
 from simul.learner.build import burn_in_note
@@ -158,9 +159,11 @@ def test_rows_of_burn_in_advance_the_state_and_teach_nothing_themselves(draw, ne
 
 def test_burn_in_without_a_memory_is_said(draw, network):
     plain = build_network(NetworkConfig("mlp"), draw.spec)
-    asked = LearnerConfig(burn_in=4)
-    assert burn_in_note(asked, network) == burn_in_note(LearnerConfig(), plain) == ""
+    asked = Config(learner=LearnerConfig(burn_in=4))
+    assert burn_in_note(asked, network) == burn_in_note(Config(), plain) == ""
     assert burn_in_note(asked, plain) == "learner.burn_in is not used: the network has no memory."
+    zeroed = msgspec.structs.replace(asked, server=ServerConfig(zero_state=True))
+    assert "server.zero_state gives each decision" in burn_in_note(zeroed, network)
 
 
 def test_burn_in_of_nothing_is_learning_from_everything(draw):

@@ -166,8 +166,18 @@ def test_widths_that_make_no_network_are_refused(options) -> None:
 
 
 def test_normalised_observations_are_refused() -> None:
-    with pytest.raises(ConfigError, match="normalize_observations: the network ofc reads cards"):
+    with pytest.raises(ConfigError, match="normalize_observations: the network ofc counts"):
         build_network(NetworkConfig(*NETWORK, normalize_observations=True), SPEC)
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_unrolls_of_one_kind_of_street_alone_are_taken(opens: bool) -> None:
+    network = build_network(NetworkConfig(*NETWORK), SPEC, seed=1)
+    games = [game for game in positions(2) if (len(game.legal_actions(game.acting()[0])) > 100) == opens]
+    observation, mask, state = inputs(games)
+    logits, value = network.unroll(observation[None], mask[None], state, torch.ones(len(games), dtype=torch.int64))
+    expected = network(observation, mask, state)
+    torch.testing.assert_close((logits[0], value[0]), expected[:2])
 
 
 def test_it_overfits_one_batch() -> None:
