@@ -38,15 +38,23 @@ def spread(versions: Collection[int], count: int) -> list[int]:
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def new_folder(path: Path, *, only_writer: bool = False) -> Iterator[Path]:
     """The block fills a folder aside, which is then synced and renamed to `path`; there it replaces an older one.
 
-    After an exception, OSError of a full disk included, `path` is as before and nothing is left behind.
+    After an exception, OSError of a full disk included, `path` is as before and nothing is left behind. What a killed
+    process has left is removed by the next call for the same `path`; a folder that it was replacing comes back.
+
+    `only_writer`: nobody else writes into the parent; what was left of any `path` there is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left_over in path.parent.glob(f"{ASIDE}*"):  # of a process that was killed while it wrote
-        shutil.rmtree(left_over, ignore_errors=True)
-    aside = Path(tempfile.mkdtemp(prefix=ASIDE, dir=path.parent))
+    own = f"{ASIDE}{path.name}-"
+    before = path.with_name(f"{own}before")
+    if before.exists() and not path.exists():
+        before.rename(path)
+    for found in list(path.parent.iterdir()):
+        if found.name.startswith(ASIDE if only_writer else own):
+            shutil.rmtree(found, ignore_errors=True)
+    aside = Path(tempfile.mkdtemp(prefix=own, dir=path.parent))
     try:
         yield aside
         for file in aside.iterdir():
@@ -54,12 +62,15 @@ def new_folder(path: Path) -> Iterator[Path]:
         aside.chmod(path.parent.stat().st_mode & NOT_FOR_OTHERS_TO_WRITE)  # readable as the folder it is in
         _sync(aside)
         if path.exists():
-            shutil.rmtree(path)
+            path.rename(before)
         aside.rename(path)
         _sync(path.parent)
     except Exception:
         shutil.rmtree(aside, ignore_errors=True)
+        if before.exists() and not path.exists():
+            before.rename(path)
         raise
+    shutil.rmtree(before, ignore_errors=True)
 
 
 def link_folder(origin: Path, target: Path) -> None:

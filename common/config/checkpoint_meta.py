@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from pathlib import Path
@@ -70,18 +71,26 @@ def checkpoint_folders(folder: Path) -> list[Path]:
     """Checkpoints in a run's `checkpoints/`, newest version first, valid or not."""
     if not folder.is_dir():
         return []
-    return sorted((p for p in folder.iterdir() if len(p.name) == 9 and p.name.isdigit() and p.is_dir()), reverse=True)
+    return sorted(
+        (p for p in folder.iterdir() if len(p.name) == 9 and p.name.isascii() and p.name.isdigit() and p.is_dir()),
+        reverse=True,
+    )
 
 
 def file_hash(file: Path) -> str:
-    """SHA-256 of a file, read in pieces. Raises OSError."""
+    """SHA-256 of a file, read in pieces. Raises OSError, EFBIG for one that is larger than weights are."""
     with os.fdopen(open_regular(file), "rb") as opened:
+        if os.fstat(opened.fileno()).st_size > WEIGHTS_BYTES:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def decode_meta(folder: Path) -> CheckpointMeta:
     """meta.json of a checkpoint. Raises OSError, msgspec.DecodeError, UnicodeDecodeError."""
-    return META.decode(read_regular(folder / META_FILE, META_BYTES))
+    try:
+        return META.decode(read_regular(folder / META_FILE, META_BYTES))
+    except RecursionError:
+        raise msgspec.DecodeError("it is nested too deeply") from None
 
 
 def read_meta(folder: Path) -> CheckpointMeta:

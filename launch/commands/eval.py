@@ -96,10 +96,10 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
     evaluate.set_defaults(run=_eval)
 
 
-def add_replay_player(parser: argparse._ActionsContainer) -> None:
-    """Add the choice of a replay page's player."""
+def add_replay_player(parser: argparse._ActionsContainer, default: str | None = "own") -> None:
+    """Add the choice of a replay page's player; `default` None tells that none was chosen."""
     parser.add_argument(
-        "--replay-player", choices=("own", "showdown", "none"), default="own",
+        "--replay-player", choices=("own", "showdown", "none"), default=default,
         help="own: a page with its player inside, or a video (default); showdown: a page that loads Showdown's player; "
         "none: only log or JSON",
     )  # fmt: skip
@@ -174,7 +174,7 @@ def _eval(options: argparse.Namespace) -> int:
             ]
             return rate_contestants(
                 options.elo, groups, options.episodes, workers=options.workers, openings=options.openings,
-                only_first=options.only_first, as_json=options.json,
+                only_first=options.only_first, as_json=options.json, duplicate=options.duplicate,
             )  # fmt: skip
         return evaluate(
             checkpoints, game=options.game, opponents=opponents, episodes=options.episodes, workers=options.workers,

@@ -21,8 +21,11 @@ LONGEST_PATIENCE_SEC = 3600.0
 POLICY = "learner"
 POKEMON = "pokemon"
 OF_SHOWDOWN = {
-    "port": "--port", "challenge": "--challenge", "accept": "--accept", "username": "--username", "json": "--json",
+    "server": "--server", "port": "--port", "challenge": "--challenge", "accept": "--accept", "battles": "--battles",
+    "concurrency": "--concurrency", "username": "--username", "replay_player": "--replay-player",
+    "no_timer": "--no-timer", "patience": "--patience", "json": "--json",
 }  # fmt: skip
+DEFAULTS = {"server": "127.0.0.1:8000", "battles": 1, "concurrency": 4, "patience": 60.0, "replay_player": "own"}
 OF_TABLES = {"seat": "--seat", "opponents": "--opponent", "seed": "--seed", "page": "--page"}
 
 
@@ -72,7 +75,6 @@ def add_game(table: argparse._ActionsContainer) -> None:
 def _add_showdown(showdown: argparse._ArgumentGroup) -> None:
     showdown.add_argument(
         "--server",
-        default="127.0.0.1:8000",
         metavar="URL",
         help="HOST:PORT, a URL, `showdown` for the public one, or `local`: one is started (default: 127.0.0.1:8000)",
     )  # fmt: skip
@@ -80,15 +82,13 @@ def _add_showdown(showdown: argparse._ArgumentGroup) -> None:
     whom = showdown.add_mutually_exclusive_group()
     whom.add_argument("--challenge", metavar="USER", help="challenge this user")
     whom.add_argument("--accept", type=count, metavar="N", help="accept N challenges, from any user")
-    showdown.add_argument(
-        "--battles", type=count, default=1, metavar="N", help="with --challenge: so many (default: 1)"
-    )
-    showdown.add_argument("--concurrency", type=count, default=4, metavar="N", help="battles at once (default: 4)")
+    showdown.add_argument("--battles", type=count, metavar="N", help="with --challenge: so many (default: 1)")
+    showdown.add_argument("--concurrency", type=count, metavar="N", help="battles at once (default: 4)")
     showdown.add_argument("--username", metavar="NAME", help="the account; its password: in SIMUL_SHOWDOWN_PASSWORD")
-    add_replay_player(showdown)
+    add_replay_player(showdown, default=None)
     showdown.add_argument("--no-timer", action="store_true", help="do not ask for the battle timer")
     showdown.add_argument(
-        "--patience", type=_seconds, default=60.0, metavar="SEC",
+        "--patience", type=_seconds, metavar="SEC",
         help="how long to try to reconnect to the Showdown server (default: 60; 0: not at all)",
     )  # fmt: skip
     showdown.add_argument("--json", action="store_true", help="only JSON on stdout")
@@ -108,24 +108,25 @@ def _play(options: argparse.Namespace) -> int:
     from simul.common.config.game_description import TABLE_PLAYER
     from simul.common.config.games.pokemon import LOCAL, check_name, check_server
     from simul.common.errors import ConfigError
-    from simul.launch.commands.table import active_run_of, find_origin, refuse_options, run_table
+    from simul.launch.commands.table import active_run_of, check_origin, find_origin, refuse_options, run_table
     from simul.launch.supervisor.store_process import local_checkpoints
 
     if options.page:
         check_installed()
-    check_server(options.server)
+    check_server(options.server or DEFAULTS["server"])
     if options.port and options.server != LOCAL:
         raise ConfigError(f"--port is for --server {LOCAL}; name the port of another server in --server HOST:PORT.")
     if options.username is not None:
         check_name(options.username)
     game, run_dir = _game(options), options.run_dir
-    named = bool(options.checkpoint or options.opponents or run_dir)
-    if not named and (run_dir := active_run_of(game, options.overrides)) is not None:
+    check_origin(game, options.checkpoint, run_dir, options.policy if options.policy != POLICY else None)
+    named = bool(options.checkpoint or options.opponents or run_dir or options.overrides)
+    if not named and (run_dir := active_run_of(game)) is not None:
         game = None
     with local_checkpoints([] if options.checkpoint is None else [options.checkpoint]) as checkpoints:
         origin = find_origin(
             game, next(iter(checkpoints), None), run_dir, options.overrides, trust=options.trust,
-            from_zoo=not named and options.policy == POLICY,
+            from_zoo=not (options.checkpoint or options.opponents or run_dir) and options.policy == POLICY,
         )  # fmt: skip
         player = _player(origin)
         if player == TABLE_PLAYER:
@@ -173,9 +174,10 @@ def _play_on_showdown(origin: Origin, options: argparse.Namespace, player: str) 
         "server": options.server, "port": options.port, "challenge": options.challenge, "accept": options.accept,
         "battles": options.battles, "concurrency": options.concurrency, "username": options.username,
         "policy": options.policy, "replays": options.replays, "patience": options.patience,
-        "replay-player": options.replay_player,
+        "replay_player": options.replay_player,
     }  # fmt: skip
-    arguments = [f"--{name}={value}" for name, value in given.items() if value is not None]
+    chosen = {**given, **{name: value for name, value in DEFAULTS.items() if given[name] is None}}
+    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in chosen.items() if value is not None]
     arguments += [f"--{name.replace('_', '-')}" for name in ("sample", "no_timer", "json") if getattr(options, name)]
     arguments += ["--trust"] * origin.trust.everything
     with ExitStack() as served:

@@ -70,16 +70,23 @@ def find_origin(
         folder = newest_checkpoint(checkpoint)
         config = config_of(folder, overrides, named)
         if game is not None:
-            check_same_game(config, game, folder)
+            check_same_game(config, game, f"checkpoint {folder}")
         return Origin(config, f"checkpoint {folder}", checkpoint=folder, trust=named)
-    if game is not None:
+    if game is not None and run_dir is None:
         config = load_game(game, overrides)
         entry = entry_that_plays(config) if from_zoo else None
         return (
             _of_zoo(entry, config, overrides, named) if entry else Origin(config, f"configuration {game}", trust=named)
         )
     run = choose_run(run_dir, active_only=True, instead=", or name a --checkpoint, or a --game")
-    return Origin(run.read_trusted_config(named)[0], f"run in {run.root}", run=run, trust=named)
+    if overrides:
+        raise ConfigError(
+            f"--set changes nothing of the run in {run.root}, which is active: leave it out, or name a --checkpoint."
+        )
+    config = run.read_trusted_config(named)[0]
+    if game is not None:
+        check_same_game(config, game, f"run in {run.root}")
+    return Origin(config, f"run in {run.root}", run=run, trust=named)
 
 
 def _of_zoo(name: str, config: Config, overrides: Sequence[str], trust: Trust) -> Origin:
@@ -92,11 +99,18 @@ def _of_zoo(name: str, config: Config, overrides: Sequence[str], trust: Trust) -
     return Origin(config, f"policy {name}", checkpoint=folder, trust=trust)
 
 
-def active_run_of(game: str | None, overrides: Sequence[str]) -> Path | None:
+def check_origin(game: str | None, checkpoint: object, run_dir: Path | None, policy: str | None) -> None:
+    """Raises ConfigError where a checkpoint and a running server are named. `policy`: of the server, if it is named."""
+    other = "--run-dir" if run_dir is not None else "--policy" if policy is not None else ""
+    if checkpoint is not None and other:
+        raise ConfigError(f"{other} names a server that runs, and --checkpoint is served anew: leave one of them out.")
+
+
+def active_run_of(game: str | None) -> Path | None:
     """The one active run below runs/ that plays `game`, else None. Raises ConfigError for an unknown game."""
     if game is None:
         return None
-    wanted = load_game(game, overrides).game_title
+    wanted = load_game(game).game_title
     found = []
     for run in active_runs():
         with suppress(ConfigError):  # it starts, and has no configuration yet
@@ -104,10 +118,10 @@ def active_run_of(game: str | None, overrides: Sequence[str]) -> Path | None:
     return found[0] if len(found) == 1 else None
 
 
-def check_same_game(config: Config, game: str, checkpoint: Path) -> None:
-    """Raises ConfigError where the checkpoint is of another game."""
+def check_same_game(config: Config, game: str, what: str) -> None:
+    """Raises ConfigError where `what`, such as `checkpoint PATH`, is of another game."""
     if (wanted := load_game(game).game_title) != (own := config.game_title) and game != config.game:
-        raise ConfigError(f"The checkpoint {checkpoint} plays {own}, not {wanted}. Leave --game out.")
+        raise ConfigError(f"The {what} plays {own}, not {wanted}. Leave --game out.")
 
 
 def refuse_options(options: argparse.Namespace, names: Mapping[str, str], whose: str, origin: Origin) -> None:

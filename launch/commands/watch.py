@@ -56,8 +56,13 @@ def _watch(options: argparse.Namespace) -> int:
     from simul.launch.supervisor.store_process import local_checkpoints
 
     if options.replay is not None:
-        if options.checkpoints or options.opponents or options.game:
-            raise ConfigError("A replay names its game and players: leave --game, --checkpoint and --opponent out.")
+        given = {
+            "--game": options.game, "--checkpoint": options.checkpoints, "--opponent": options.opponents,
+            "--seed": options.seed is not None, "--sample": options.sample, "--replays": options.replays,
+            "--set": options.overrides,
+        }  # fmt: skip
+        if refused := [option for option, value in given.items() if value]:
+            raise ConfigError(f"A replay is a game that was played, with its players: leave {', '.join(refused)} out.")
         further = (
             [f"--parent={os.getpid()}"]
             + ["--trust"] * options.trust

@@ -50,13 +50,12 @@ class Contestants(NamedTuple):
             if each.policy and (each.search or self.config.search).worlds
         }
 
-    def with_engines_named(self) -> Contestants:
-        """Players that are programs have these as labels, without the folder and with the arguments."""
-        names = {bot: re.sub(r"^\S*/", "", command) for bot, command in programs_of(self.config).items()}
-        listed = [
-            msgspec.structs.replace(each, label=names[each.bot][:LONGEST_NAME]) if names.get(each.bot) else each
-            for each in self.listed
-        ]
+    def with_engines_named(self, *, folders: bool = False) -> Contestants:
+        """Players that are programs have these as labels, with the arguments, and their folder where it is wanted."""
+        programs = programs_of(self.config)
+        names = {bot: line if folders else re.sub(r"^\S*/", "", line) for bot, line in programs.items() if line}
+        labels = distinct_labels([names.get(each.bot, each.label)[:LONGEST_NAME] for each in self.listed])
+        listed = [msgspec.structs.replace(each, label=label) for each, label in zip(self.listed, labels)]
         return self._replace(listed=listed)
 
 

@@ -56,7 +56,7 @@ def evaluate(
     duplicate: bool = False, openings: int | None = None, searches: Sequence[Sequence[str]] = (),
     trust: Trust = NOTHING, command: Command = role_command,
 ) -> int:  # fmt: skip
-    """Play, print the result, return the exit code. Raises ConfigError, RoleDied.
+    """Play, print the result, return the exit code. Raises ConfigError, RoleDied: what was played by then is printed.
 
     One checkpoint plays alone or against one opponent; more contestants play a round robin; with `only_first`
     the first one plays each of the others. `game`: of bots without a checkpoint, its name or a configuration.
@@ -90,8 +90,14 @@ def evaluate(
             runner = EvalRunner(RunDir(folder), config, spec, signals, command, quiet=as_json, networks=networks)
             arguments = pairing_arguments(pairings, workers, each) if pairings else _shares(episodes, workers, each)
             wanted = sum(pairing.battles for pairing in pairings) if pairings else episodes
-            with runner.serving(served, contestants.searched()):
-                figures = runner.play(arguments, wanted)
+            failure = None
+            try:
+                with runner.serving(served, contestants.searched()):
+                    figures = runner.play(arguments, wanted)
+            except RoleDied as error:
+                figures, failure = runner.figures(), error
+                if not number(figures, "episodes", "finished"):
+                    raise
             result = build_result(figures, listed, pairings, wanted, served, runner.versions, spec.name)
             if calibration is not None:
                 result["calibration"] = calibration_rows(figures)
@@ -99,6 +105,8 @@ def evaluate(
             if calibration is not None:  # last: what has been played is printed before anything can fail
                 check_outcomes(figures)
                 draw_calibration(result["calibration"], calibration, picture_facts(result))
+            if failure is not None:
+                raise failure
             return 0 if result["episodes"] == wanted else 1
 
 
@@ -166,6 +174,10 @@ class EvalRunner:
             episodes: of all workers together, for the progress lines.
         """
         self._run_workers(workers, episodes)
+        return self.figures()
+
+    def figures(self) -> Metrics:
+        """What the workers have reported, summed."""
         each = self._reported()
         openings = opening_figures(
             [figures["opening_plies"] for figures in each if "opening_plies" in figures],

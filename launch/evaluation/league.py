@@ -23,6 +23,7 @@ from simul.launch.evaluation.pair_results import (
     LEAGUE_FILE,
     Known,
     checkpoint_key,
+    contestant_keys,
     read_results,
     settings_of,
 )
@@ -83,7 +84,7 @@ def show_league(
 
 def rate_contestants(
     file: Path, groups: Sequence[Contestants], games: int, *, workers: int = 1, openings: int | None = None,
-    only_first: bool = False, as_json: bool = False, command: Command = role_command,
+    only_first: bool = False, as_json: bool = False, duplicate: bool = False, command: Command = role_command,
 ) -> int:  # fmt: skip
     """`simul eval --elo FILE`: play the pairs that the file lacks, rate all of it; returns the exit code.
 
@@ -91,24 +92,30 @@ def rate_contestants(
 
     Raises ConfigError, RoleDied.
     """
-    groups = [each.with_engines_named() for each in groups]
+    groups = _with_engines_named(groups)
     if min(len(players_of(each)) for each in groups) < 2:
         raise ConfigError("--elo rates contestants by their games against each other: name two different ones or more.")
     if not file.absolute().parent.is_dir():
         raise ConfigError(f"--elo {file}: there is no folder {file.absolute().parent}.")
-    played = [
-        play_missing(
-            each, file, games, workers=workers, openings=openings, only_first=only_first, quiet=as_json, command=command
-        )
-        for each in groups
-    ]
+    options = {"workers": workers, "openings": openings, "only_first": only_first, "duplicate": duplicate}
+    played = [play_missing(each, file, games, **options, quiet=as_json, command=command) for each in groups]
     keys = {label: key for each in played for label, key in each.keys.items()}
-    figures = payoff_figures(played[-1]._replace(keys=keys), groups[0].config.game_title)
+    missing = sum(each.missing for each in played)
+    figures = payoff_figures(played[-1]._replace(keys=keys, missing=missing), groups[0].config.game_title)
     if as_json:
         print_json(figures)
     else:
         print_payoffs(figures)
-    return 1 if any(each.missing for each in played) else 0
+    return 1 if missing else 0
+
+
+def _with_engines_named(groups: Sequence[Contestants]) -> list[Contestants]:
+    """Engines by their program and its arguments; with the folder, where two would be called the same."""
+    named = [each.with_engines_named() for each in groups]
+    keys = [contestant_keys(each) for each in named]
+    if all(one.get(label, key) == key for one in keys for other in keys for label, key in other.items()):
+        return named
+    return [each.with_engines_named(folders=True) for each in groups]
 
 
 def training_results(run_dir: RunDir) -> list[dict[str, Any]]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
 from simul.common.config.matchups import Contestant, Pairing
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import temporary_folder
+from simul.common.runtime.file_lock import hold_lock
 from simul.launch.evaluation.contestants import Conditions, Contestants, find_conditions
 from simul.launch.evaluation.eval_runner import EvalRunner, installed_signals, pairing_arguments
 from simul.launch.evaluation.pair_results import (
@@ -42,19 +45,19 @@ class _Order(NamedTuple):
 
 def play_missing(
     contestants: Contestants, file: Path, games: int, *, workers: int = 1, openings: int | None = None,
-    only_first: bool = False, quiet: bool = False, command: Command = role_command,
+    only_first: bool = False, duplicate: bool = False, quiet: bool = False, command: Command = role_command,
 ) -> Known:  # fmt: skip
     """Play until each pair has `games`, in whole groups of games from every seat, and add them to `file`.
 
-    Further games of a pair have other seeds than those
-    it has. `openings`, `only_first`: as of `evaluate`.
+    Further games of a pair have other seeds than those it has. Nobody else adds to the file meanwhile.
+    `openings`, `only_first`, `duplicate`: as of `evaluate`.
 
     Raises ConfigError, RoleDied: what was over by then is kept.
     """
-    results = read_results(file)
-    with installed_signals() as signals:
+    with _sole_writer(file), installed_signals() as signals:
+        results = read_results(file)
         spec = ask_for_spec(contestants.config, command, lambda: signals.stop, lambda line: complain(f"{line}\n"))
-        conditions = find_conditions(contestants, spec, mirror=True, openings=openings)
+        conditions = find_conditions(contestants, spec, mirror=True, duplicate=duplicate, openings=openings)
         settings, keys = settings_of(conditions), players_of(contestants)
         orders = missing_pairs(results, contestants.listed, keys, conditions, games, only_first=only_first)
         if not orders:
@@ -65,6 +68,17 @@ def play_missing(
                 RunDir(folder), contestants, conditions, spec, orders, file, Known(results, settings, keys),
                 workers=workers, signals=signals, quiet=quiet, command=command,
             )  # fmt: skip
+
+
+@contextmanager
+def _sole_writer(file: Path) -> Iterator[None]:
+    """Raises ConfigError where another process adds to `file`, or nothing can be written beside it."""
+    busy = f"Another command plays games for {file}, and its results would mix with these. Wait for its end."
+    try:
+        with hold_lock(file.with_name(f".{file.name}.lock"), busy):
+            yield
+    except OSError as error:
+        raise ConfigError(f"The results {file} cannot be written: {error.strerror}.") from None
 
 
 def players_of(contestants: Contestants) -> dict[str, str]:
@@ -139,5 +153,5 @@ def _result(figures: Metrics, order: _Order, settings: str) -> PairResult:
     groups = {wins: int(count) for wins, count in counts(figures, "mirrored", "0").items()}
     return PairResult(
         *order.keys, settings, pairing.seats, pairing.battles, **played, beaten=share * sum(played.values()),
-        openings=plies, groups=groups,
+        openings=plies, groups=groups, distinct=outcomes["distinct_games"] or 0,
     )  # fmt: skip

@@ -30,8 +30,9 @@ MOST_CONTESTANTS = 200  # rated together, those that played last; the cost grows
 BOT = "bot:"  # prefix of the key of a scripted player
 DIGITS = 16  # of a hash
 
-Key = Annotated[str, Meta(min_length=1, max_length=300)]
-Label = Annotated[str, Meta(min_length=1, max_length=300)]
+LONGEST = 300  # characters of a key or a label
+Key = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
+Label = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 Settings = Annotated[str, Meta(pattern=f"^[0-9a-f]{{{DIGITS}}}$")]
 Count = Annotated[int, Meta(ge=0, le=10**9)]
 
@@ -47,6 +48,7 @@ class PairResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         beaten: sum over the games of the share of the other seats that `first` beat.
         openings: drawn plies at most, at the start of each game.
         groups: of games with the same seeds, `first` at each seat once: their number by games won; {} without groups.
+        distinct: games that differ from all others; 0: not counted.
     """
 
     first: Key
@@ -61,6 +63,7 @@ class PairResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beaten: Annotated[float, Meta(ge=0.0, le=1e9)]
     openings: Count = 0
     groups: dict[str, Count] = {}
+    distinct: Count = 0
 
     @property
     def games(self) -> int:
@@ -70,19 +73,21 @@ class PairResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def effective_games(self) -> float:
         """As many independent games have as wide an interval."""
-        if not self.openings or not self.groups:
-            return float(self.games)
-        return effective_games(count_groups(self.groups, self.seats), self.seats)
+        worth = float(self.games)
+        if self.openings and self.groups:
+            worth = effective_games(count_groups(self.groups, self.seats), self.seats)
+        return min(worth, self.distinct or worth)
 
     def plus(self, later: PairResult) -> PairResult:
-        """With further games of the same pair."""
+        """With further games of the same pair, `first` in both."""
         names = ("scheduled", *OUTCOMES, "beaten")
         sums = {name: getattr(self, name) + getattr(later, name) for name in names}
         groups = {
             wins: self.groups.get(wins, 0) + later.groups.get(wins, 0) for wins in {**self.groups, **later.groups}
         }
         openings = max(self.openings, later.openings)
-        return msgspec.structs.replace(self, **sums, groups=groups, openings=openings)
+        distinct = self.distinct + later.distinct if self.distinct and later.distinct else 0
+        return msgspec.structs.replace(self, **sums, groups=groups, openings=openings, distinct=distinct)
 
 
 class PairResults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,7 +112,7 @@ class PairResults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def with_pair(self, labels: Mapping[str, str], pair: PairResult) -> PairResults:
         """With the games of `pair` added to those of the same two; `labels`: of its contestants, by key."""
-        contestants = {**self.contestants, **labels}
+        contestants = {**self.contestants, **{key: label[:LONGEST] for key, label in labels.items()}}
         known = self.between(pair.first, pair.second, pair.settings)
         others = [each for each in self.pairs if each is not known]
         return msgspec.structs.replace(
@@ -248,6 +253,7 @@ def payoffs(results: PairResults, settings: str, keys: Sequence[str], labels: Se
             "first": named[pair.first], "second": named[pair.second], "battles": pair.games, "wanted": pair.games,
             **{name: getattr(pair, name) for name in OUTCOMES}, "effective_games": pair.effective_games,
             "mean_beaten": pair.beaten / pair.games, "openings": pair.openings,
+            "distinct_games": pair.distinct or None, "mirrored": bool(pair.groups),
         }
         for pair in results.of(settings)
         if pair.games and pair.first in named and pair.second in named

@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 
+from simul.common.config.matchups import distinct_labels
 from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.runtime.terminal_text import print_text, printable
 from simul.launch.evaluation.matrix import matrix_table, ratings_table
+from simul.launch.evaluation.openings import openings_text
 from simul.launch.evaluation.pair_results import Known, payoffs, rate
 from simul.launch.evaluation.picture import save_picture
 
@@ -31,10 +33,12 @@ def payoff_figures(known: Known, game: str) -> dict[str, Any]:
     ratings, apart, older = rate(known.results, known.settings, keys)
     named = dict(zip(keys, labels))
     shown = [{**rating, "label": named.get(rating["key"], rating["label"])} for rating in ratings]
+    for rating, label in zip(shown, distinct_labels([each["label"] for each in shown])):
+        rating["label"] = label
     others = len(known.results.pairs) - len(known.results.of(known.settings))
     return {
         "game": game, "settings": known.settings, **payoffs(known.results, known.settings, keys, labels),
-        "ratings": shown, "apart": apart, "older": older, "pairs_of_other_settings": others,
+        "ratings": shown, "apart": apart, "older": older, "pairs_of_other_settings": others, "missing": known.missing,
     }  # fmt: skip
 
 
@@ -43,14 +47,16 @@ def print_payoffs(figures: Mapping[str, Any]) -> None:
     console = table_console()
     print_text(f"game {figures['game']}")
     plies = max((pair["openings"] for pair in figures["pairs"]), default=0)
-    if plies:
-        print_text(f"each opening of up to {plies} random {'ply' if plies == 1 else 'plies'} is played from every seat")
+    if about_openings := openings_text({"pairs": figures["pairs"], "openings": plies}):
+        print_text(about_openings)
     if figures["pairs"]:
         console.print(matrix_table(figures))
         console.print(ratings_table(figures["ratings"]))
     else:
         labels = ", ".join(contestant["label"] for contestant in figures["contestants"])
         print_text(f"No pair of {labels} has been played under these settings: --games N plays them.")
+    if missing := figures["missing"]:
+        print_text(f"{missing} games were not played to their end; the same command plays others in their place.")
     if apart := figures["apart"]:
         print_text(f"Not rated, for they met none of these, not even through others: {', '.join(apart)}.")
     if older := figures["older"]:

@@ -20,15 +20,18 @@ MOST_STEPS = 100
 
 
 def elo_ratings(labels: Sequence[str], pairs: Sequence[tuple[str, str, float, float]]) -> list[dict[str, Any]]:
-    """Ratings, best first, of mean 0, with 95% intervals from the curvature of the posterior.
+    """Ratings of those that met one, best first, of mean 0, with 95% intervals from the curvature of the posterior.
 
     Args:
         pairs: (first, second, games, mean share that first beat).
     """
-    place = {label: number for number, label in enumerate(labels)}
-    met = [(place[first], place[second], games, share) for first, second, games, share in pairs if games]
-    if not met:
+    pairs = [pair for pair in pairs if pair[2]]
+    played = {label for first, second, *_ in pairs for label in (first, second)}
+    labels = [label for label in labels if label in played]
+    if not labels:
         return []
+    place = {label: number for number, label in enumerate(labels)}
+    met = [(place[first], place[second], games, share) for first, second, games, share in pairs]
     ratings = np.zeros(len(labels))
     for _ in range(MOST_STEPS):
         gradient, curvature = _slope(ratings, met)

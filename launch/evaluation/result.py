@@ -107,10 +107,13 @@ def count_outcomes(figures: Metrics, index: int, pairing: Pairing, plies: int = 
     mirrored, pairs = counts(figures, "mirrored", str(index)), pairing.seats == 2
     groups = count_groups(mirrored, pairing.seats)
     worth = effective_games(groups, pairing.seats) if plies and pairing.mirrored else battles
+    distinct = distinct_games(figures, index)
+    if distinct:  # a game that comes again tells nothing new
+        worth = min(worth, distinct)
     return {
         **both, "win_rate": both["wins"] / battles if battles else None,
         "wilson_95": wilson_of_games(both["wins"], battles, worth), "effective_games": worth,
-        "distinct_games": distinct_games(figures, index),
+        "distinct_games": distinct,
         **by_seat, "mirrored": pairing.mirrored,
         "pairs": count_pairs(mirrored) if pairing.mirrored and pairs else None,
         "groups": groups if pairing.mirrored and not pairs else None,

@@ -88,10 +88,15 @@ class ChildCommand:
                     return None
                 self._arrived.wait(1.0)
 
+    @property
+    def stopped_early(self) -> bool:
+        """Whether it has ended before its time, because it was asked to."""
+        return self._asked and self._process.returncode in STOPPED_EARLY
+
     def check(self) -> None:
         """Raises ConfigError or SimulError where it failed."""
         code = self._process.returncode
-        if code and not (self._asked and code in STOPPED_EARLY):
+        if code and not self.stopped_early:
             raise (ConfigError if code == 2 else SimulError)(self.last_lines() or f"simul ended with exit code {code}.")
 
     def last_lines(self) -> str:

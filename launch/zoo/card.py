@@ -85,4 +85,4 @@ def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]], *, text_colum
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))

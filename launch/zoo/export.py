@@ -12,6 +12,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,9 +105,12 @@ def export(
         against = f" against each of {', '.join(bots)}" if bots else ""
         say(f"{measured.name} plays {games:,} games{against}")
         try:
-            results = played_games(_play(measured, bots, games, workers))
+            played = _play(measured, bots, games, workers)
+            results = played_games(played)
         except ValueError as error:
             raise RoleDied(f"The entry could not be measured: {error}. Nothing was written.", 1) from None
+        if unfinished := played["wanted"] - played["episodes"]:
+            say(f"{unfinished} games were not played to their end; the card counts the others")
         name = f"{PREFIX}{measured.name}" if folder.absolute().parent == ZOO else measured.name
         (measured / RESULTS).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
         facts = _facts(decode_meta(measured), config, checkpoint, terms, precision, mirrored=bool(bots))
@@ -122,7 +126,15 @@ def export(
 
 
 def _check_replaceable(folder: Path) -> None:
-    """Raises ConfigError where something else than an entry would be replaced."""
+    """Raises ConfigError where something else than an entry would be replaced, or nothing can be written."""
+    if folder.is_symlink():
+        raise ConfigError(f"{folder} is a link: name the folder that it leads to.")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent):
+            pass
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be written: {error.strerror}. Choose another folder.") from None
     if not folder.exists():
         return
     others = sorted({path.name for path in folder.iterdir()} - FILES) if folder.is_dir() else [folder.name]
@@ -183,12 +195,15 @@ def _lowered(weights: bytes, aside: Path) -> bytes:
 
 
 def _play(folder: Path, bots: Sequence[str], games: int, workers: int) -> Mapping[str, Any]:
-    """What `simul eval --json` prints. Raises ConfigError, SimulError."""
+    """What `simul eval --json` prints, also where games are missing. Raises ConfigError, SimulError."""
     line = ["eval", "--json", "--trust", "--checkpoint", str(folder), "--games", str(games), "--workers", str(workers)]
     line += [word for bot in bots for word in ("--opponent", bot)]  # --trust: `export` has checked the run's own
     command = ChildCommand([*line, *["--no-round-robin"] * (len(bots) > 1)], progress=False, result=True)
     command.wait()
-    command.check()
+    if command.stopped_early:
+        raise RoleDied("The games were interrupted. Nothing was written.", 130)
+    if not command.result.strip():
+        command.check()
     return dict(json.loads(command.result))
 
 

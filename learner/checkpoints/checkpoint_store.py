@@ -213,6 +213,6 @@ def _is_milestone(path: Path) -> bool:
 
 def write_folder(path: Path, meta: CheckpointMeta, files: Mapping[str, bytes]) -> None:
     """Write a checkpoint's folder aside, sync it, rename it. Raises OSError and then leaves nothing behind."""
-    with new_folder(path) as aside:
+    with new_folder(path, only_writer=True) as aside:
         for name, data in (*files.items(), (META_FILE, msgspec.json.format(msgspec.json.encode(meta)))):
             (aside / name).write_bytes(data)

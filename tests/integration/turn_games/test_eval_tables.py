@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,21 @@ def test_a_replay_of_every_game_and_a_picture_that_watch_shows(tmp_path):
     )  # fmt: skip
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.count("\n14 ") == len(replays[0].turns) + 1, "every position"
+
+
+def test_what_was_played_before_an_interrupt_is_printed(tmp_path):
+    arguments = ["openspiel:tic_tac_toe", "--opponent", "random", "--opponent", "random", "--games", "2000000"]
+    line = [sys.executable, "-m", "simul.launch.cli", "eval", *arguments]
+    with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as game:
+        assert game.stderr is not None
+        for said in game.stderr:
+            if re.match(r"[1-9]\d* of 2000000 played", said):
+                break
+        game.send_signal(signal.SIGINT)
+        out, err = game.communicate(timeout=PATIENCE_SEC)
+    assert game.returncode == 130, err
+    assert re.search(r"\d+ of 2,?000,?000 ", out), out
+    assert "The evaluation was interrupted." in err
 
 
 def figures_of(replay: Replay) -> dict[str, list[float]]:

@@ -250,7 +250,8 @@ def test_in_a_terminal_there_are_colours_and_keys(command, typed, last):
         ),
         (["watch", "--game", "blokus"], "The zoo has no policy for blokus"),
         (["watch", "--replay", "nowhere.json"], "nowhere.json cannot be read: No such file"),
-        (["watch", "--replay", "x", "--game", "ofc"], "leave --game, --checkpoint and --opponent out"),
+        (["watch", "--replay", "x", "--game", "ofc", "--seed", "3"], "with its players: leave --game, --seed out"),
+        (["play", "--game", "ofc", "--battles", "3", "--no-timer"], "--battles, --no-timer are for Pokémon"),
     ],
 )
 def test_bad_input_is_a_sentence(arguments, says, capfd):

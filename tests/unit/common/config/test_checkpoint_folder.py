@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from itertools import pairwise
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simul.common.config.checkpoint_folder import spread
+from simul.common.config.checkpoint_folder import new_folder, spread
 
 
 @given(st.sets(st.integers(0, 10_000)), st.integers(0, 6))
@@ -24,3 +27,39 @@ def test_the_newest_is_always_chosen_and_the_oldest_where_there_is_room(versions
 
 def test_older_ones_are_spread():
     assert spread(range(101), 3) == [0, 50, 100]
+
+
+def write(path, content, **options):
+    with new_folder(path, **options) as aside:
+        (aside / "content").write_text(content)
+
+
+def test_only_what_was_left_of_the_same_folder_is_removed(tmp_path):
+    for name in (".writing-mine-1", ".writing-other-1", ".writing-diary"):
+        (tmp_path / name).mkdir()
+    write(tmp_path / "mine", "a")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".writing-diary", ".writing-other-1", "mine"]
+    write(tmp_path / "mine", "b", only_writer=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    assert (tmp_path / "mine" / "content").read_text() == "b"
+
+
+def test_an_older_folder_stays_until_the_new_one_is_in_its_place(tmp_path, monkeypatch):
+    write(tmp_path / "mine", "old")
+
+    def failing(path, target):
+        if path.name != "mine" and target.name == "mine" and not path.name.endswith("-before"):
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(path, target)
+
+    rename = Path.rename
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(OSError, match="Input/output"):
+        write(tmp_path / "mine", "new")
+    monkeypatch.undo()
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    assert (tmp_path / "mine" / "content").read_text() == "old"
+    (tmp_path / "mine").rename(tmp_path / ".writing-mine-before")  # killed between the two renames
+    with pytest.raises(ZeroDivisionError), new_folder(tmp_path / "mine"):
+        _ = 1 / 0
+    assert (tmp_path / "mine" / "content").read_text() == "old"

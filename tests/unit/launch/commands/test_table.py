@@ -12,6 +12,7 @@ from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import claim
+from simul.launch import cli
 from simul.launch.commands import table
 from simul.launch.zoo import entries
 from tests.support.checkpoints import SMALL, write_checkpoint
@@ -49,12 +50,23 @@ def test_the_zoo_takes_no_place_of_what_is_named(entry, tmp_path, capsys):
 
 
 def test_an_active_run_of_the_game_comes_before_the_zoo(entry, tmp_path):
-    assert table.active_run_of("openspiel:hex", []) is None
+    assert table.active_run_of("openspiel:hex") is None
     run = RunDir(tmp_path / "runs" / "mine")
     run.create()
     run.write_config(load_game("openspiel:hex"))
     claim(run)  # by this process, which lives
-    assert table.active_run_of("openspiel:hex", []) == run.root
-    assert table.active_run_of("ofc", []) is None
+    assert table.active_run_of("openspiel:hex") == run.root
+    assert table.active_run_of("ofc") is None
     with pytest.raises(ConfigError, match="did you mean ofc"):
-        table.active_run_of("ofcc", [])
+        table.active_run_of("ofcc")
+    assert table.find_origin("openspiel:hex", None, run.root, []).run.root == run.root
+    with pytest.raises(ConfigError, match=r"mine plays openspiel:hex, not ofc\. Leave --game out"):
+        table.find_origin("ofc", None, run.root, [])
+    with pytest.raises(ConfigError, match=r"--set changes nothing of the run in .*mine, which is active"):
+        table.find_origin(None, None, run.root, ["seed=3"])
+
+
+@pytest.mark.parametrize(("option", "value"), [("--run-dir", "runs/x"), ("--policy", "past/5")])
+def test_a_checkpoint_and_a_running_server_are_not_named_together(entry, option, value, capsys):
+    assert cli.main(["play", "--checkpoint", str(entry), option, value]) == 2
+    assert f"{option} names a server that runs, and --checkpoint is served anew" in capsys.readouterr().err

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from simul.common.config.games.blokus import BlokusConfig
 from simul.common.config.games.openspiel import OpenSpielConfig
 from simul.common.config.matchups import Contestant
 from simul.common.config.schema import Config, EvaluationConfig
 from simul.common.config.search import SearchConfig
+from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.file_lock import hold_lock
 from simul.launch.evaluation.contestants import Conditions, Contestants
-from simul.launch.evaluation.missing_pairs import missing_pairs, players_of
+from simul.launch.evaluation.league import _with_engines_named
+from simul.launch.evaluation.missing_pairs import missing_pairs, play_missing, players_of
 from simul.launch.evaluation.pair_results import PairResult, PairResults, checkpoint_key, settings_of
 from tests.support.checkpoints import write_small_checkpoint
 
@@ -70,6 +75,27 @@ def test_an_engine_is_known_by_its_command_line_which_is_no_setting_of_the_game(
     assert keys[0].pop("mcts") == keys[1].pop("mcts")
     assert not set(keys[0].values()) & set(keys[1].values())
     assert len({settings_of(conditions(each.config)) for each in (weak, strong, none)}) == 1
+
+
+def test_engines_of_one_name_are_told_apart():
+    def of(command: str, *bots: str) -> Contestants:
+        config = Config(game="blokus", blokus=BlokusConfig(gtp=command))
+        return Contestants(config, frozenset(), {}, [Contestant(name, bot=name) for name in (*bots, "gtp")])
+
+    def labels(*groups: Contestants) -> list[list[str]]:
+        return [[each.label for each in group.listed] for group in _with_engines_named(groups)]
+
+    assert labels(of("/opt/mcts", "mcts")) == [["mcts", "mcts#2"]]
+    assert labels(of("/a/engine -l 1"), of("/a/engine -l 2")) == [["engine -l 1"], ["engine -l 2"]]
+    assert labels(of("/a/engine -l 1"), of("/b/engine -l 1")) == [["/a/engine -l 1"], ["/b/engine -l 1"]]
+
+
+def test_two_commands_do_not_add_to_one_file(tmp_path):
+    file = tmp_path / "elo.json"
+    contestants = Contestants(Config(game="openspiel"), frozenset(), {}, [A, B])
+    with hold_lock(tmp_path / ".elo.json.lock", ""), pytest.raises(ConfigError, match=r"Another command plays games"):
+        play_missing(contestants, file, 10)
+    assert not file.exists()
 
 
 def test_a_checkpoint_is_known_by_its_weights_and_search_and_counts_once(tmp_path):

@@ -57,6 +57,9 @@ def test_the_interval_of_games_from_drawn_openings_goes_over_their_groups():
     groups = {"0": 25, "2": 25}  # both games of each opening end alike: 50 independent results
     assert pair("a", "b", 50, 50, openings=4, groups=groups).effective_games == 50
     assert pair("a", "b", 50, 50, groups=groups).effective_games == 100
+    repeated = pair("a", "b", 50, 50, groups=groups, distinct=2)
+    assert (repeated.effective_games, repeated.plus(repeated).distinct) == (2, 4)
+    assert repeated.plus(pair("a", "b", 3, 0)).distinct == 0, "of some of them it is not known"
 
 
 def test_ratings_are_those_of_all_pairs_that_hang_together():
@@ -72,6 +75,8 @@ def test_ratings_are_those_of_all_pairs_that_hang_together():
         (each["label"], pytest.approx(each["elo"])) for each in alone
     ]
     assert [(each["key"], each["games"]) for each in found] == [("a", 40), ("b", 80), ("c", 40)]
+    unplayed = elo_ratings(["a", "b", "never"], [("a", "b", 40, 0.75), ("a", "never", 0, 0.0)])
+    assert [each["label"] for each in unplayed] == ["a", "b"]
 
 
 def test_the_newest_pair_says_which_settings_a_status_shows(tmp_path):

@@ -112,6 +112,7 @@ def test_the_first_line_says_how_games_began_and_how_many_differ():
     assert result_text(result).splitlines()[0] == said
     repeated = opened({"0": 40, "2": 60}, 120, [1, 2], plies=0)
     assert result_text(repeated).startswith("2 of 200 games are distinct, the others repeat them: --openings N")
+    assert repeated["wilson_95"] == wilson(1.2, 2), "a game that comes again tells nothing new"
     assert result_text(result_of({}, [AGAINST_RANDOM])).startswith("version 3 against random")
 
 

@@ -21,7 +21,7 @@ from simul.launch.zoo.export import FLOAT32, Terms, export
 from tests.support.checkpoints import SMALL, write_checkpoint
 
 SPEC = GameSpec("gymnasium/CartPole-v1", 4, 2)
-RESULT = {"pairs": [], "mean_return": 321.5, "t_95": [300.0, 343.0], "episodes": 20}
+RESULT = {"pairs": [], "mean_return": 321.5, "t_95": [300.0, 343.0], "episodes": 20, "wanted": 20}
 
 
 @pytest.fixture
@@ -142,6 +142,24 @@ def test_what_would_be_lost_or_not_stated_is_refused(run, tmp_path):
     assert not (tmp_path / "pole").exists()
     make(run, tmp_path / "pole")
     make(run, tmp_path / "pole")  # an older entry is replaced
+
+
+def test_what_cannot_be_written_is_found_before_the_games(run, tmp_path, monkeypatch):
+    make(run, tmp_path / "pole")
+    monkeypatch.setattr(module, "_play", lambda *arguments: pytest.fail("games were played"))
+    (tmp_path / "link").symlink_to(tmp_path / "pole")
+    with pytest.raises(ConfigError, match="link is a link"):
+        make(run, tmp_path / "link")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"cannot be written: (Not a directory|File exists)"):
+        make(run, tmp_path / "file" / "pole")
+
+
+def test_games_that_were_not_played_to_their_end_are_said(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_play", lambda *arguments: {**RESULT, "episodes": 17})
+    card, said = make(run, tmp_path / "pole")
+    assert "| 17 |" in card
+    assert said[-1] == "3 games were not played to their end; the card counts the others"
 
 
 def test_nothing_is_left_where_the_games_are_not_played(run, tmp_path, monkeypatch):

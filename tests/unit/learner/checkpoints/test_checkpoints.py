@@ -7,11 +7,19 @@ import pytest
 import torch
 
 from simul.common.config import checkpoint_folder
-from simul.common.config.checkpoint_meta import META_FILE, OPTIMIZER_FILE, WEIGHTS_FILE
+from simul.common.config.checkpoint_meta import (
+    META_FILE,
+    OPTIMIZER_FILE,
+    WEIGHTS_BYTES,
+    WEIGHTS_FILE,
+    checkpoint_folders,
+    read_meta,
+)
 from simul.common.config.schema import NetworkConfig
 from simul.common.errors import CheckpointError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import load_policy, weights_to_bytes
+from simul.launch.supervisor.checkpoint_files import find_fault
 from simul.learner.checkpoints import checkpoint_store
 from simul.learner.checkpoints.checkpoint_schedule import EVALUATION_SAVE_SEC, CheckpointSchedule
 from simul.learner.checkpoints.checkpoint_store import CheckpointStore
@@ -286,3 +294,18 @@ def test_what_is_not_finite_is_not_learned_from(store, facts, network, optimizer
     fresh = build_network(facts.network, facts.spec)
     with pytest.raises(CheckpointError, match=r"version 4 cannot be learned from: .* is not finite"):
         restore(store.latest(facts.spec), fresh, trained(fresh))
+
+
+def test_hostile_files_of_a_checkpoint_are_sentences(store, save):
+    save(3)
+    folder = store.path(3)
+    (folder / "weights.safetensors").unlink()
+    with (folder / "weights.safetensors").open("wb") as sparse:
+        sparse.truncate(WEIGHTS_BYTES + 1)
+    assert "File too large" in find_fault(folder)
+    meta = (folder / "meta.json").read_text()
+    (folder / "meta.json").write_text(meta.replace('"options": {', '"options": {"x": ' + 50_000 * "[" + ","))
+    with pytest.raises(CheckpointError, match="nested too deeply"):
+        read_meta(folder)
+    (folder.parent / (9 * "²")).mkdir()
+    assert checkpoint_folders(folder.parent) == [folder]
