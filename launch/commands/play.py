@@ -25,7 +25,8 @@ OF_SHOWDOWN = {
     "concurrency": "--concurrency", "username": "--username", "replay_player": "--replay-player",
     "no_timer": "--no-timer", "patience": "--patience", "json": "--json",
 }  # fmt: skip
-DEFAULTS = {"server": "127.0.0.1:8000", "battles": 1, "concurrency": 4, "patience": 60.0, "replay_player": "own"}
+SERVER = "127.0.0.1:8000"
+DEFAULTS = {"server": SERVER, "battles": 1, "concurrency": 4, "patience": 60.0, "replay_player": "own"}
 OF_TABLES = {"seat": "--seat", "opponents": "--opponent", "seed": "--seed", "page": "--page"}
 
 
@@ -76,7 +77,7 @@ def _add_showdown(showdown: argparse._ArgumentGroup) -> None:
     showdown.add_argument(
         "--server",
         metavar="URL",
-        help="HOST:PORT, a URL, `showdown` for the public one, or `local`: one is started (default: 127.0.0.1:8000)",
+        help=f"HOST:PORT, a URL, `showdown` for the public one, or `local`: one is started (default: {SERVER})",
     )  # fmt: skip
     showdown.add_argument("--port", type=port, metavar="N", help="with --server local: its port (default: a free one)")
     whom = showdown.add_mutually_exclusive_group()
@@ -113,7 +114,7 @@ def _play(options: argparse.Namespace) -> int:
 
     if options.page:
         check_installed()
-    check_server(options.server or DEFAULTS["server"])
+    check_server(options.server or SERVER)
     if options.port and options.server != LOCAL:
         raise ConfigError(f"--port is for --server {LOCAL}; name the port of another server in --server HOST:PORT.")
     if options.username is not None:

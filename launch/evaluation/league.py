@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,11 @@ def rate_contestants(
         raise ConfigError("--elo rates contestants by their games against each other: name two different ones or more.")
     if not file.absolute().parent.is_dir():
         raise ConfigError(f"--elo {file}: there is no folder {file.absolute().parent}.")
-    options = {"workers": workers, "openings": openings, "only_first": only_first, "duplicate": duplicate}
-    played = [play_missing(each, file, games, **options, quiet=as_json, command=command) for each in groups]
+    play = partial(
+        play_missing, games=games, workers=workers, openings=openings, only_first=only_first, duplicate=duplicate,
+        quiet=as_json, command=command,
+    )  # fmt: skip
+    played = [play(each, file) for each in groups]
     keys = {label: key for each in played for label, key in each.keys.items()}
     missing = sum(each.missing for each in played)
     figures = payoff_figures(played[-1]._replace(keys=keys, missing=missing), groups[0].config.game_title)
