@@ -69,6 +69,7 @@ class DeterminizedSearch:
         self._candidates = candidates
         self._draw = draw
         self._value_scale = discount / reward_scale
+        self._earned = float(game.learned_returns()[seat])
         self._games: dict[int, TurnGame] = {ROOT: game}  # that are played on, by place
         self._waiting: deque[int] = deque([ROOT])  # places of positions that the network was not asked about yet
         self._chance: dict[int, random.Random] = {}  # by place; equal for all candidates of a world
@@ -162,7 +163,8 @@ class DeterminizedSearch:
             self._end(place, 0.0)
 
     def _end(self, place: int, to_come: float) -> None:
-        self._worth.flat[place] = float(self._games.pop(place).learned_returns()[self._seat]) + to_come
+        returns = self._games.pop(place).learned_returns()
+        self._worth.flat[place] = float(returns[self._seat]) - self._earned + to_come
 
 
 def _acting_seat(game: TurnGame) -> int:

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from simul.common.client.evaluation import Evaluation
 from simul.common.config.matchups import Contestant
 from simul.common.config.search import SearchConfig
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, EnvError
 from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.messages import DECISION
 from simul.common.protocol.samples import Sample
+from simul.env_worker.games.base.failures import CALLERS, describe_error
 from simul.env_worker.games.base.hosted_game import HostedGame, SeatSession
 from simul.env_worker.games.base.source import TurnGameSource
 from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
@@ -22,7 +23,7 @@ from simul.env_worker.search.evaluators import UniformEvaluator
 from simul.env_worker.source import EvaluationRequest
 
 NONE: Mapping[str, SearchConfig] = MappingProxyType({})
-REHEARSED_ROWS = 64
+REHEARSED_ROWS, REHEARSED_MOVES = 64, 200
 
 
 class SearchedSeat(SeatSession):
@@ -157,18 +158,23 @@ class DeterminizedSource(TurnGameSource):
 def rehearse(make_game: Callable[[], TurnGame]) -> None:
     """Play a game whose every action is searched in one world, by a policy that likes all actions alike.
 
-    What it calls is compiled then, before a server waits for the worker. Raises ConfigError where the game draws no
-    worlds.
+    What it calls is compiled then, before a server waits for the worker: REHEARSED_MOVES are enough. Raises ConfigError
+    where the game draws no worlds, or does not work.
     """
-    game, draw = make_game(), random.Random(0)
-    game.reset(0)
-    while acting := game.acting():
-        if acting[0] == CHANCE:
-            game.apply({CHANCE: game.draw_chance(draw)})
-            continue
-        try:
+    try:
+        game, draw = make_game(), random.Random(0)
+        game.reset(0)
+        for _ in range(REHEARSED_MOVES):
+            if not (acting := game.acting()):
+                break
+            if acting[0] == CHANCE:
+                game.apply({CHANCE: game.draw_chance(draw)})
+                continue
             search = DeterminizedSearch(game, acting[0], worlds=1, candidates=2, draw=draw)
             search.run(UniformEvaluator(), REHEARSED_ROWS)
-        except NotImplementedError as error:
-            raise ConfigError(f"search.worlds: {error}. Leave search.worlds out.") from None
-        game.apply({acting[0]: search.action})
+            game.apply({acting[0]: search.action})
+    except (NotImplementedError, EnvError) as error:
+        raise ConfigError(f"search.worlds: {error}. Leave search.worlds out.") from None
+    except Exception as error:
+        what = describe_error(error, CALLERS)
+        raise ConfigError(f"search.worlds: the game does not work: {what}. Leave search.worlds out.") from error

@@ -41,7 +41,9 @@ def position_key(actor: int, actions: NDArray[np.intp], observations: NDArray[An
 
 
 class EvaluationCache:
-    """The newest `capacity` evaluations. A newer version of the weights empties it.
+    """The newest `capacity` evaluations. Another version of the weights empties it.
+
+    An older version comes where a server begins again from a checkpoint; its number may come again with other weights.
 
     Attributes:
         version: of the weights whose evaluations are kept.
@@ -58,7 +60,7 @@ class EvaluationCache:
         return len(self._kept)
 
     def find(self, key: bytes) -> CachedEvaluation | None:
-        """The evaluation of the position by the newest version seen."""
+        """The evaluation of the position by the version that answered last."""
         found = self._kept.get(key)
         if found is None:
             self.misses += 1
@@ -67,11 +69,11 @@ class EvaluationCache:
         return found
 
     def keep(self, key: bytes, version: int, evaluation: CachedEvaluation) -> None:
-        """Store an answer of the server. One of an older version than the newest seen is not kept."""
-        if version > self.version:
+        """Store an answer of the server."""
+        if version != self.version:
             self.version = version
             self._kept.clear()
-        if version < self.version or not self._capacity:
+        if not self._capacity:
             return
         if len(self._kept) >= self._capacity and key not in self._kept:
             self._kept.popitem(last=False)

@@ -5,7 +5,6 @@ while leaf := search.select():
     search.take(leaf, version, evaluation, logits)  # what the network said of it
 result = search.result()
 game.apply({seat: result.action})
-search.follow(result.action)                # keeps what lies below it
 """
 
 from __future__ import annotations

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from simul.common.client.evaluation import Evaluation
+from simul.common.config.game_description import PAST_SELVES
 from simul.common.config.search import SearchConfig
+from simul.common.errors import EnvError
 from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.messages import DECISION, GREEDY, RECORD, START
 from simul.common.protocol.samples import Sample
@@ -85,8 +87,19 @@ class SearchSource(TurnGameSource):
         self._in_flight: dict[int, tuple[int, LeafRequest]] = {}  # group and leaves, by id of the request
         self._samples: list[Sample] = []
         self._requests = self._evaluations = self._simulations = self._moves = self._recorded = 0
+        self._dropped_hits = self._dropped_misses = 0  # of caches that are gone
         self._spectated: int | None = None
         self._spectated_decisions: list[Decision] = []
+
+    def set_policies(self, names: Sequence[str]) -> None:
+        """As of TurnGameSource; what is kept of past selves that are served no more is dropped."""
+        super().set_policies(names)
+        playing = {game.decision.policy for game in self._searched.values() if game.decision is not None}
+        for name in [name for name in self._caches if name.startswith(PAST_SELVES)]:
+            if name not in names and name not in playing:
+                cache = self._caches.pop(name)
+                self._dropped_hits += cache.hits
+                self._dropped_misses += cache.misses
 
     def poll(self) -> list[Decision]:
         """None: every decision is searched."""
@@ -117,8 +130,7 @@ class SearchSource(TurnGameSource):
         for group in sorted(set(range(self._groups)) - waiting):
             leaves = self._select(group, until)
             ready |= any(self._searched[env].decision is not None for env in self._envs(group) if env in self._searched)
-            for policy, part in _parts(leaves, max(most_rows // leaf_rows, 1)):
-                request = leaf_request(part)
+            for policy, request in self._packed(leaves, max(most_rows // leaf_rows, 1)):
                 self._requests += 1
                 self._evaluations += len(request.mask)
                 self._in_flight[self._requests] = group, request
@@ -152,11 +164,36 @@ class SearchSource(TurnGameSource):
                 "simulations": self._simulations,
                 "evaluations": self._evaluations,
                 "requests": self._requests,
-                "cache_hits": sum(cache.hits for cache in caches),
-                "cache_misses": sum(cache.misses for cache in caches),
+                "cache_hits": self._dropped_hits + sum(cache.hits for cache in caches),
+                "cache_misses": self._dropped_misses + sum(cache.misses for cache in caches),
                 "samples": self._recorded,
             }
         }
+
+    def _packed(self, leaves: Sequence[tuple[str, PendingLeaf]], most: int) -> Iterator[tuple[str, LeafRequest]]:
+        """The requests of these leaves, at most so many in each. A game whose leaf does not fit its spec is aborted."""
+        for policy, part in _parts(leaves, most):
+            try:
+                request = leaf_request(part)
+            except (EnvError, ValueError):
+                fitting = [leaf for leaf in part if self._fits(leaf)]
+                if not fitting:
+                    continue
+                request = leaf_request(fitting)
+            yield policy, request
+
+    def _fits(self, leaf: PendingLeaf) -> bool:
+        """Whether its actions and observations are as the spec says; else its game is aborted."""
+        wanted = self.spec.observation_size
+        try:
+            leaf_request([leaf])
+            if leaf.observations.shape[1:] != (wanted,):
+                raise EnvError(f"an observation of shape {leaf.observations.shape[1:]}; expected ({wanted},)")
+        except (EnvError, ValueError) as error:
+            (game,) = (each for each in self._searched.values() if each.search is leaf.search)
+            self._fail(game.hosted, error)
+            return False
+        return True
 
     def _envs(self, group: int) -> range:
         return range(group, self.envs, self._groups)
@@ -198,16 +235,20 @@ class SearchSource(TurnGameSource):
 
     def _advance_search(self, game: SearchedGame) -> PendingLeaf | None:
         """The next leaf of the game's search; None where the search ended with a move, or the game failed."""
+        action = None
         try:
             leaf = next_leaf(game.search, self._search.symmetries)
             if leaf is None:
-                self._move(game)
+                action = self._choose(game)
         except Exception as error:  # noqa: BLE001 - a user's game may raise anything
             self._fail(game.hosted, error)
             return None
+        if action is not None:
+            self.act([action])  # fails a game of its own accord, and once
         return leaf
 
-    def _move(self, game: SearchedGame) -> None:
+    def _choose(self, game: SearchedGame) -> Action:
+        """The move of a search that is over, and its sample."""
         decision, result = game.decision, game.search.result()
         assert decision is not None
         version = self._caches[decision.policy].version
@@ -216,11 +257,10 @@ class SearchSource(TurnGameSource):
         game.decision = None
         self._moves += 1
         self._simulations += result.simulations
-        action = Action(
+        return Action(
             decision.env, decision.seat, decision.episode, decision.step, 0, result.action, 0.0,
             float(result.value[decision.seat]), version,
         )  # fmt: skip
-        self.act([action])
 
     def _finish(self, hosted: HostedGame) -> None:
         game = self._searched.pop(hosted.env, None)

@@ -226,7 +226,7 @@ class Dice(TurnGame):
         return np.arange(3), np.array(self.faces[self.chosen])
 
     def returns(self) -> Sequence[float]:
-        return (0.1,) if self.chosen == 0 else (1.0 - self.face,)
+        return (0.1,) if self.chosen == 0 else (1.0 - self.face if self.face >= 0 else 0.0,)
 
 
 class ThreeInTurn(TurnGame):

@@ -78,7 +78,7 @@ def check_turn_game(make_game: Callable[[], TurnGame], config: Config) -> GameSp
     """Build a game and play to its first decision; its spec.
 
     Raises:
-        ConfigError: the game does not work, or hides what a search would see.
+        ConfigError: the game does not work, or a search would see what is hidden or drawn.
     """
     try:
         game = make_game()
@@ -95,6 +95,11 @@ def check_turn_game(make_game: Callable[[], TurnGame], config: Config) -> GameSp
         raise ConfigError(
             f"The game {spec.name} has hidden information, which a search would see; expected a game of perfect "
             "information. Use the algorithm ppo, vtrace or reinforce."
+        )
+    if game.draws_in_apply and config.learner.algorithm == "alphazero":
+        raise ConfigError(
+            f"The game {spec.name} draws when an action is applied, and a search would see what comes; expected events "
+            "of chance (TurnGame.chance_outcomes). Use the algorithm ppo, vtrace or reinforce."
         )
     return spec
 

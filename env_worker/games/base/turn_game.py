@@ -33,8 +33,10 @@ class TurnGame(ABC):
 
     Attributes:
         spec: observation layout, number of actions and seats; the same for every episode.
-        hidden_information: True where a seat does not see all of the game. Search refuses such a game: it would look
-            into what is hidden.
+        hidden_information: True where a seat does not see all of the game. The algorithm `alphazero` refuses such a
+            game: its search would look into what is hidden.
+        draws_in_apply: True where `apply` draws from the seed, instead of leaving that to events of chance. Refused,
+            too: the search would see what will be drawn.
         deterministic: True where its actions alone determine it: no chance events, and nothing drawn from the seed.
             Greedy players then repeat one game for ever, so its evaluations begin with drawn plies.
         symmetries: ways to turn an observation, numbered from 0, the identity.
@@ -43,6 +45,7 @@ class TurnGame(ABC):
 
     spec: GameSpec
     hidden_information: bool = False
+    draws_in_apply: bool = False
     deterministic: bool = False
     symmetries: int = 1
     styles: ClassVar[Mapping[str, str]] = {}

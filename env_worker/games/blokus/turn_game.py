@@ -108,6 +108,8 @@ class Blokus(TurnGame):
 
     def apply(self, actions: Mapping[int, int]) -> None:
         """The action of the one seat that acts."""
+        if not self.acting():
+            raise IllegalActionError("the game is over; reset it before the next action")
         if tuple(actions) != tuple(self.acting()):
             raise IllegalActionError(f"expected an action of seat {list(self.acting())}, got some of {list(actions)}")
         action = int(next(iter(actions.values())))

@@ -76,7 +76,7 @@ def _layout(players: int, jokers: bool) -> tuple[Slice, ...]:
 @compiled()
 def encode(
     board: Cards, filled: Cards, discards: Cards, held: Cards, holding: int, hidden: NDArray[np.bool_],
-    fantasy_cards: NDArray[np.int64], seat: int, street: int, behind: int, jokers: bool, out: NDArray[np.float32],
+    fantasy_cards: NDArray[np.int64], seat: int, street: int, behind: int, deck: int, out: NDArray[np.float32],
 ) -> None:  # fmt: skip
     """Write the observation of `seat` to `out`, zeros before.
 
@@ -84,8 +84,9 @@ def encode(
         hidden: bool [seats], boards that only their own seats see.
         fantasy_cards: int64 [seats], cards that seats in Fantasyland got, else 0.
         behind: seats between this one and the button, the button included.
+        deck: cards of it, jokers included.
     """
-    players = board.shape[0]
+    players, jokers = board.shape[0], deck > JOKER
     where = np.empty(54, np.int8)
     order = np.empty(4, np.int8)
     locate(board, discards, held, holding, hidden, seat, where)
@@ -93,7 +94,7 @@ def encode(
     width, ranks = 52 + jokers, 17 + jokers
     places = OTHERS_ROW - 1 + 3 * (players - 1)
     unseen = places * width + OPENING_CARDS * ranks
-    for card in range(JOKER + 2 * jokers):
+    for card in range(deck):
         place = where[card]
         if card >= JOKER:
             out[(place - 1) * width + 52 if place != UNSEEN else unseen + 17] += 0.5

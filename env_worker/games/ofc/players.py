@@ -72,7 +72,7 @@ class RulePlayer:
 class FantasyRulesPlayer:
     """Plays for Fantasyland and royalties: by its board's expected worth, on streets 4 and 5 exactly.
 
-    It weighs a foul by its points, where `RulePlayer` avoids one at any price.
+    It weighs a foul by 3.6 points against each opponent, where `RulePlayer` avoids one at any price.
     """
 
     def choose(self, game: TurnGame, seat: int, draw: random.Random) -> int:

@@ -102,7 +102,7 @@ class OfcGame(TurnGame):
         holding = 0 if self._over or seat != self._seat else hand.holding
         encode(
             hand.board, hand.filled, hand.discards, hand.held, holding, self._hidden, self.fantasy_cards, seat,
-            self.street, (self._button - seat) % self.rules.players, self.rules.jokers > 0, out,
+            self.street, (self._button - seat) % self.rules.players, self.rules.deck, out,
         )  # fmt: skip
         return out
 
@@ -118,7 +118,9 @@ class OfcGame(TurnGame):
 
     def apply(self, actions: Mapping[int, int]) -> None:
         seats = self.acting()
-        if not seats or tuple(actions) != seats:
+        if not seats:
+            raise IllegalActionError("the game is over; reset it before the next action")
+        if tuple(actions) != seats:
             raise IllegalActionError(f"seats {list(actions)} act, expected {list(seats)}.")
         seat = seats[0]
         action = int(actions[seat])

@@ -35,7 +35,7 @@ class OpenSpielGame(TurnGame):
         self._informed = kind.provides_information_state_tensor
         self.hidden_information = kind.information != pyspiel.GameType.Information.PERFECT_INFORMATION
         self.deterministic = kind.chance_mode == pyspiel.GameType.ChanceMode.DETERMINISTIC
-        self._sampled = kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
+        self.draws_in_apply = kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
         shape = game.information_state_tensor_shape() if self._informed else game.observation_tensor_shape()
         image = len(shape) == 3
         self.spec = GameSpec(
@@ -46,7 +46,7 @@ class OpenSpielGame(TurnGame):
 
     def reset(self, seed: int) -> None:
         """A new state. A game that draws its own chance events is loaded again with the seed."""
-        if self._sampled:
+        if self.draws_in_apply:
             parameters = self._game.get_parameters()
             known = self._game.get_type().parameter_specification
             parameters |= {name: seed for name in SEED_PARAMETERS if name in known}
@@ -98,7 +98,7 @@ class OpenSpielGame(TurnGame):
 
     def determinize(self, seat: int, draw: random.Random) -> Self:
         """As `TurnGame.determinize`, by the game's own resampling where a seat does not see all of it."""
-        if self._sampled:
+        if self.draws_in_apply:
             raise NotImplementedError(f"{self.spec.name} draws its chance events itself, so they cannot be drawn anew")
         other = self.clone()
         if self.hidden_information:

@@ -34,6 +34,18 @@ class Cards(TicTacToe):
     hidden_information = True
 
 
+class Drawing(TicTacToe):
+    """A game that draws by itself."""
+
+    draws_in_apply = True
+
+
+def test_search_refuses_a_game_that_draws_where_no_event_of_chance_says_so():
+    config = Config(game=f"{__name__}:Drawing", learner=LearnerConfig(algorithm="alphazero"))
+    with pytest.raises(ConfigError, match="draws when an action is applied, and a search would see what comes"):
+        game_spec(config, EVERYTHING)
+
+
 def test_search_refuses_a_game_of_ones_own_that_hides_something():
     config = Config(game=f"{__name__}:Cards", learner=LearnerConfig(algorithm="alphazero"))
     with pytest.raises(ConfigError, match="has hidden information, which a search would see"):

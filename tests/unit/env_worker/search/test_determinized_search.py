@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,15 @@ def test_candidates_are_worth_the_mean_of_what_may_be_hidden(number: int) -> Non
     assert search.action == 2
     assert searched(game, RowEvaluator(giving)).action == 1, "without the scale waiting is worth 0.2"
     assert game.taken == []
+
+
+def test_what_was_earned_before_does_not_count() -> None:
+    class Later(Envelope):
+        def returns(self) -> Sequence[float]:
+            return [each + 20.0 for each in super().returns()]
+
+    first, later = (searched(game, RowEvaluator(giving), worlds=10) for game in (Envelope(), Later()))
+    assert later.scores == pytest.approx(first.scores)
 
 
 def test_only_the_candidates_that_the_policy_likes_best_are_tried() -> None:

@@ -147,3 +147,19 @@ def test_worlds_are_drawn_by_evaluations_alone() -> None:
 def test_a_game_that_draws_no_worlds_is_refused_before_it_is_played() -> None:
     with pytest.raises(ConfigError, match=r"search\.worlds: three_in_turn has no determinize.*Leave"):
         _built(ThreeInTurn)
+
+    class Failing(Envelope):
+        def determinize(self, seat: int, draw: Any) -> Envelope:
+            raise ValueError("no such world")
+
+    with pytest.raises(ConfigError, match=r"search\.worlds: the game does not work: .*no such world"):
+        _built(Failing)
+
+    class Endless(Envelope):
+        def acting(self) -> tuple[int]:
+            return (0,)
+
+        def apply(self, actions: Any) -> None:
+            pass
+
+    _built(Endless)  # it is not played to its end before the worker connects

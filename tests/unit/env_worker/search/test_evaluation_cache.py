@@ -21,13 +21,15 @@ def test_an_evaluation_is_found_until_a_newer_version_answers() -> None:
     assert (cache.hits, cache.misses) == (2, 2)
 
 
-def test_an_answer_of_an_older_version_is_not_kept() -> None:
+def test_a_server_that_begins_again_from_an_older_version_is_not_answered_for_by_what_is_kept() -> None:
     cache = EvaluationCache(10)
     cache.keep(b"a", 4, ONE)
     cache.keep(b"b", 3, TWO)
-    assert cache.version == 4
-    assert cache.find(b"b") is None
-    assert cache.find(b"a") is ONE
+    assert cache.version == 3
+    assert cache.find(b"a") is None
+    assert cache.find(b"b") is TWO
+    cache.keep(b"c", 4, TWO)  # of other weights than the first 4
+    assert cache.find(b"a") is None
 
 
 def test_the_oldest_make_room() -> None:

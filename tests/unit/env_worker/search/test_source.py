@@ -16,12 +16,14 @@ from simul.common.client.evaluation import Evaluation
 from simul.common.config.matchups import Contestant, Pairing, decode_pairings, encode_pairings, searches_of
 from simul.common.config.schema import OpponentsConfig
 from simul.common.config.search import SearchConfig
+from simul.common.errors import FailingEnvError
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.masks import unpack_masks
 from simul.common.protocol.messages import DECISION
 from simul.common.protocol.samples import Sample
 from simul.env_worker.games.base import source as source_module
 from simul.env_worker.games.base.players import ANY_GAME
+from simul.env_worker.games.base.turn_game import position_of
 from simul.env_worker.search import source as search_source_module
 from simul.env_worker.search.source import SearchSource
 from simul.env_worker.source import EvaluationRequest, SearchingSource, SpectatedSource
@@ -268,6 +270,61 @@ def test_an_env_whose_game_raised_in_a_search_plays_the_next_one() -> None:
     _played(source)
     episodes = source.metrics()["episodes"]
     assert (episodes["finished"], episodes["aborted"]) == (2, {"env_error": 1})
+
+
+def test_a_game_that_fails_where_its_move_is_made_counts_once_and_too_many_end_the_run() -> None:
+    class Unplayable(TicTacToe):
+        def after(self, action: int) -> Any:
+            game = self.clone()
+            TicTacToe.apply(game, {game.acting()[0]: action})
+            return position_of(game)
+
+        def apply(self, actions: Any) -> None:
+            raise RuntimeError("broken")
+
+    source = _source(Unplayable, envs=1, max_failed_share=0.5)
+    with pytest.raises(FailingEnvError, match="broken"):
+        _played(source)
+    episodes = source.metrics()["episodes"]
+    assert episodes["aborted"]["env_error"] == episodes["started"]
+
+
+@pytest.mark.parametrize("fault", ["twice", "outside", "longer"])
+def test_a_position_that_does_not_fit_the_spec_costs_its_game_alone(fault: str) -> None:
+    class Wrong(TicTacToe):
+        def legal_actions(self, seat: int) -> Any:
+            legal = super().legal_actions(seat)
+            if _wrong and self.own != [0, 0] and fault != "longer":
+                _wrong.pop()
+                return np.append(legal, legal[-1] if fault == "twice" else 9)
+            return legal
+
+        def observation(self, seat: int) -> Any:
+            seen = super().observation(seat)
+            if _wrong and self.own != [0, 0] and fault == "longer":
+                _wrong.pop()
+                return np.append(seen, seen[-1])
+            return seen
+
+    _wrong = ["once"]
+    source = _source(Wrong, episodes=12)
+    _played(source)
+    episodes = source.metrics()["episodes"]
+    assert (episodes["finished"], episodes["aborted"]) == (11, {"env_error": 1})
+
+
+def test_what_is_kept_of_past_selves_goes_with_them() -> None:
+    source = _source(envs=8, opponents=OpponentsConfig(self_play=0.0, past=1.0), policies=["learner", "past/1"])
+    for request in _request(source):
+        source.take_evaluation(request.number, _answer(source, request))
+    before = source.metrics()["search"]
+    source.set_policies(["learner", "past/2"])
+    for _ in range(400):
+        for request in _request(source):
+            source.take_evaluation(request.number, _answer(source, request))
+    source.set_policies(["learner", "past/3"])
+    assert "past/1" not in source._caches
+    assert source.metrics()["search"]["cache_misses"] > before["cache_misses"] > 0
 
 
 class Told(TicTacToe):

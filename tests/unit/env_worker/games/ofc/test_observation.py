@@ -152,3 +152,12 @@ def test_own_discards_are_seen_by_their_seat_only():
     game = played(Rules(button="last"), 3, 10)
     assert part(game, game.observation(0), "cards.own.discards").sum() == 3
     assert part(game, game.observation(2), "cards.own.discards").sum() == 2
+
+
+@pytest.mark.parametrize("jokers", [1, 2])
+def test_jokers_that_are_not_seen_are_those_of_the_deck(jokers):
+    game = next(
+        game for game in (played(Rules(jokers=jokers), seed, 0) for seed in range(50)) if max(game.hand.held) < JOKER
+    )
+    (seat,) = game.acting()
+    assert part(game, game.observation(seat), "unseen")[17] == jokers / 2
