@@ -248,7 +248,7 @@ def test_in_a_terminal_there_are_colours_and_keys(command, typed, last):
             ["watch"],
             "Name who plays: --checkpoint, or a GAME with --opponent, or one that the zoo has a policy for; or",
         ),
-        (["watch", "--game", "blokus"], "The zoo has no policy for blokus"),
+        (["watch", "--game", "blokus:classic"], "The zoo has no policy for blokus"),
         (["watch", "--replay", "nowhere.json"], "nowhere.json cannot be read: No such file"),
         (["watch", "--replay", "x", "--game", "ofc", "--seed", "3"], "with its players: leave --game, --seed out"),
         (["play", "--game", "ofc", "--battles", "3", "--no-timer"], "--battles, --no-timer are for Pokémon"),
