@@ -44,7 +44,7 @@ def new_folder(path: Path, *, only_writer: bool = False) -> Iterator[Path]:
     After an exception, OSError of a full disk included, `path` is as before and nothing is left behind. What a killed
     process has left is removed by the next call for the same `path`; a folder that it was replacing comes back.
 
-    `only_writer`: nobody else writes into the parent; what was left of any `path` there is removed.
+    `only_writer`: no other process writes into the parent folder, so unfinished folders of any name there are removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     own = f"{ASIDE}{path.name}-"

@@ -120,7 +120,7 @@ def _play(options: argparse.Namespace) -> int:
     if options.username is not None:
         check_name(options.username)
     game, run_dir = _game(options), options.run_dir
-    check_origin(game, options.checkpoint, run_dir, options.policy if options.policy != POLICY else None)
+    check_origin(options.checkpoint, run_dir, options.policy if options.policy != POLICY else None)
     named = bool(options.checkpoint or options.opponents or run_dir or options.overrides)
     if not named and (run_dir := active_run_of(game)) is not None:
         game = None

@@ -99,7 +99,7 @@ def _of_zoo(name: str, config: Config, overrides: Sequence[str], trust: Trust) -
     return Origin(config, f"policy {name}", checkpoint=folder, trust=trust)
 
 
-def check_origin(game: str | None, checkpoint: object, run_dir: Path | None, policy: str | None) -> None:
+def check_origin(checkpoint: object, run_dir: Path | None, policy: str | None) -> None:
     """Raises ConfigError where a checkpoint and a running server are named. `policy`: of the server, if it is named."""
     other = "--run-dir" if run_dir is not None else "--policy" if policy is not None else ""
     if checkpoint is not None and other:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def play_missing(
 ) -> Known:  # fmt: skip
     """Play until each pair has `games`, in whole groups of games from every seat, and add them to `file`.
 
-    Further games of a pair have other seeds than those it has. Nobody else adds to the file meanwhile.
+    Further games of a pair have other seeds than those it has. The file is locked while games are played.
     `openings`, `only_first`, `duplicate`: as of `evaluate`.
 
     Raises ConfigError, RoleDied: what was over by then is kept.
@@ -74,11 +74,12 @@ def play_missing(
 def _sole_writer(file: Path) -> Iterator[None]:
     """Raises ConfigError where another process adds to `file`, or nothing can be written beside it."""
     busy = f"Another command plays games for {file}, and its results would mix with these. Wait for its end."
-    try:
-        with hold_lock(file.with_name(f".{file.name}.lock"), busy):
-            yield
-    except OSError as error:
-        raise ConfigError(f"The results {file} cannot be written: {error.strerror}.") from None
+    with ExitStack() as held:
+        try:
+            held.enter_context(hold_lock(file.with_name(f".{file.name}.lock"), busy))
+        except OSError as error:
+            raise ConfigError(f"The results {file} cannot be written: {error.strerror}.") from None
+        yield
 
 
 def players_of(contestants: Contestants) -> dict[str, str]:

@@ -10,7 +10,6 @@ protect against the death of processes.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import struct
 import zlib
@@ -80,9 +79,12 @@ class ReplayFiles:
     def _set_aside(self, path: Path, error: OSError) -> str:
         """Rename a file that cannot be read, so that no new one takes its place. Returns a sentence about it."""
         aside = path.with_name(f"unread-{path.name}")
-        with contextlib.suppress(OSError):
+        words = f"{path} cannot be read: {error.strerror or error}. Its samples are not used"
+        try:
             path.rename(aside)
-        return f"{path} cannot be read: {error.strerror or error}. Its samples are not used; it is {aside.name} now."
+        except OSError:
+            return f"{words}, and a new file may take its place."
+        return f"{words}; it is {aside.name} now."
 
     def append(self, first: int, samples: ReceivedSamples) -> str:
         """Write one batch. Returns why that failed, at the first failure in a row; else an empty string.
