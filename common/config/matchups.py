@@ -15,13 +15,14 @@ IDENTITY_BITS = 48  # of a game in a worker's report, below the number of its pa
 class Contestant(msgspec.Struct, frozen=True):
     """A policy that the server offers, or a scripted bot; `label` is its name in results.
 
-    `search`: with which the policy plays, where that is not the configuration's.
+    `search`: with which the policy plays; `points_of_value`: see `Config`; where they are not the configuration's.
     """
 
     label: str
     policy: str = ""
     bot: str = ""
     search: SearchConfig | None = None
+    points_of_value: float | None = None
 
 
 class Pairing(msgspec.Struct, frozen=True):
@@ -89,8 +90,17 @@ def only_bots(pairings: Sequence[Pairing]) -> bool:
 
 def searches_of(pairings: Sequence[Pairing]) -> dict[str, SearchConfig]:
     """Settings of the policies that have their own, by policy."""
-    contestants = [each for pairing in pairings for each in (pairing.first, pairing.second)]
-    return {each.policy: each.search for each in contestants if each.search is not None}
+    return {each.policy: each.search for each in _contestants(pairings) if each.search is not None}
+
+
+def points_of_values(pairings: Sequence[Pairing]) -> dict[str, float]:
+    """Of the policies that have their own, by policy."""
+    own = ((each.policy, each.points_of_value) for each in _contestants(pairings))
+    return {policy: points for policy, points in own if points is not None}
+
+
+def _contestants(pairings: Sequence[Pairing]) -> list[Contestant]:
+    return [each for pairing in pairings for each in (pairing.first, pairing.second)]
 
 
 def result_key(pairing: int, first_seat: int) -> str:

@@ -269,6 +269,11 @@ class Config(GamesConfig, frozen=True):
     notice_every_decisions: NonNegative = 1_000_000  # a notice each so many, where SIMUL_NOTIFY has addresses; 0: none
 
     @property
+    def points_of_value(self) -> float:
+        """Points of the game, one decision earlier, that a network's value of 1 stands for."""
+        return self.learner.discount / float(getattr(self.game_section, "reward_scale", 1.0))
+
+    @property
     def workers_of_a_server(self) -> int:
         """How many workers play on one server, at most."""
         return -(-self.workers.count // self.cluster.servers.count)

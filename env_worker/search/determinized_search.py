@@ -53,7 +53,7 @@ class DeterminizedSearch:
         game: unchanged. seat: that acts.
         worlds: drawn ones. candidates: so many of the actions that the policy likes best are tried in each.
         draw: of the worlds and their chance events.
-        reward_scale, discount: of the rewards that the network's values are of.
+        points_of_value: returns of the game that a value of 1 stands for.
 
     Attributes:
         actions, scores: the candidates, best first by the policy, and what each is worth, a mean over the worlds.
@@ -63,12 +63,12 @@ class DeterminizedSearch:
 
     def __init__(
         self, game: TurnGame, seat: int, *, worlds: int, candidates: int, draw: random.Random,
-        reward_scale: float = 1.0, discount: float = 1.0,
+        points_of_value: float = 1.0,
     ) -> None:  # fmt: skip
         self._game, self._seat = game, seat
         self._candidates = candidates
         self._draw = draw
-        self._value_scale = discount / reward_scale
+        self._points_of_value = points_of_value
         self._earned = float(game.learned_returns()[seat])
         self._games: dict[int, TurnGame] = {ROOT: game}  # that are played on, by place
         self._waiting: deque[int] = deque([ROOT])  # places of positions that the network was not asked about yet
@@ -124,7 +124,7 @@ class DeterminizedSearch:
         for place, actions, prior, value in zip(rows.places, rows.actions, priors, evaluation.value.tolist()):
             seat = _acting_seat(self._games[place])
             if seat == self._seat:
-                self._end(place, value * self._value_scale)
+                self._end(place, value * self._points_of_value)
             else:
                 self._games[place].apply({seat: int(actions[prior.argmax()])})
                 self._play_on(place)

@@ -27,7 +27,13 @@ REHEARSED_ROWS, REHEARSED_MOVES = 64, 200
 
 
 class SearchedSeat(SeatSession):
-    """A seat whose actions are searched: the server has no session of it, so none ends."""
+    """A seat whose actions are searched: the server has no session of it, so none ends.
+
+    Attributes:
+        draw: seed of what its searches draw.
+    """
+
+    draw = 0
 
     def end(self, game: TurnGame, truncated: bool) -> Decision | None:
         return None
@@ -49,18 +55,19 @@ class DeterminizedSource(TurnGameSource):
 
     Args:
         search: settings. searches: of policies that have their own, by name.
-        discount: of the rewards that the network's values are of.
+        points_of_value: see `DeterminizedSearch`. own_points: of policies that have their own, by name.
         others: arguments of TurnGameSource.
     """
 
     def __init__(
         self, *arguments: Any, search: SearchConfig, searches: Mapping[str, SearchConfig] = NONE,
-        discount: float = 1.0, **others: Any,
+        points_of_value: float = 1.0, own_points: Mapping[str, float] = MappingProxyType({}), **others: Any,
     ) -> None:  # fmt: skip
         super().__init__(*arguments, **others)
         self._search = search
         self._searches = searches
-        self._discount = discount
+        self._points_of_value = points_of_value
+        self._own_points = own_points
         self._searched: dict[int, _Searched] = {}  # by env
         self._in_flight: dict[int, tuple[_Searched, Rows]] = {}  # by number of the request
         self._moves = self._requests = self._evaluations = 0
@@ -118,19 +125,27 @@ class DeterminizedSource(TurnGameSource):
     def _search_of(self, policy: str) -> SearchConfig:
         return self._searches.get(policy, self._search)
 
-    def _session_class(self, contestant: Contestant) -> type[SeatSession]:
-        return SearchedSeat if self._search_of(contestant.policy).worlds else SeatSession
+    def _session(
+        self, env: int, seat: int, episode: int, contestant: Contestant, flags: int, draw: int
+    ) -> SeatSession:  # fmt: skip
+        if not self._search_of(contestant.policy).worlds:
+            return super()._session(env, seat, episode, contestant, flags, draw)
+        searched = SearchedSeat(env, seat, episode, contestant.policy, flags, self._reward_scale)
+        searched.draw = draw
+        return searched
 
     def _begin_search(self, decision: Decision) -> None:
         hosted = self._running[decision.env]
         if hosted is None or hosted.episode != decision.episode:
             return  # aborted since
         settings = self._search_of(decision.policy)
-        draw = random.Random(f"{self._seed}/{hosted.number}/{decision.seat}/{decision.step}")
+        seat = hosted.seats[decision.seat]
+        assert isinstance(seat, SearchedSeat)
         try:
             search = DeterminizedSearch(
-                hosted.game, decision.seat, worlds=settings.worlds, candidates=settings.candidates, draw=draw,
-                reward_scale=self._reward_scale, discount=self._discount,
+                hosted.game, decision.seat, worlds=settings.worlds, candidates=settings.candidates,
+                draw=random.Random(f"{seat.draw}/{decision.step}"),
+                points_of_value=self._own_points.get(decision.policy, self._points_of_value),
             )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - a user's game may raise anything
             self._fail(hosted, error)

@@ -28,7 +28,7 @@ from simul.env_worker.games.base.build import check_turn_game, failures_as_sente
 from simul.env_worker.games.base.replays import RecordedGame, Replay, ReplayFolder, game_settings, read_replay
 from simul.env_worker.games.base.turn_game import IllegalActionError, TurnGame
 from simul.env_worker.games.loading import scripted_players, turn_game
-from simul.env_worker.terminal.advice import Advisor, PolicyRollouts, PolicySearch, PolicySession
+from simul.env_worker.terminal.advice import Advisor, PolicyRollouts, PolicySearch, PolicySession, draws_worlds
 from simul.env_worker.terminal.frames import FrameScreen, limit_process
 from simul.env_worker.terminal.game_loop import GameLoop, ReplayLoop
 from simul.env_worker.terminal.piped_screen import PipedScreen
@@ -180,7 +180,7 @@ class _Table:
 
     def _person(self, seat: int) -> TerminalPlayer:
         adviser = self._options.adviser
-        worlds = HINT_WORLDS if type(self._game).determinize is not TurnGame.determinize else 0
+        worlds = 0 if self._config.learner.normalize_rewards or not draws_worlds(self._game, seat) else HINT_WORLDS
         return Person(self._screen, self._advisor(adviser, seat, worlds) if adviser else None)
 
     def _advisor(self, policy: str, seat: int, worlds: int = 0) -> Advisor:
@@ -197,11 +197,8 @@ class _Table:
         if search.worlds and remembers:
             raise ConfigError(f"{policy} has a memory (LSTM or GRU); search.worlds is for networks without one.")
         if (worlds := search.worlds or worlds) and not remembers:
-            reward_scale = getattr(self._config.game_section, "reward_scale", 1.0)
-            return PolicyRollouts(
-                self._line, policy, msgspec.structs.replace(search, worlds=worlds), reward_scale=reward_scale,
-                discount=self._config.learner.discount,
-            )  # fmt: skip
+            search = msgspec.structs.replace(search, worlds=worlds)
+            return PolicyRollouts(self._line, policy, search, points_of_value=self._config.points_of_value)
         return PolicySession(self._line, policy, self._policies.index(policy), seat, greedy=greedy)
 
 

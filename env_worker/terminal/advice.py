@@ -16,7 +16,7 @@ from simul.common.config.search import SearchConfig
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.replays import RecordedGame, Turn
-from simul.env_worker.games.base.turn_game import TurnGame
+from simul.env_worker.games.base.turn_game import CHANCE, TurnGame
 from simul.env_worker.terminal.server_line import ServerLine, SessionLostError
 
 MOST_NAMED = 5  # actions
@@ -64,8 +64,13 @@ class Advice(NamedTuple):
 
 
 class Advisor(ABC):
-    """A policy, asked about one seat."""
+    """A policy, asked about one seat.
 
+    Attributes:
+        follows: it must be asked at every decision of the seat, also where nobody reads the answer.
+    """
+
+    follows: bool = False
     _turns: list[Turn] | None = None
     _advice: Advice
 
@@ -98,6 +103,8 @@ class PolicySession(Advisor):
     Args:
         greedy: take the most probable action.
     """
+
+    follows = True
 
     def __init__(self, line: ServerLine, policy: str, env: int, seat: int, *, greedy: bool) -> None:
         self._line = line
@@ -184,14 +191,12 @@ class PolicyRollouts(Advisor):
     """A policy without a memory chooses by search in drawn worlds (`search.worlds`).
 
     Args:
-        config: its `worlds` and `candidates`. reward_scale, discount: of the rewards that the policy's values are of.
+        config: its `worlds` and `candidates`. points_of_value: see `DeterminizedSearch`.
     """
 
-    def __init__(
-        self, line: ServerLine, policy: str, config: SearchConfig, *, reward_scale: float, discount: float
-    ) -> None:
+    def __init__(self, line: ServerLine, policy: str, config: SearchConfig, *, points_of_value: float) -> None:
         self._config = config
-        self._scales = {"reward_scale": reward_scale, "discount": discount}
+        self._points_of_value = points_of_value
         self._evaluator = line.evaluator(policy)
         self._rows_per_message = line.rows_per_message
 
@@ -201,7 +206,7 @@ class PolicyRollouts(Advisor):
         seat = played.game.acting()[0]
         search = DeterminizedSearch(
             played.game, seat, worlds=self._config.worlds, candidates=self._config.candidates,
-            draw=random.Random(f"{played.seed}/{len(played.turns)}/{seat}"), **self._scales,
+            draw=random.Random(f"{played.seed}/{len(played.turns)}/{seat}"), points_of_value=self._points_of_value,
         )  # fmt: skip
         search.run(self._evaluator, self._rows_per_message)
         if len(search.actions) == 1:
@@ -213,6 +218,21 @@ class PolicyRollouts(Advisor):
             search.action, best, None, in_points=True, margins=() if margins is None else margins[order].tolist(),
             worlds=search.worlds,
         )  # fmt: skip
+
+
+def draws_worlds(game: TurnGame, seat: int) -> bool:
+    """True where `seat` does not see all of `game`, and its first decision shows that worlds can be drawn."""
+    if not game.hidden_information:
+        return False
+    tried, draw = game.clone(), random.Random(0)
+    while (acting := tried.acting()) and seat not in acting:
+        event = {CHANCE: tried.draw_chance(draw)} if acting[0] == CHANCE else {}
+        tried.apply(event or {each: int(draw.choice(tried.legal_actions(each))) for each in acting})
+    try:
+        tried.determinize(seat, draw)
+    except NotImplementedError:
+        return False
+    return True
 
 
 def _common_length(one: list[Turn], other: list[Turn]) -> int:

@@ -88,8 +88,8 @@ class Person:
         """What the person writes. Raises TakenBack, Left."""
         game, screen = played.game, self._screen
         screen.position(game.render(seat))
-        if self._advisor is not None:
-            self._advisor.advise(played)  # also without a hint: a policy with memory sees every decision
+        if self._advisor is not None and self._advisor.follows:
+            self._advisor.advise(played)
         if not self._helped:
             screen.say(COMMANDS, "dim")
         if (wording := game.action_help(seat)) != self._helped:
@@ -130,7 +130,10 @@ class Person:
     def _hint(self, played: RecordedGame, seat: int) -> str:
         if self._advisor is None:
             return "Hints come from a policy: start with --checkpoint."
-        return self._advisor.advise(played).text(played.game, seat)
+        try:
+            return self._advisor.advise(played).text(played.game, seat)
+        except NotImplementedError as error:  # a game that draws worlds of some positions only
+            return f"There is no hint here: {error}."
 
     def _take_back(self, rest: str, played: RecordedGame, seat: int) -> None:
         """Raises TakenBack where there is something to take back."""

@@ -86,9 +86,12 @@ def find_contestants(
     served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
     labels = distinct_labels([*(names or checkpoint_labels(folders, searches)), *bots])
     words = [*searches, *[()] * (len(folders) - len(searches))]
-    own = [_own_search(config, folder, overrides, each, trust) for folder, each in zip(folders, words, strict=True)]
+    own = [_own_settings(config, folder, overrides, each, trust) for folder, each in zip(folders, words, strict=True)]
     listed = [
-        *(Contestant(label, policy=policy, search=search) for label, policy, search in zip(labels, served, own)),
+        *(
+            Contestant(label, policy, search=settings[0], points_of_value=settings[1])
+            for label, policy, settings in zip(labels, served, own)
+        ),
         *(Contestant(label, bot=bot) for label, bot in zip(labels[len(folders) :], bots)),
     ]
     return Contestants(config, networks, served, listed)
@@ -141,10 +144,10 @@ def _check_game(config: Config, checkpoints: int, opponents: Sequence[str], name
     return [opponent_kind(name, game.scripted) for name in opponents]
 
 
-def _own_search(
+def _own_settings(
     config: Config, checkpoint: Path, overrides: Sequence[str], settings: Sequence[str], trust: Trust
-) -> SearchConfig | None:  # fmt: skip
-    """With which the checkpoint plays beside others, with `settings`; None: as `config` says. Raises ConfigError."""
+) -> tuple[SearchConfig | None, float | None]:
+    """`search` and `points_of_value` of the checkpoint as a contestant, with `settings`. Raises ConfigError."""
     algorithm = config.learner.algorithm
     for setting in settings:
         key = setting.partition("=")[0]
@@ -156,9 +159,10 @@ def _own_search(
                 f"#{setting}: the first checkpoint was trained with the algorithm {algorithm}, whose policies have no "
                 f"such setting of a search. Leave it out, or set {wanted}."
             )
-    own = config_of(checkpoint, [*overrides, *(f"search.{setting}" for setting in settings)], trust).search
-    own = msgspec.structs.replace(own, **{key: getattr(config.search, key) for key in OF_ALL})
-    return None if own == config.search else own
+    own = config_of(checkpoint, [*overrides, *(f"search.{setting}" for setting in settings)], trust)
+    search = msgspec.structs.replace(own.search, **{key: getattr(config.search, key) for key in OF_ALL})
+    points = own.points_of_value
+    return None if search == config.search else search, None if points == config.points_of_value else points
 
 
 def find_conditions(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from simul.common.config.matchups import searches_of
+from simul.common.config.matchups import points_of_values, searches_of
 from simul.common.config.schema import Config
 from simul.common.config.seats import check_opponents
 from simul.common.errors import ConfigError, SimulError
@@ -52,8 +52,9 @@ def turn_game_source(
         search = importlib.import_module("simul.env_worker.search.determinized_source")
         search.rehearse(make_game)
         build = functools.partial(
-            search.DeterminizedSource, search=config.search, searches=searches, discount=config.learner.discount
-        )
+            search.DeterminizedSource, search=config.search, searches=searches, points_of_value=config.points_of_value,
+            own_points=points_of_values(options.pairings),
+        )  # fmt: skip
     of_training = config.search.opening_plies if options.record else 0
     openings = config.evaluation.openings if options.pairings else of_training
     own = own_players(own_opponents(config.opponents, options.pairings), options.trust)

@@ -283,12 +283,13 @@ class TurnGameSource:
                 self._players[env, contestant.bot] = self._factories[contestant.bot]()
             return BotSeat(seat, self._players[env, contestant.bot], random.Random(draw))
         flags = start_flags(self._record and matchup.learns[seat], self._greedy)
-        session = self._session_class(contestant)
-        return session(env, seat, episode, contestant.policy, flags, self._reward_scale)
+        return self._session(env, seat, episode, contestant, flags, draw)
 
-    def _session_class(self, contestant: Contestant) -> type[SeatSession]:
-        """Of the seats that a policy plays."""
-        return SeatSession
+    def _session(
+        self, env: int, seat: int, episode: int, contestant: Contestant, flags: int, draw: int
+    ) -> SeatSession:  # fmt: skip
+        """Of a seat that a policy plays; `draw`: seed of what is drawn for it here."""
+        return SeatSession(env, seat, episode, contestant.policy, flags, self._reward_scale)
 
     def _advance(self, hosted: HostedGame, until: float) -> None:
         if self._running[hosted.env] is not hosted:

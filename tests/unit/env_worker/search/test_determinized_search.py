@@ -38,7 +38,7 @@ def searched(game: TurnGame, evaluator: Any, seat: int = 0, *, seed: int = 1, **
 def test_candidates_are_worth_the_mean_of_what_may_be_hidden(number: int) -> None:
     game = Envelope()
     game.reset(number)
-    search = searched(game, RowEvaluator(giving), reward_scale=0.1, discount=0.9)
+    search = searched(game, RowEvaluator(giving), points_of_value=9.0)
     assert search.actions.tolist() == [0, 1, 2]
     assert search.scores == pytest.approx([1.0, 1.5, 0.2 / 0.1 * 0.9], abs=0.15)
     assert search.action == 2

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from simul.common.client.evaluation import Evaluation
 from simul.common.config.loader import load_config
-from simul.common.config.matchups import Contestant, Pairing, searches_of
+from simul.common.config.matchups import Contestant, Pairing, points_of_values, searches_of
 from simul.common.config.schema import OpponentsConfig
 from simul.common.config.search import SearchConfig
 from simul.common.errors import ConfigError
@@ -18,9 +18,10 @@ from simul.common.protocol.decisions import Action
 from simul.common.protocol.messages import DECISION
 from simul.common.runtime.installation import CONFIGS
 from simul.env_worker.games.base.build import turn_game_source
+from simul.env_worker.games.base.hosted_game import SeatSession
 from simul.env_worker.games.base.players import ANY_GAME
 from simul.env_worker.games.base.source import TurnGameSource
-from simul.env_worker.search.determinized_source import DeterminizedSource
+from simul.env_worker.search.determinized_source import DeterminizedSource, SearchedSeat
 from simul.env_worker.source import EvaluationRequest, SearchingSource, SourceOptions
 from tests.support.searching import RowEvaluator
 from tests.support.small_games import Envelope, ThreeInTurn
@@ -38,10 +39,11 @@ def _closed() -> Iterator[None]:
         _started.pop().close()
 
 
-def _source(games: int = 8, game: type = Envelope) -> DeterminizedSource:
-    pairings = [Pairing(SEARCHES, PLAIN, games)]
+def _source(games: int = 8, game: type = Envelope, first: Contestant = SEARCHES) -> DeterminizedSource:
+    pairings = [Pairing(first, PLAIN, games)]
     source = DeterminizedSource(
-        game, ANY_GAME, search=SearchConfig(), searches=searches_of(pairings), envs=4, seed=3, episodes=games,
+        game, ANY_GAME, search=SearchConfig(), searches=searches_of(pairings),
+        own_points=points_of_values(pairings), envs=4, seed=3, episodes=games,
         opponents=OpponentsConfig(), pairings=pairings, record=False, greedy=True,
     )  # fmt: skip
     _started.append(source)
@@ -93,6 +95,36 @@ def test_choices_depend_on_the_game_not_on_when_it_is_answered() -> None:
         _play(source)
         standings.append(source.metrics()["standings"])
     assert standings[0] == standings[1]
+
+
+def test_a_contestant_keeps_the_draws_of_its_searches_at_every_seat() -> None:
+    class Seen(DeterminizedSource):
+        drawn: ClassVar[dict[int, int]] = {}
+
+        def _session(self, env: int, *arguments: Any) -> SeatSession:
+            session = super()._session(env, *arguments)
+            if isinstance(session, SearchedSeat):
+                self.drawn[env] = session.draw
+            return session
+
+    pairings = [Pairing(SEARCHES, PLAIN, 4)]
+    source = Seen(
+        Envelope, ANY_GAME, search=SearchConfig(), searches=searches_of(pairings), envs=4, seed=3, episodes=4,
+        opponents=OpponentsConfig(), pairings=pairings, record=False, greedy=True,
+    )  # fmt: skip
+    _started.append(source)
+    source.start()
+    _play(source)
+    assert source.drawn[0] == source.drawn[1] != source.drawn[2] == source.drawn[3]
+
+
+def test_values_of_a_policy_count_in_its_own_units() -> None:
+    """A value of 0.2 after waiting is more than the points of the number where it means 1.8."""
+    search = SearchConfig(worlds=40, candidates=3)
+    for points, moves in ((None, 4), (9.0, 8)):
+        source = _source(first=Contestant("searches", policy="learner", search=search, points_of_value=points))
+        _play(source)
+        assert source.metrics()["search"]["moves"] == moves
 
 
 def test_a_refused_row_aborts_its_game_and_counts_as_its_fault_where_it_is() -> None:

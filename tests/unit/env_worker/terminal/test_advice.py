@@ -15,7 +15,7 @@ from simul.common.protocol.masks import pack_masks
 from simul.common.protocol.messages import GREEDY, START
 from simul.env_worker.games.base.replays import RecordedGame
 from simul.env_worker.terminal import server_line as server_line_module
-from simul.env_worker.terminal.advice import PolicyRollouts, PolicySession
+from simul.env_worker.terminal.advice import PolicyRollouts, PolicySession, draws_worlds
 from simul.env_worker.terminal.server_line import ServerLine, SessionLostError
 from tests.support.searching import RowEvaluator
 from tests.support.small_games import Envelope
@@ -137,7 +137,7 @@ def test_a_session_that_the_server_dropped_begins_again(line, played):
 
 def test_a_search_in_drawn_worlds_says_what_its_candidates_are_worth(played):
     line = ServerLine(Answering(giving))
-    advisor = PolicyRollouts(line, "learner", SearchConfig(worlds=400, candidates=3), reward_scale=0.1, discount=1.0)
+    advisor = PolicyRollouts(line, "learner", SearchConfig(worlds=400, candidates=3), points_of_value=10.0)
     played = RecordedGame(Envelope(), 3)
     advice = advisor.advise(played)
     assert advice is advisor.advise(played)
@@ -159,7 +159,7 @@ def test_what_the_game_counts_is_said_and_has_no_interval():
             return np.array([1.0, 3.0, 2.0])
 
     line = ServerLine(Answering(giving))
-    advisor = PolicyRollouts(line, "learner", SearchConfig(worlds=9), reward_scale=1.0, discount=1.0)
+    advisor = PolicyRollouts(line, "learner", SearchConfig(worlds=9), points_of_value=1.0)
     played = RecordedGame(Counted(), 3)
     advice = advisor.advise(played)
     assert advice.text(played.game, 0).splitlines() == [
@@ -226,3 +226,16 @@ def test_refusals_are_errors_and_lost_sessions_are_told_apart(monkeypatch, playe
     refused.errors[0] = ("ERR_POLICY", "there is no such policy")
     with pytest.raises(InferenceError, match="ERR_POLICY: there is no such policy"):
         ServerLine(Client(Replies([], [], evaluations=[refused]))).evaluate(*row)
+
+
+@pytest.mark.parametrize(
+    ("name", "draws"), [("leduc_poker", True), ("tic_tac_toe", False), ("liars_dice", False), ("hanabi", False)]
+)
+def test_worlds_of_hints_are_drawn_only_where_something_is_hidden_and_the_game_can(name, draws):
+    pyspiel = pytest.importorskip("pyspiel")
+    from simul.env_worker.games.openspiel.adapter import OpenSpielGame
+
+    game = OpenSpielGame(pyspiel.load_game(name), name)
+    game.reset(1)
+    assert draws_worlds(game, 0) == draws_worlds(game, 1) == draws
+    assert not game._state.history(), "it is not played on"

@@ -32,6 +32,7 @@ class FirstFree:
     """Takes the first free square, as a policy does."""
 
     name = "first"
+    follows = True
 
     def __init__(self):
         self.asked = []
@@ -141,6 +142,21 @@ def test_hints_are_the_policys_and_it_sees_every_decision():
     assert "value +0.250" in shown
     assert [asked for asked in advisor.asked if asked % 2] == []
     assert sorted(set(advisor.asked)) == [0, 2, 4]
+
+
+def test_an_adviser_without_a_memory_is_asked_for_hints_alone_and_may_have_none():
+    class NoWorlds(FirstFree):
+        follows = False
+
+        def advise(self, played):
+            if not played.turns:
+                raise NotImplementedError("worlds cannot be drawn of the first position")
+            return super().advise(played)
+
+    advisor = NoWorlds()
+    shown, _ = played_out(["hint", "4", "5", "hint", "quit"], advisor=advisor)
+    assert "There is no hint here: worlds cannot be drawn of the first position." in shown
+    assert advisor.asked == [4]
 
 
 def test_names_of_several_words_and_their_parts():
