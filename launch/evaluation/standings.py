@@ -21,17 +21,20 @@ def pair_standings(figures: Metrics, index: int) -> dict[str, dict[str, Any]]:
     """Of pairing number `index`, by `first` and `second`; {} where the game reports no scores."""
     groups = counts(figures, "standings", f"{index}/groups")
     found = {side: counts(figures, "standings", f"{index}/{side}") for side in (FIRST, SECOND)}
-    return {side: _described(sums, _part(groups, side)) for side, sums in found.items() if sums}
+    return {side: _described(sums, [_part(groups, side)]) for side, sums in found.items() if sums}
 
 
 def seat_score(figures: Metrics, key: str) -> dict[str, Any]:
     """`mean_score` and `score_95` of `first` at one seat (`key`: its `result_key`); {} where there are no scores."""
     sums = counts(figures, "standings", key)
-    return {"mean_score": sums["score"], "score_95": _interval(sums, sums, "score", "score_square")} if sums else {}
+    return {"mean_score": sums["score"], "score_95": _interval(sums, [sums], "score", "score_square")} if sums else {}
 
 
 def contestant_standings(figures: Metrics, pairings: Sequence[Pairing]) -> list[dict[str, Any]]:
-    """Of every contestant over everything it played; [] where the game reports no scores."""
+    """Of every contestant over everything it played; [] where the game reports no scores.
+
+    Mirrored games of all pairings share their seeds, so a contestant's luck in one is its luck in the others.
+    """
     played: dict[str, list[tuple[Sums, Sums]]] = {}
     for index, pairing in enumerate(pairings):
         groups = counts(figures, "standings", f"{index}/groups")
@@ -39,7 +42,7 @@ def contestant_standings(figures: Metrics, pairings: Sequence[Pairing]) -> list[
             if sums := counts(figures, "standings", f"{index}/{side}"):
                 played.setdefault(contestant.label, []).append((sums, _part(groups, side)))
     return [
-        {"label": label, **_described(_added([sums for sums, _ in parts]), _added([part for _, part in parts]))}
+        {"label": label, **_described(_added([sums for sums, _ in parts]), [groups for _, groups in parts])}
         for label, parts in played.items()
     ]
 
@@ -54,18 +57,15 @@ def _part(groups: Sums, side: str) -> Sums:
 
 def _added(parts: Sequence[Sums]) -> Sums:
     """Means over all parts, weighted by their games."""
-    parts = [part for part in parts if part]
-    if not parts:
-        return {}
     games = sum(part["games"] for part in parts)
     names = [name for name in parts[0] if name != "games"]
     return {"games": games, **{n: sum(part[n] * part["games"] for part in parts) / games for n in names}}
 
 
-def _described(sums: Sums, groups: Sums) -> dict[str, Any]:
-    """Means and 95% intervals. Where games are mirrored the intervals come from the spread of whole groups."""
-    spread = groups if groups.get("games", 0) > 1 else sums
-    found: dict[str, Any] = {"games": int(sums["games"]), "groups": int(groups.get("games", 0))}
+def _described(sums: Sums, groups: Sequence[Sums]) -> dict[str, Any]:
+    """Means and 95% intervals. Where games are mirrored these come from the spread of the groups of each pairing."""
+    spread = groups if all(part.get("games", 0) > 1 for part in groups) else [sums]
+    found: dict[str, Any] = {"games": int(sums["games"]), "groups": int(sum(part.get("games", 0) for part in groups))}
     for name in MEASURES:
         found |= {f"mean_{name}": sums[name], f"{name}_95": _interval(sums, spread, name, f"{name}_square")}
     names = [name.removeprefix(FIGURE) for name in sums if name.startswith(FIGURE)]
@@ -74,14 +74,20 @@ def _described(sums: Sums, groups: Sums) -> dict[str, Any]:
     return {**found, "first_alone": sums["win"], "figures": figures, "figures_95": intervals}
 
 
-def _interval(sums: Sums, spread: Sums, name: str, square: str) -> tuple[float, float] | None:
-    """The mean of `sums` -+ 1.96 standard errors of that of `spread`; None for fewer than two, or without squares."""
-    count = spread["games"]
-    if count < 2 or square not in spread:
+def _interval(sums: Sums, spread: Sequence[Sums], name: str, square: str) -> tuple[float, float] | None:
+    """The mean of `sums` -+ 1.96 standard errors; None for fewer than two in a part of `spread`, or without squares.
+
+    The standard error is the mean of those of the parts: right where their luck is the same, too large where it is not.
+    """
+    if any(part["games"] < 2 or square not in part for part in spread):
         return None
-    variance = max(0.0, spread[square] - spread[name] ** 2) * count / (count - 1)
-    margin = Z_95 * math.sqrt(variance / count)
+    error = sum(part["games"] * _standard_error(part, name, square) for part in spread)
+    margin = Z_95 * error / sum(part["games"] for part in spread)
     return sums[name] - margin, sums[name] + margin
+
+
+def _standard_error(sums: Sums, name: str, square: str) -> float:
+    return math.sqrt(max(0.0, sums[square] - sums[name] ** 2) / (sums["games"] - 1))
 
 
 def standing_text(standing: Mapping[str, Any]) -> str:

@@ -12,11 +12,11 @@ from pettingzoo import AECEnv, ParallelEnv
 
 
 class Leaving(ParallelEnv):
-    """Agent i leaves after i + 1 steps and earns 1 a step. `cut`: it is truncated; else it terminates."""
+    """Agent i leaves after i + 1 steps and earns 1 a step. `cut`: from this agent on they are truncated, not ended."""
 
     metadata: dict[str, Any] = {"name": "leaving_v0"}
 
-    def __init__(self, count: int = 3, cut: bool = False) -> None:
+    def __init__(self, count: int = 3, cut: int = 99) -> None:
         self.possible_agents = [f"agent_{i}" for i in range(count)]
         self.cut = cut
 
@@ -35,10 +35,12 @@ class Leaving(ParallelEnv):
         assert all(self.action_space(agent).contains(action) for agent, action in actions.items())
         self.steps += 1
         gone = {agent: int(agent[-1]) < self.steps for agent in self.agents}
-        never, seen, infos = dict.fromkeys(self.agents, False), self.seen(), self.infos()
+        cut = {agent: left and int(agent[-1]) >= self.cut for agent, left in gone.items()}
+        ended = {agent: left and not cut[agent] for agent, left in gone.items()}
+        seen, infos = self.seen(), self.infos()
         rewards = dict.fromkeys(self.agents, 1.0)
         self.agents = [agent for agent in self.agents if not gone[agent]]
-        return seen, rewards, never if self.cut else gone, gone if self.cut else never, infos
+        return seen, rewards, ended, cut, infos
 
     def seen(self) -> dict:
         return {agent: np.array([self.steps, int(agent[-1])], np.float32) for agent in self.agents}

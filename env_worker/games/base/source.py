@@ -321,7 +321,7 @@ class TurnGameSource:
     def _finish(self, hosted: HostedGame) -> None:
         """Count a game that is over, and end its sessions. What may raise comes before the first row."""
         truncated, results = hosted.game.truncated(), hosted.results()
-        ends = [seat.end(hosted.game, truncated) for seat in hosted.sessions]
+        ends = [seat.end(hosted.game, hosted.game.seat_truncated(seat.seat)) for seat in hosted.sessions]
         self._ready += [end for end in ends if end is not None]
         self._count(hosted, results, truncated)
         self._failures.add_finished(hosted.env)

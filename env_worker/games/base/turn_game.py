@@ -107,6 +107,10 @@ class TurnGame(ABC):
         """True where the game was cut short, by a limit of moves, say; of a game that is over."""
         return False
 
+    def seat_truncated(self, seat: int) -> bool:
+        """Likewise of one seat, where some may have ended before: its final observation is bootstrapped from."""
+        return self.truncated()
+
     def mask(self, seat: int) -> NDArray[np.uint8]:
         """uint8 [A], 1 = legal; of a seat that acts now."""
         mask = np.zeros(self.spec.num_actions, np.uint8)

@@ -45,7 +45,8 @@ class PettingZooGame(TurnGame):
         self.deterministic = name.rpartition("_v")[0] in NO_CHANCE
         self._returns = [0.0] * len(self._agents)
         self._last: dict[int, NDArray[Any]] = {}  # the final observations of agents that are gone
-        self._truncated = False
+        self._cut: set[int] = set()  # seats of agents that were truncated
+        self._terminated = False  # an agent was
         self._seed: int | None = None  # of the game that runs; None before the first
         self._turns: list[dict[int, int]] = []  # the actions applied so far
 
@@ -55,7 +56,11 @@ class PettingZooGame(TurnGame):
 
     def truncated(self) -> bool:
         """True where an agent was truncated and none has terminated."""
-        return self._truncated
+        return len(self._cut) > 0 and not self._terminated
+
+    def seat_truncated(self, seat: int) -> bool:
+        """True where its own agent was truncated, whatever became of the others."""
+        return seat in self._cut
 
     def legal_actions(self, seat: int) -> NDArray[np.intp]:
         """Ids, ascending."""
@@ -148,7 +153,7 @@ class PettingZooGame(TurnGame):
         self._seed, self._turns = seed, []
         self._returns = [0.0] * len(self._agents)
         self._last = {}
-        self._truncated = False
+        self._cut = set()
         self._terminated = False
 
     def _end(self, agent: Any, terminated: bool) -> None:
@@ -156,7 +161,7 @@ class PettingZooGame(TurnGame):
         seat = self._seat_of[agent]
         self._last[seat] = self.observation(seat)
         self._terminated |= terminated
-        self._truncated = not self._terminated
+        self._cut |= set() if terminated else {seat}
 
     def _check(self, actions: Mapping[int, int]) -> None:
         """Raises IllegalActionError."""

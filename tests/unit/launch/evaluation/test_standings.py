@@ -85,6 +85,16 @@ def test_a_contestant_is_described_over_everything_it_played():
     assert contestant_standings({}, [Pairing(A, B, 2)]) == []
 
 
+def test_luck_that_all_pairings_share_is_not_averaged_away():
+    """Mirrored games of both pairings have the same deals: with equal results two pairings say as much as one."""
+    groups = sums(50, 2.0, 8.0, "first.")
+    figures = {"standings": {f"{i}/{name}": part for i in (0, 1)
+                             for name, part in (("first", sums(100, 2.0, 20.0)), ("groups", groups))}}  # fmt: skip
+    (both,) = contestant_standings(figures, [Pairing(A, B, 100, seats=3), Pairing(A, C, 100, seats=3)])
+    assert both["groups"] == 100
+    assert both["score_95"] == pytest.approx(pair_standings(figures, 0)["first"]["score_95"])
+
+
 def test_ratings_of_two_are_the_logit_of_their_score():
     high, low = elo_ratings(["a", "b"], [("a", "b", 1000, 0.75)])
     share = (750 + 0.5) / 1001

@@ -69,7 +69,7 @@ def test_games_are_those_of_the_library(name):
         assert list(ours.returns()) == [totals[agent] for agent in theirs.possible_agents]
 
 
-@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("cut", [99, 1, 0])
 def test_agents_of_a_parallel_environment_leave_one_by_one(cut):
     game = builder(f"{ZOO}:Leaving", cut=cut)()
     game.reset(0)
@@ -80,18 +80,20 @@ def test_agents_of_a_parallel_environment_leave_one_by_one(cut):
         game.apply(dict.fromkeys(seats, 0))
     assert acting == [[0, 1, 2], [1, 2], [2]]
     assert list(game.returns()) == [1.0, 2.0, 3.0]
-    assert game.truncated() == cut
+    assert game.truncated() == (cut == 0), "where none has ended"
+    assert [game.seat_truncated(seat) for seat in range(3)] == [seat >= cut for seat in range(3)]
     assert [game.observation(seat).tolist() for seat in range(3)] == [[1, 0], [2, 1], [3, 2]], "what each saw last"
 
 
-def test_all_agents_truncated_at_once_end_with_their_final_observations():
+@pytest.mark.parametrize("cut", [0, 1])
+def test_truncated_agents_end_with_their_final_observations_whatever_became_of_others(cut):
     source = build_source(
-        config(f"{ZOO}:Leaving", cut=True), index=0, episodes=2, greedy=False, record=True, trust=EVERYTHING
+        config(f"{ZOO}:Leaving", cut=cut), index=0, episodes=2, greedy=False, record=True, trust=EVERYTHING
     )
     source.start()
     rows = play(source, any_legal(1))
     ends = {(row.env, row.seat): row for row in rows if row.kind != DECISION}
-    assert {row.kind for row in ends.values()} == {TRUNCATED}
+    assert [ends[0, seat].kind for seat in range(3)] == [TERMINATED if seat < cut else TRUNCATED for seat in range(3)]
     assert ends[0, 1].observation.tolist() == [2, 1]
     assert sum(row.reward for row in rows if (row.env, row.seat) == (0, 2)) == 3.0
 
