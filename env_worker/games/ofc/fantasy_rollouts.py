@@ -69,13 +69,16 @@ def play_out(
 
 
 def candidate_scores(
-    hand: Hand, seat: int, unseen: Cards, candidates: NDArray[np.intp], rollouts: int, rules: Rules, random: Draws
-) -> NDArray[np.float64]:
+    hand: Hand, seat: int, unseen: Cards, candidates: NDArray[np.intp], rollouts: int, rules: Rules, random: Draws,
+    guesses: Cards | None = None,
+) -> NDArray[np.float64]:  # fmt: skip
     """float64 [candidates]: `fantasy_rollout_scores` of the seat that acts."""
+    if guesses is None:
+        guesses = np.empty((rules.players, 0, CELLS), np.int8)
     scores = np.zeros(len(candidates))
     fantasy_rollout_scores(
         hand.board, hand.filled, seat, hand.fantasy, hand.held, unseen, candidates, rollouts, rules.progressive,
-        balance_of(rules), random, scores,
+        balance_of(rules), random, guesses, scores,
     )  # fmt: skip
     return scores
 
@@ -84,9 +87,13 @@ def candidate_scores(
 def fantasy_rollout_scores(
     boards: Cards, filled: Cards, seat: int, hidden: NDArray[np.bool_], held: Cards, unseen: Cards,
     candidates: NDArray[np.int64], rollouts: int, progressive: bool, balance: Chances, random: Draws,
-    scores: NDArray[np.float64],
+    guesses: Cards, scores: NDArray[np.float64],
 ) -> None:  # fmt: skip
-    """Write each candidate's mean score, float64 [candidates]; arguments as of `rollouts.rollout_scores`."""
+    """Write each candidate's mean score, float64 [candidates]; arguments as of `rollouts.rollout_scores`.
+
+    `guesses`: int8 [seats, N, 13], complete boards that each hidden one may be; on the last two streets they count in
+    its place. N may be 0.
+    """
     count = len(unseen)
     live = np.empty(18, np.int64)
     count_live(unseen, live)
@@ -103,11 +110,12 @@ def fantasy_rollout_scores(
         )  # fmt: skip
         return
     players = boards.shape[0]
-    most = max(rollouts, count * (count - 1) * (count - 2) // 6)
+    most = max(rollouts, guesses.shape[1], count * (count - 1) * (count - 2) // 6)
     values, legal = np.empty((players, most, 3), np.int64), np.empty((players, most), np.bool_)
     sizes = np.zeros(players, np.int64)
     _final_boards(
-        boards, filled, seat, hidden, unseen, rollouts, balance, random, live, draws, new_pairs, values, legal, sizes
+        boards, filled, seat, hidden, unseen, rollouts, balance, random, live, draws, new_pairs, guesses, values,
+        legal, sizes,
     )  # fmt: skip
     board, rows, mine = np.empty_like(boards[0]), np.empty_like(filled[0]), np.empty(3, np.int64)
     points = np.empty((count, count))
@@ -152,13 +160,13 @@ def _played_out(
 @compiled()
 def _final_boards(
     boards: Cards, filled: Cards, seat: int, hidden: NDArray[np.bool_], unseen: Cards, rollouts: int,
-    balance: Chances, random: Draws, live: Live, draws: Chances, new_pairs: Chances, values: NDArray[np.int64],
-    legal: NDArray[np.bool_], sizes: NDArray[np.int64],
+    balance: Chances, random: Draws, live: Live, draws: Chances, new_pairs: Chances, guesses: Cards,
+    values: NDArray[np.int64], legal: NDArray[np.bool_], sizes: NDArray[np.int64],
 ) -> None:  # fmt: skip
     """Write row values, int64 [seats, N, 3], and legality of the boards that each other seat may end with, and N.
 
     They are as likely as each other: those of every draw where a seat has one street left, else of `rollouts` random
-    ones. N is 1 of a complete board, 0 of the seat itself, and -1 of a hidden one.
+    ones. N is 1 of a complete board, 0 of the seat itself; of a hidden one that of the guesses, or -1 without guesses.
     """
     count = len(unseen)
     board, rows = np.empty_like(boards[0]), np.empty_like(filled[0])
@@ -167,7 +175,9 @@ def _final_boards(
         if other == seat:
             continue
         if hidden[other]:
-            sizes[other] = -1
+            for number in range(guesses.shape[1]):
+                legal[other, number] = board_values(guesses[other, number], values[other, number])
+            sizes[other] = guesses.shape[1] or -1
             continue
         placed = cards_placed(filled[other])
         if placed == CELLS:

@@ -21,7 +21,7 @@ from simul.env_worker.games.ofc.actions import (
 )
 from simul.env_worker.games.ofc.cards import Cards, card_name, card_names
 from simul.env_worker.games.ofc.drawing import SeatPicture, draw_svg
-from simul.env_worker.games.ofc.evaluator import BOTTOM, MIDDLE, TOP
+from simul.env_worker.games.ofc.evaluator import BOTTOM, CELLS, MIDDLE, TOP
 from simul.env_worker.games.ofc.fantasy_rollouts import candidate_scores
 from simul.env_worker.games.ofc.fantasyland import best_board
 from simul.env_worker.games.ofc.hand import STREETS, UNSEEN, Hand, locate
@@ -32,6 +32,7 @@ from simul.env_worker.games.ofc.scoring import HandResult, score_hand
 from simul.env_worker.games.ofc.text import STYLES, board_lines, foul_mark
 
 SAMPLED_BOARDS = 100  # of each other seat with two streets left, where values are counted
+GUESSED_BOARDS = 30  # of each other seat in Fantasyland, likewise
 LONGEST_CHAIN = 20  # Fantasyland hands in a row; an episode that would go on is truncated
 _BUTTON = 0  # stream of random numbers; hand n draws from stream n, from 1
 
@@ -233,12 +234,19 @@ class OfcGame(TurnGame):
         return other
 
     def action_values(self, seat: int, draw: random.Random) -> NDArray[np.float64] | None:
-        """On the last two streets, by `candidate_scores`."""
+        """On the last two streets, by `candidate_scores`, against boards that those in Fantasyland may be."""
         if self.street < STREETS - 2:
             return None
         draws = draws_of(draw.getrandbits(63), 0)
         legal = self.legal_actions(seat)
-        return candidate_scores(self.hand, seat, self.unseen(seat), legal, SAMPLED_BOARDS, self.rules, draws)
+        unseen, rules = self.unseen(seat), self.rules
+        hidden = [each for each in np.flatnonzero(self._hidden).tolist() if each != seat]
+        guesses = np.zeros((rules.players, GUESSED_BOARDS if hidden else 0, CELLS), np.int8)
+        for each in hidden:
+            for guess in guesses[each]:
+                cards = np.array(draw.sample(unseen.tolist(), int(self.fantasy_cards[each])), np.int8)
+                guess[:] = best_board(cards, rules.stay_value, rules.full_house_stays)[0]
+        return candidate_scores(self.hand, seat, unseen, legal, SAMPLED_BOARDS, rules, draws, guesses)
 
     def figures(self) -> Mapping[str, Sequence[float]]:
         """Of the hands of the episode, [seats] each; rates of fouls and entries are of hands outside Fantasyland."""

@@ -41,13 +41,15 @@ def valued(board):
     return board_values(board, values), values
 
 
-def scores_of(seats, held, actions, *, hidden=(), rollouts=5, unseen=UNSEEN):
+def scores_of(seats, held, actions, *, hidden=(), rollouts=5, unseen=UNSEEN, guesses=()):
     boards, filled = (np.stack(each) for each in zip(*seats, strict=True))
     scores, hides = np.zeros(len(actions)), np.zeros(len(seats), np.bool_)
     hides[list(hidden)] = True
+    guessed = np.zeros((len(seats), len(guesses), CELLS), np.int8)
+    guessed[list(hidden)] = np.array(guesses, np.int8).reshape(-1, CELLS)
     fantasy_rollout_scores(
         boards, filled, 0, hides, parse_cards(held), parse_cards(unseen), np.array(actions), rollouts, False, BALANCE,
-        draws_of(1, 0), scores,
+        draws_of(1, 0), guessed, scores,
     )  # fmt: skip
     return scores
 
@@ -94,6 +96,31 @@ def test_before_the_last_street_every_draw_of_the_seat_counts():
             best.append(max(points))
         expected.append(np.mean(best))
     assert scores_of([me, hidden], held, actions, hidden=(1,)) == pytest.approx(expected)
+
+
+def test_a_hidden_board_counts_as_the_mean_of_those_that_it_may_be():
+    me, held = laid("Qs Qd", "Kc Kd 3h 3c 2c", "As Ad 5s 5d"), "5c 8c 3d"
+    guesses = [
+        laid("6h 6c 2s", "9s 9d 9h Kh Ks", "Ac Ah Qc Qd Qs")[0],
+        laid("7s 7c 7h", "Jd Jc Js 4h 4s", "8h 8d 8s 8c 2d")[0],
+    ]
+    actions = [232 + 0 * 9 + 0 * 3 + 2, 232 + 2 * 9 + 2 * 3 + 0]
+    expected = []
+    for action in actions:
+        legal, mine = valued(placed(me, held, action))
+        points = [pair_points(mine, legal, values, True) for _, values in map(valued, guesses)]
+        expected.append(own_points(mine, legal, 2, False, BALANCE[BONUS]) + np.mean(points))
+    found = scores_of([me, laid("", "", "")], held, actions, hidden=(1,), guesses=guesses)
+    assert found == pytest.approx(expected)
+
+
+def test_more_cards_in_fantasyland_are_worth_more_where_it_is_progressive():
+    tops = ["Qs Qd 2c", "Ks Kd 2c", "As Ad 2c", "2s 2d 2c"]
+    worth = [[own_points(valued(laid(top, "3h 3d 3c 4s 4d", "5s 5d 5h 5c 6s")[0])[1], True, 3, progressive, 11.0)
+              for top in tops] for progressive in (False, True)]  # fmt: skip
+    assert worth[0] == [22.0] * 4
+    assert worth[1] == sorted(worth[1])
+    assert (worth[1][0], worth[1][3]) == (22.0, 55.0)
 
 
 def test_best_pairs_of_three_cards():
