@@ -23,6 +23,7 @@ from simul.common.errors import ConfigError
 
 RANGE, CHOICES = ("low", "high", "log", "int", "step"), ("choices",)
 FORMS = "{low: 1e-4, high: 1e-2, log: true}, {low: 1, high: 8} or {choices: [16, 32]}"
+MOST = 10**18
 OF_THE_SWEEP = ("game", "run_dir", "stop_after_decisions", *WATCHING)  # all trials have the same
 
 
@@ -121,6 +122,8 @@ def _range(key: str, given: Mapping[str, Any]) -> Dimension:
     for name, value in (("low", low), ("high", high), ("step", step)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise ConfigError(f"expected a number as {name}; got {value!r}")
+        if isinstance(value, int) and abs(value) > MOST:
+            raise ConfigError(f"expected a number as {name}, at most {MOST:g}; got one of {len(str(value))} digits")
     for name in ("log", "int"):
         if not isinstance(given.get(name, False), bool):
             raise ConfigError(f"expected true or false as {name}; got {given[name]!r}")

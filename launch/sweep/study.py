@@ -54,7 +54,13 @@ class SweepStudy:
 
     def __init__(self, folder: Path, space: Sequence[Dimension], seed: int, pruner: str) -> None:
         import optuna
+        from sqlalchemy.exc import SQLAlchemyError
 
+        file = folder.absolute() / DATABASE
+        if unfit := next((sign for sign in "?%" if sign in str(file)), ""):
+            raise ConfigError(
+                f"The path {file} has a {unfit}, which the address of a database cannot hold. Choose another --study."
+            )
         self._optuna = optuna
         self._space = space
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -63,11 +69,17 @@ class SweepStudy:
             "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(),
             "none": lambda: optuna.pruners.NopPruner(),
         }
-        self._study = optuna.create_study(
-            study_name="sweep", storage=f"sqlite:///{folder.absolute() / DATABASE}", load_if_exists=True,
-            direction="maximize", pruner=pruners[pruner](),
-        )  # fmt: skip
-        self.begun = len(self._study.get_trials(deepcopy=False))  # trials so far
+        try:
+            self._study = optuna.create_study(
+                study_name="sweep", storage=f"sqlite:///{file}", load_if_exists=True, direction="maximize",
+                pruner=pruners[pruner](),
+            )  # fmt: skip
+            self.begun = len(self._study.get_trials(deepcopy=False))  # trials so far
+        except (SQLAlchemyError, RuntimeError) as error:
+            cause = getattr(error, "orig", None) or error
+            raise ConfigError(
+                f"{file} cannot be used: {cause}. Choose another --study, or remove the folder."
+            ) from None
         # A sweep that goes on must not draw the same again.
         self._study.sampler = optuna.samplers.TPESampler(seed=(seed + self.begun) % MOST_SEED)
         self._open: dict[int, Trial] = {}
@@ -123,8 +135,8 @@ class SweepStudy:
 
     def best(self) -> Tried | None:
         """The finished one of the highest score; None where none is finished."""
-        finished = [tried for tried in self.trials() if tried.score is not None]
-        return max(finished, key=lambda tried: tried.score or -math.inf, default=None)
+        finished = [(tried.score, tried) for tried in self.trials() if tried.score is not None]
+        return max(finished, key=lambda each: each[0], default=(0.0, None))[1]
 
     def importances(self) -> dict[str, float]:
         """Share of each key in how scores differ (PED-ANOVA), the greatest first; {} where too few trials say it."""

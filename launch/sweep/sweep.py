@@ -20,7 +20,7 @@ from simul.common.runtime.private_files import read_regular, replace_file
 from simul.launch.processes.signals import Signals
 from simul.launch.sweep.report import SweepView, draw_picture, write_best
 from simul.launch.sweep.space import Dimension, check_space, read_space
-from simul.launch.sweep.study import ENOUGH, SweepStudy, check_installed
+from simul.launch.sweep.study import DATABASE, ENOUGH, SweepStudy, check_installed
 from simul.launch.sweep.trial import Plan, TrialRun
 
 EVALUATIONS = 10  # of a trial, where the configuration does not say how often
@@ -70,6 +70,11 @@ def sweep(options: SweepOptions) -> int:
         with hold_lock(options.folder / LOCK, refusal):
             _check_same(options.folder, config, space, options.pruner)
             study = SweepStudy(options.folder, space, config.seed, options.pruner)
+            if not study.begun and next(options.folder.glob("trial-[0-9]*"), None):
+                raise ConfigError(
+                    f"{options.folder} holds runs of a study whose {DATABASE} is gone: they would be taken for trials "
+                    "of the new one. Choose another --study, or remove the folder."
+                )
             return _Sweep(options, plan, study).run()
     except OSError as error:
         raise ConfigError(f"{options.folder} cannot be written: {error.strerror}. Choose another --study.") from None
@@ -106,8 +111,10 @@ def _check_same(folder: Path, config: Config, space: Sequence[Dimension], pruner
     except FileNotFoundError:
         replace_file(file, json.dumps(now, indent=2).encode())
         return
-    except ValueError:
-        raise ConfigError(f"{file} is damaged. Choose another --study, or remove {folder}.") from None
+    except (ValueError, RecursionError):
+        before = None
+    if not isinstance(before, dict):
+        raise ConfigError(f"{file} is damaged. Choose another --study, or remove {folder}.")
     if changed := _first_difference(before, now):
         raise ConfigError(
             f"The sweep in {folder} began with {changed}: trials of both do not compare. Use the former settings, or "

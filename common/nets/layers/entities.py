@@ -39,10 +39,7 @@ class _EmbeddingSum(torch.autograd.Function):
 
 
 class _MeanAndMax(torch.autograd.Function):
-    """Unlike amax, whose backward divides the gradient among ties, each tied row gets all of it.
-
-    Encodings end in a ReLU: ties are zeros, through which no gradient flows.
-    """
+    """As amax has it, tied rows share the gradient: equal entities, such as foes that were not met, are tied."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -55,7 +52,7 @@ class _MeanAndMax(torch.autograd.Function):
         x, largest = ctx.saved_tensors
         tied = torch.eq(x, largest.unsqueeze(-2), out=torch.empty_like(x))  # to bool it takes six times as long
         mean = (grad_mean / x.shape[-2]).unsqueeze(-2)
-        return torch.addcmul(mean, tied, grad_max.unsqueeze(-2))
+        return torch.addcmul(mean, tied, (grad_max / tied.sum(-2)).unsqueeze(-2))
 
 
 class _DotProducts(torch.autograd.Function):

@@ -12,6 +12,8 @@ from simul.common.config.loader import load_config
 from simul.common.errors import ConfigError, SimulError
 from simul.common.runtime.file_lock import hold_lock
 from simul.launch.sweep import sweep as module
+from simul.launch.sweep.space import Dimension
+from simul.launch.sweep.study import SweepStudy
 from simul.launch.sweep.sweep import SweepOptions, sweep
 from simul.launch.sweep.trial import Evaluation
 
@@ -149,3 +151,30 @@ def test_what_trials_have_in_common_is_evaluated_while_they_train(options):
     assert together["evaluation"]["every_decisions"] == 50
     assert together["learner"]["checkpoint_every_sec"] == 10.0
     assert yaml.safe_load((options.folder / "best.yaml").read_text())["learner"]["checkpoint_every_sec"] == 60.0
+
+
+def test_a_study_that_was_damaged_or_taken_away_is_a_sentence(options):
+    sweep(options._replace(trials=1))
+    together, database = options.folder / "sweep.json", options.folder / "study.db"
+    kept = together.read_bytes(), database.read_bytes()
+    for damaged in (b"[]", b"[" * 100_000, b"{"):
+        together.write_bytes(damaged)
+        with pytest.raises(ConfigError, match=r"sweep\.json is damaged"):
+            sweep(options)
+    together.write_bytes(kept[0])
+    database.write_bytes(b"not a database" * 100)
+    with pytest.raises(ConfigError, match=r"study\.db cannot be used: file is not a database"):
+        sweep(options)
+    database.unlink()
+    (options.folder / "trial-0000").mkdir(exist_ok=True)
+    with pytest.raises(ConfigError, match=r"holds runs of a study whose study\.db is gone"):
+        sweep(options)
+    with pytest.raises(ConfigError, match=r"has a \?, which the address of a database cannot hold"):
+        sweep(options._replace(folder=options.folder.parent / "lr?1"))
+
+
+def test_a_score_of_zero_may_be_the_best(tmp_path):
+    study = SweepStudy(tmp_path, [Dimension("learner.clip", 0.1, 0.9)], seed=1, pruner="none")
+    for score in (-5.0, 0.0, -3.0):
+        study.finish(study.ask()[0], score)
+    assert study.best().score == 0.0
