@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -20,10 +21,13 @@ NOT_FOR_OTHERS_TO_WRITE = 0o755
 
 
 def run_root(checkpoint: Path) -> Path:
-    """The run directory that a checkpoint or a past self lies in: ROOT/checkpoints/N or ROOT/checkpoints/past/N."""
-    above = checkpoint.absolute().parent
-    of_past_self = above.name == PAST and above.parent.name == "checkpoints"
-    return (above.parent if of_past_self else above).parent
+    """The run directory that a checkpoint or a past self lies in: ROOT/checkpoints/N or ROOT/checkpoints/past/N.
+
+    One that lies elsewhere, such as an entry of a zoo, belongs to no run: the folder itself, whatever is above it.
+    """
+    checkpoint = checkpoint.absolute()
+    above = checkpoint.parent.parent if checkpoint.parent.name == PAST else checkpoint.parent
+    return above.parent if above.name == "checkpoints" else checkpoint
 
 
 def spread(versions: Collection[int], count: int) -> list[int]:
@@ -49,10 +53,11 @@ def new_folder(path: Path, *, only_writer: bool = False) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     own = f"{ASIDE}{path.name}-"
     before = path.with_name(f"{own}before")
+    unfinished = re.compile(re.escape(own) + r"(before|\w{8})")  # of mkdtemp; another folder may be called `path`-2
     if before.exists() and not path.exists():
         before.rename(path)
     for found in list(path.parent.iterdir()):
-        if found.name.startswith(ASIDE if only_writer else own):
+        if found.name.startswith(ASIDE) if only_writer else unfinished.fullmatch(found.name):
             shutil.rmtree(found, ignore_errors=True)
     aside = Path(tempfile.mkdtemp(prefix=own, dir=path.parent))
     try:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
 import torch
 from torch import nn
 
@@ -165,7 +166,10 @@ def _cause(error: Exception, name: str) -> str:
 
 
 def _check_options(name: str, kind: Callable[..., nn.Module], options: Mapping[str, Any]) -> None:
-    """Raises ConfigError for an option that the network does not take."""
+    """Raises ConfigError for an option that the network does not take, or a value that is no such thing.
+
+    Values of a user's class are its own concern.
+    """
     parameters = list(inspect.signature(kind).parameters.values())[1:]  # without the first, the spec
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return
@@ -178,6 +182,14 @@ def _check_options(name: str, kind: Callable[..., nn.Module], options: Mapping[s
                 f"network.options: the network {name} has no option {option!r}{hint} "
                 f"Its options are {', '.join(known) or 'none'}."
             )
+    if ":" in name:
+        return
+    evaluated = inspect.signature(kind, eval_str=True).parameters
+    for option, value in options.items():
+        try:
+            msgspec.convert(value, evaluated[option].annotation)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"network.options: {option} of the network {name}: {error}; got {value!r}.") from None
 
 
 def _describe(output: Any) -> str:

@@ -6,12 +6,16 @@ the learner writes them: `simul.learner.training.normalization`.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
-from simul.common.protocol.specs import GameSpec
+from simul.common.protocol.specs import EntityGroup, GameSpec
 
 CLIP = 10.0
 EPSILON = 1e-8  # added to a variance
@@ -21,7 +25,10 @@ class NormalizedNetwork(RecurrentNetwork):
     """`network` behind clip((observation - mean) / sqrt(variance + EPSILON), -CLIP, CLIP).
 
     Ids of the layout, and the numbers that say which entities are present, stay as they are. Buffers, float32 [D]:
-    `observation_mean` and `observation_variance`, at first 0 and 1.
+    `observation_mean` and `observation_variance`, at first 0 and 1; the same in each block of a group of entities.
+
+    Attributes:
+        groups: of the game's entities, whose blocks share their statistics.
     """
 
     observation_mean: Tensor
@@ -37,6 +44,7 @@ class NormalizedNetwork(RecurrentNetwork):
                 "themselves. Leave it out."
             )
         self.network = network
+        self.groups = tuple(_group_columns(spec, group) for group in spec.entities)
         self.state_size = network.state_size
         self.predicts_opponent = network.predicts_opponent
         self.register_buffer("observation_mean", torch.zeros(spec.observation_size))
@@ -74,6 +82,25 @@ class NormalizedNetwork(RecurrentNetwork):
         whole = observation.float()
         normalized = ((whole - self.observation_mean) / deviation).clamp(-CLIP, CLIP)
         return normalized if self.kept is None else torch.where(self.kept, whole, normalized)
+
+
+class GroupColumns(NamedTuple):
+    """int64 [count, width], columns of each block; int64 [count], where each says that it holds an entity, or None."""
+
+    blocks: NDArray[np.int64]
+    present: NDArray[np.int64] | None
+
+
+def _group_columns(spec: GameSpec, group: EntityGroup) -> GroupColumns:
+    blocks = [spec.block(f"{group.name}.{i}") for i in range(group.count)]
+    columns = [[column for part in block for column in range(part.start, part.start + part.size)] for block in blocks]
+    said = [
+        part.start
+        for i, block in enumerate(blocks)
+        for part in block
+        if part.name == f"{group.name}.{i}.{group.present}"
+    ]
+    return GroupColumns(np.array(columns, np.int64), np.array(said, np.int64) if said else None)
 
 
 def _columns_kept(spec: GameSpec) -> Tensor | None:

@@ -130,10 +130,11 @@ class GameSpec(msgspec.Struct, frozen=True):
                     f"{group.name}.{i}.*; expected a positive count, and slices of each"
                 )
             expected = blocks[0][0].start + i * (blocks[min(i, 1)][0].start - blocks[0][0].start)
-            if block[0].start != expected or block_shape(block) != block_shape(blocks[0]):
+            shape, first = block_shape(block, f"{group.name}.{i}"), block_shape(blocks[0], f"{group.name}.0")
+            if block[0].start != expected or shape != first:
                 raise ValueError(
-                    f"{self.name}: the slices {group.name}.{i}.* differ from {group.name}.0.*; expected equal fields, "
-                    "evenly spaced"
+                    f"{self.name}: the slices {group.name}.{i}.* differ from {group.name}.0.*; expected equal fields "
+                    "(names, sizes, kinds, tables and vocabularies), evenly spaced"
                 )
         sizes = [part.size for part in blocks[0] if part.name == f"{group.name}.0.{group.present}"]
         if group.present and sizes != [1]:
@@ -184,9 +185,12 @@ class GameSpec(msgspec.Struct, frozen=True):
         raise KeyError(name)
 
 
-def block_shape(block: list[Slice]) -> list[tuple[int, int, str, str]]:
-    """What two equal blocks share: the places inside, sizes, kinds and tables of their slices."""
-    return [(part.start - block[0].start, part.size, part.kind, part.table) for part in block]
+def block_shape(block: list[Slice], name: str) -> list[tuple[str, int, int, str, str, int]]:
+    """What two equal blocks share: names behind theirs, places inside, sizes, kinds, tables and vocabularies."""
+    return [
+        (part.name.removeprefix(name), part.start - block[0].start, part.size, part.kind, part.table, part.vocabulary)
+        for part in block
+    ]
 
 
 def random_observations(spec: GameSpec, rows: int, draw: np.random.Generator) -> NDArray[Any]:

@@ -212,7 +212,7 @@ def checkpoint_key(folder: Path, search: SearchConfig | None = None) -> str:
 
 
 def settings_of(conditions: Conditions) -> str:
-    """Of what decides who wins: the game, its settings but for rewards and processes, openings, mirroring.
+    """Of what decides who wins: the game, its settings but for rewards and processes, openings, mirroring, memory.
 
     Programs of players are part of the players' keys.
     """
@@ -220,7 +220,8 @@ def settings_of(conditions: Conditions) -> str:
     section = msgspec.to_builtins(config.game_section) | dict.fromkeys(programs_of(config), "")
     played = {key: value for key, value in section.items() if key not in config.game_section.description.beside_play}
     openings, mirrored = config.evaluation.openings, conditions.mirrored
-    return _digest([config.game, config.game_options, played, openings, conditions.seats, mirrored])
+    parts = [config.game, config.game_options, played, openings, conditions.seats, mirrored]
+    return _digest([*parts, "zero_state"] if config.server.zero_state else parts)
 
 
 def rate(results: PairResults, settings: str, of_interest: Sequence[str] = ()) -> Ratings:

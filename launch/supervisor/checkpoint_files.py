@@ -101,8 +101,9 @@ def _newest_checkpoint(path: Path, say: Callable[[str], object]) -> Path:
 def find_fault(folder: Path) -> str:
     """Why a checkpoint cannot be used, as the rest of a sentence about it; "" where it is whole."""
     try:
-        wanted = decode_meta(folder).files[WEIGHTS_FILE]
-        found = file_hash(folder / WEIGHTS_FILE)
+        files = decode_meta(folder).files
+        wanted = {name: files[name] for name in (WEIGHTS_FILE, *({CONFIG_FILE} & files.keys()))}
+        damaged = [name for name in wanted if file_hash(folder / name) != wanted[name]]
     except FileNotFoundError as error:
         return f"is damaged: {Path(error.filename).name}: {error.strerror}"
     except OSError as error:
@@ -111,7 +112,7 @@ def find_fault(folder: Path) -> str:
         return f"is damaged: meta.json: {str(error).rstrip('.')}"
     except KeyError:
         return f"is damaged: meta.json does not hold the hash of {WEIGHTS_FILE}"
-    return "" if found == wanted else f"is damaged: {WEIGHTS_FILE} does not have the hash that was written"
+    return f"is damaged: {damaged[0]} does not have the hash that was written" if damaged else ""
 
 
 def config_of(checkpoint: Path, overrides: Sequence[str], trust: Trust = NOTHING) -> Config:

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simul.common.nets.normalization import CLIP, EPSILON, NormalizedNetwork
+from simul.common.nets.normalization import CLIP, EPSILON, GroupColumns, NormalizedNetwork
 from simul.learner.io.unrolls import ReceivedUnroll
 from simul.learner.ranks import ALONE, Ranks
 
@@ -89,13 +89,27 @@ class ObservationStatistics:
         rows = [unroll.arrays["observation"][: unroll.length] for unroll in unrolls]
         own = RunningMoments(self.moments.mean.shape)
         if rows:
-            own.add(np.concatenate(rows).astype(np.float64))
+            seen = np.concatenate(rows).astype(np.float64)
+            own.add(seen)
+            for group in self._network.groups if len(seen) else ():
+                self._share(own, seen, group)
         figures = {"count": np.array([own.count]), "mean": own.mean, "variance": own.variance}
         for each in ranks.gather_arrays(figures):
             if count := int(each["count"][0]):
                 self.moments.merge(count, each["mean"], each["variance"])
         self._network.observation_mean.copy_(torch.from_numpy(self.moments.mean.astype(np.float32)))
         self._network.observation_variance.copy_(torch.from_numpy(self.moments.variance.astype(np.float32)))
+
+    def _share(self, own: RunningMoments, seen: NDArray[np.float64], group: GroupColumns) -> None:
+        """Give the blocks of a group the statistics over all entities that are present in `seen` [N, D]."""
+        entities = seen[:, group.blocks]  # [N, count, width]
+        there = entities.reshape(-1, entities.shape[2])
+        if group.present is not None:
+            there = there[seen[:, group.present].reshape(-1) > 0]
+        former = self.moments.mean[group.blocks[0]], self.moments.variance[group.blocks[0]]
+        own.mean[group.blocks], own.variance[group.blocks] = (
+            (there.mean(axis=0), there.var(axis=0)) if len(there) else former
+        )
 
     def _begin(self) -> None:
         mean, variance = self._network.observation_mean, self._network.observation_variance

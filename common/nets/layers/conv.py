@@ -30,7 +30,11 @@ class ImageReader(nn.Module):
         super().__init__()
         shape, axes = spec.observation_shape, spec.observation_axes
         if not shape:
-            raise ConfigError(f"{spec.name} observes a vector, and no image. Set network.name: mlp_lstm")
+            way_out = (
+                "Declare the image's observation_shape, or observe float32" if spec.observation_dtype == "uint8"
+                else "Set network.name: mlp_lstm"
+            )  # fmt: skip
+            raise ConfigError(f"{spec.name} observes a vector, and no image. {way_out}")
         size = math.prod(shape)
         letters = len(axes) == len(shape) and axes.count("H") == axes.count("W") == 1 and set(axes) <= set("NCHW")
         if not letters or not 1 <= size <= spec.observation_size:

@@ -126,6 +126,8 @@ class IdReader(nn.Module):
     def __init__(self, parts: Sequence[Slice], start: int = 0) -> None:
         super().__init__()
         ids = sorted((part for part in parts if part.kind == "id"), key=lambda part: part.start)
+        if unknown := [part.name for part in ids if part.vocabulary < 1]:
+            raise ConfigError(f"The ids {unknown[0]} have no vocabulary to embed: expected how many ids there are.")
         sizes: dict[str, int] = {}
         for part in ids:
             sizes[part.table] = max(sizes.get(part.table, 0), part.vocabulary)
@@ -165,8 +167,13 @@ class EntityBlocks(nn.Module):
         self.count, self.start = len(names), blocks[0][0].start
         self.stride = blocks[1][0].start - self.start if self.count > 1 else sum(part.size for part in self.parts)
         for number, (name, block) in enumerate(zip(names, blocks)):
-            if block_shape(block) != block_shape(self.parts) or block[0].start != self.start + number * self.stride:
+            equal = block_shape(block, name) == block_shape(self.parts, names[0])
+            if not equal or block[0].start != self.start + number * self.stride:
                 raise ConfigError(f"The layout's block {name} differs from {names[0]}: expected equal, evenly spaced.")
+        width = self.parts[-1].start + self.parts[-1].size - self.start
+        stop = self.start + self.count * self.stride
+        self._width = width
+        self._apart = self.stride < width or stop > spec.observation_size  # interleaved: no view has all of them
         self.ids = IdReader(self.parts, self.start)
         self.numbers = number_columns(self.parts, self.start)
 
@@ -178,7 +185,10 @@ class EntityBlocks(nn.Module):
         return -1
 
     def forward(self, observation: Tensor) -> Tensor:
-        """[B, D] -> the blocks, not converted: [B, count, stride]."""
+        """[B, D] -> the blocks, not converted: [B, count, width], where width may have other columns at its end."""
+        if self._apart:
+            starts = [self.start + number * self.stride for number in range(self.count)]
+            return torch.stack([observation[:, start : start + self._width] for start in starts], dim=1)
         stop = self.start + self.count * self.stride
         return observation[:, self.start : stop].unflatten(1, (self.count, self.stride))
 

@@ -74,7 +74,7 @@ class VectorInputs(nn.Module):
         whole = (Slice("observation", 0, spec.observation_size),)
         parts = [_behind(part, begin) for part in spec.layout or whole if part.name not in taken]
         parts = [part for part in parts if part.size]
-        self._numbers = number_columns(parts)
+        self._numbers = number_columns(parts, begin)
         self.width += self._numbers.count
         tables: dict[str, list[Slice]] = {}
         for part in parts:
@@ -90,10 +90,11 @@ class VectorInputs(nn.Module):
 
     def forward(self, observation: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """Wire dtype or float32 [B, D] -> `dtype` [B, width]."""
-        parts = [self._numbers.read(observation).to(dtype)]
-        if self._image is not None:
-            image, _ = self._image.read(observation, dtype)
-            parts.append(self.tower(image).relu().flatten(1))
+        if self._image is None:
+            parts = [self._numbers.read(observation).to(dtype)]
+        else:
+            image, rest = self._image.read(observation, dtype)
+            parts = [self._numbers.read(rest), self.tower(image).relu().flatten(1)]
         for ids, table in zip(self.ids, self.embeddings):
             parts.append(F.embedding(ids(observation), table).flatten(1).to(dtype))
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from simul.common.config.section import NonNegative, Positive
 from simul.common.nets.base import compute_dtype
 from simul.common.nets.layers.actor_critic import ActorCritic
 from simul.common.nets.layers.inputs import AUTO, AttendedInputs
@@ -27,14 +28,14 @@ class Attention(ActorCritic):
     def __init__(
         self,
         spec: GameSpec,
-        width: int = 64,
-        layers: int = 1,
-        heads: int = 4,
-        hidden: int = 256,
+        width: Positive = 64,
+        layers: NonNegative = 1,
+        heads: Positive = 4,
+        hidden: Positive = 256,
         memory: str = "none",
         entities: Sequence[str] = (),
         embedding: int | str = AUTO,
-        channels: Sequence[int] = (16, 32, 32),
+        channels: Sequence[Positive] = (16, 32, 32),
     ) -> None:
         super().__init__()
         self.inputs = AttendedInputs(spec, width, layers, heads, embedding, channels, entities)

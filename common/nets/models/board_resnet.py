@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from simul.common.config.section import NonNegative, Positive
 from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork, compute_dtype
 from simul.common.nets.layers.conv import ImageReader, ResidualBlock
@@ -163,7 +164,9 @@ class BoardResNet(RecurrentNetwork):
     layer. Raises ConfigError for vectors.
     """
 
-    def __init__(self, spec: GameSpec, channels: int = 64, blocks: int = 6, hidden: int = 128) -> None:
+    def __init__(
+        self, spec: GameSpec, channels: Positive = 64, blocks: NonNegative = 6, hidden: Positive = 128
+    ) -> None:
         """`hidden`: width of the value head."""
         super().__init__()
         self._reader = reader = ImageReader(spec)

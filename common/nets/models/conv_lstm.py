@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from simul.common.config.section import NonNegative, Positive
 from simul.common.nets.base import compute_dtype
 from simul.common.nets.layers.actor_critic import ActorCritic
 from simul.common.nets.layers.conv import ImageReader, residual_tower
@@ -23,9 +24,9 @@ class ConvLstm(ActorCritic):
     def __init__(
         self,
         spec: GameSpec,
-        channels: Sequence[int] = (16, 32, 32),
-        blocks: int = 2,
-        hidden: int = 256,
+        channels: Sequence[Positive] = (16, 32, 32),
+        blocks: NonNegative = 2,
+        hidden: Positive = 256,
         memory: bool = True,
     ) -> None:
         super().__init__()

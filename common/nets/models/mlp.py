@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from simul.common.config.section import NonNegative, Positive
 from simul.common.nets.base import compute_dtype
 from simul.common.nets.layers.actor_critic import ActorCritic
 from simul.common.nets.layers.inputs import AUTO, declared_inputs
@@ -25,13 +26,13 @@ class Mlp(ActorCritic):
     def __init__(
         self,
         spec: GameSpec,
-        hidden: int = 256,
-        layers: int = 2,
+        hidden: Positive = 256,
+        layers: NonNegative = 2,
         activation: str = "relu",
         entities: str = "pool",
-        width: int = 64,
+        width: Positive = 64,
         embedding: int | str = AUTO,
-        channels: Sequence[int] = (16, 32, 32),
+        channels: Sequence[Positive] = (16, 32, 32),
     ) -> None:
         super().__init__()
         self.inputs = declared_inputs(spec, width, entities, embedding, channels)

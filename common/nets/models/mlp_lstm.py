@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from simul.common.config.section import NonNegative, Positive
 from simul.common.errors import ConfigError
 from simul.common.nets.base import compute_dtype
 from simul.common.nets.layers.actor_critic import ActorCritic
@@ -37,8 +38,8 @@ class MlpLstm(ActorCritic):
     def __init__(
         self,
         spec: GameSpec,
-        hidden: int = 256,
-        layers: int = 1,
+        hidden: Positive = 256,
+        layers: NonNegative = 1,
         memory: bool = True,
         activation: str = "relu",
         embedding: int | str = 0,
@@ -48,6 +49,8 @@ class MlpLstm(ActorCritic):
             raise ConfigError(
                 f"{spec.name} observes images, uint8 {list(spec.observation_shape)}; mlp_lstm takes vectors. "
                 "Set network.name: conv_lstm"
+                if spec.observation_shape
+                else f"{spec.name} observes bytes without an observation_shape. Declare one, or observe float32"
             )
         self.inputs = VectorInputs(spec, embedding) if embedding else None
         width = spec.observation_size if self.inputs is None else self.inputs.width

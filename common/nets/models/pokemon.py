@@ -44,6 +44,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from simul.common.config.section import NonNegative, Positive
 from simul.common.errors import ConfigError
 from simul.common.nets.base import compute_dtype
 from simul.common.nets.layers.attention import Transformer
@@ -257,7 +258,12 @@ class PokemonNetwork(EntityNetwork):
     standing = (("active", 0),)
 
     def __init__(
-        self, spec: GameSpec, entity: int = 64, hidden: int = 256, memory: str = "lstm", attention: int = 0
+        self,
+        spec: GameSpec,
+        entity: Positive = 64,
+        hidden: Positive = 256,
+        memory: str = "lstm",
+        attention: NonNegative = 0,
     ) -> None:
         kinds, rest = divmod(spec.num_actions - TEAM, MOVES)
         if kinds < 1 or rest:
@@ -292,7 +298,12 @@ class PokemonDoublesNetwork(EntityNetwork):
     standing = (("slot", 0), ("slot", 1))
 
     def __init__(
-        self, spec: GameSpec, entity: int = 64, hidden: int = 256, memory: str = "lstm", attention: int = 0
+        self,
+        spec: GameSpec,
+        entity: Positive = 64,
+        hidden: Positive = 256,
+        memory: str = "lstm",
+        attention: NonNegative = 0,
     ) -> None:
         kinds, rest = divmod(spec.num_actions - PASS - TEAM, MOVES * TARGETS)
         if kinds < 1 or rest:
@@ -355,7 +366,7 @@ class PokemonDoublesNetwork(EntityNetwork):
 
 
 def pokemon_network(
-    spec: GameSpec, entity: int = 64, hidden: int = 256, memory: str = "lstm", attention: int = 0
+    spec: GameSpec, entity: Positive = 64, hidden: Positive = 256, memory: str = "lstm", attention: NonNegative = 0
 ) -> EntityNetwork:
     """The network `pokemon` for a layout: doubles where it has blocks `partner_move.*`, else singles.
 

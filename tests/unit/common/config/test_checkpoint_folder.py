@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simul.common.config.checkpoint_folder import new_folder, spread
+from simul.common.config.checkpoint_folder import new_folder, run_root, spread
 
 
 @given(st.sets(st.integers(0, 10_000)), st.integers(0, 6))
@@ -29,16 +29,28 @@ def test_older_ones_are_spread():
     assert spread(range(101), 3) == [0, 50, 100]
 
 
+@pytest.mark.parametrize(
+    ("checkpoint", "run"),
+    [
+        ("run/checkpoints/000000012", "run"), ("run/checkpoints/past/000000012", "run"),
+        ("run/checkpoints/best", "run"), ("zoo/mine", "zoo/mine"), ("past/mine", "past/mine"),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_belongs_to_the_run_it_lies_in_and_to_no_other_folder_above(tmp_path, checkpoint, run):
+    assert run_root(tmp_path / checkpoint) == tmp_path / run
+
+
 def write(path, content, **options):
     with new_folder(path, **options) as aside:
         (aside / "content").write_text(content)
 
 
 def test_only_what_was_left_of_the_same_folder_is_removed(tmp_path):
-    for name in (".writing-mine-1", ".writing-other-1", ".writing-diary"):
+    others = [".writing-diary", ".writing-mine-2-before", ".writing-mine-2-k3_fz9qa", ".writing-other-k3_fz9qa"]
+    for name in (".writing-mine-k3_fz9qa", *others):
         (tmp_path / name).mkdir()
     write(tmp_path / "mine", "a")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".writing-diary", ".writing-other-1", "mine"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*others, "mine"]
     write(tmp_path / "mine", "b", only_writer=True)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
     assert (tmp_path / "mine" / "content").read_text() == "b"

@@ -110,7 +110,17 @@ def _units(count: int, gap: int = 0, present: int = 1) -> tuple[Slice, ...]:
         (
             _units(3, gap=1),
             (EntityGroup("unit", 3),),
-            r"unit\.2\.\* differ from unit\.0\.\*; expected equal fields, evenly",
+            r"unit\.2\.\* differ from unit\.0\.\*; expected equal fields \(.*\), evenly",
+        ),
+        (
+            (Slice("unit.0.hp", 0, 1), Slice("unit.1.place", 1, 1)),
+            (EntityGroup("unit", 2),),
+            r"unit\.1\.\* differ from unit\.0\.\*",
+        ),
+        (
+            tuple(Slice(f"unit.{i}.kind", i, 1, "id", vocabulary=10 + i, table="kind") for i in range(2)),
+            (EntityGroup("unit", 2),),
+            r"unit\.1\.\* differ from unit\.0\.\*",
         ),
         (_units(3), (EntityGroup("unit", 3, "here"),), "entities unit have no field 'here' of one number"),
         (_units(2, present=2)[:2], (EntityGroup("unit", 1, "present"),), "have no field 'present' of one number"),

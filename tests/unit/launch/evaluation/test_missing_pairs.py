@@ -7,7 +7,7 @@ import pytest
 from simul.common.config.games.blokus import BlokusConfig
 from simul.common.config.games.openspiel import OpenSpielConfig
 from simul.common.config.matchups import Contestant
-from simul.common.config.schema import Config, EvaluationConfig
+from simul.common.config.schema import Config, EvaluationConfig, ServerConfig
 from simul.common.config.search import SearchConfig
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -60,6 +60,7 @@ def test_settings_are_those_that_decide_games():
     assert same == key(seed=7, openspiel=OpenSpielConfig(reward_scale=2.0))
     assert same != key(openspiel=OpenSpielConfig(name="go"))
     assert same != key(evaluation=EvaluationConfig(openings=2))
+    assert same != key(server=ServerConfig(zero_state=True)), "a policy without its memory is another player"
 
 
 def test_an_engine_is_known_by_its_command_line_which_is_no_setting_of_the_game():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from simul.common.config.checkpoint_meta import OPTIMIZER_FILE
 from simul.common.config.schema import Config, LearnerConfig, NetworkConfig
+from simul.common.config.zoo import ZOO
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
@@ -105,6 +107,18 @@ def test_the_configuration_comes_from_the_run_or_from_the_checkpoint_itself(chec
     assert config_of(checkpoints / "000000010", []).seed == 7
     with pytest.raises(ConfigError, match="does not say"):
         config_of(checkpoints.parent / "a" / "b" / "c", [])
+
+
+@pytest.mark.parametrize("damaged", [b"", b"game: blokus\n", None])
+def test_the_configuration_of_an_entry_of_a_zoo_is_checked_as_its_weights_are(tmp_path, damaged):
+    entry = Path(shutil.copytree(ZOO / "blokus_duo", tmp_path / "mine"))
+    (tmp_path / "config.yaml").write_text("theme: dark\n")  # of whatever lies above
+    assert find_fault(entry) == ""
+    assert config_of(entry, []).learner.algorithm == "alphazero"
+    config = entry / "config.yaml"
+    config.unlink() if damaged is None else config.write_bytes(damaged)
+    with pytest.raises(ConfigError, match=r"is damaged: config\.yaml"):
+        newest_checkpoint(entry)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such files there")

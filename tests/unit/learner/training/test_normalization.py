@@ -21,7 +21,7 @@ from simul.learner.checkpoints.optimizer_state import check_reward_scale, optimi
 from simul.learner.io.unrolls import ReceivedUnroll
 from simul.learner.training import normalization
 from simul.learner.training.normalization import RewardScale, RunningMoments
-from tests.support.declared import DECLARED
+from tests.support.declared import DECLARED, UNITS
 from tests.unit.learner.training.test_update import updater
 
 NORMALIZED = NetworkConfig("mlp_lstm", {"hidden": 8}, normalize_observations=True)
@@ -195,3 +195,40 @@ def test_ids_and_masks_of_entities_are_not_normalized():
     mask = torch.ones(6, DECLARED.num_actions, dtype=torch.bool)
     found, expected = network(observation, mask, torch.zeros(6, 0)), plain(scaled, mask, torch.zeros(6, 0))
     torch.testing.assert_close(found, expected)
+
+
+def test_blocks_of_a_group_share_the_statistics_of_those_present(draw):
+    """Whatever the order of the entities: the same field has the same mean and variance in every block."""
+    network = build_network(NetworkConfig("mlp", {"hidden": 8}, normalize_observations=True), DECLARED, seed=1)
+    rows = random_observations(DECLARED, 300, np.random.default_rng(2))
+    unit = [DECLARED.block(f"unit.{i}") for i in range(UNITS)]
+    place = np.array([[part.start, part.start + 1] for block in unit for part in block if part.name.endswith("place")])
+    present = rows[:, [part.start for block in unit for part in block if part.name.endswith("present")]] > 0
+    statistics = normalization.ObservationStatistics(network)
+    for batch in (rows[:100], rows[100:100], rows[100:]):
+        arrays = {"observation": np.concatenate((batch, batch[:1]))}
+        statistics.count([ReceivedUnroll(len(batch), False, arrays)] if len(batch) else [])
+    seen = rows[:, place][present]
+    for block in place:
+        np.testing.assert_allclose(network.observation_mean[block], seen.mean(axis=0), atol=0.02)
+        np.testing.assert_allclose(network.observation_variance[block], seen.var(axis=0), rtol=0.05)
+        assert torch.equal(network.observation_mean[block], network.observation_mean[place[0]])
+    mask, state = torch.ones(300, 5, dtype=torch.bool), network.initial_state(300)
+    observed = torch.from_numpy(rows)
+    turned = observed.clone()
+    turned[:, unit[0][0].start : unit[0][0].start + 4 * UNITS] = (
+        observed[:, unit[0][0].start : unit[0][0].start + 4 * UNITS].unflatten(1, (UNITS, 4)).flip(1).flatten(1)
+    )
+    torch.testing.assert_close(network(observed, mask, state), network(turned, mask, state))
+
+
+def test_a_group_without_entities_in_a_batch_keeps_its_statistics(draw):
+    network = build_network(NetworkConfig("mlp", {"hidden": 8}, normalize_observations=True), DECLARED, seed=1)
+    rows = random_observations(DECLARED, 50, np.random.default_rng(2))
+    for i in range(UNITS):
+        rows[:, DECLARED.slice(f"unit.{i}.present").start] = 0
+    statistics = normalization.ObservationStatistics(network)
+    statistics.count([ReceivedUnroll(49, False, {"observation": rows})])
+    column = DECLARED.slice("unit.3.place").start
+    assert (network.observation_mean[column], network.observation_variance[column]) == (0.0, 1.0)
+    assert network.observation_mean[0] != 0.0
