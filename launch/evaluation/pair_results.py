@@ -48,7 +48,7 @@ class PairResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         beaten: sum over the games of the share of the other seats that `first` beat.
         openings: drawn plies at most, at the start of each game.
         groups: of games with the same seeds, `first` at each seat once: their number by games won; {} without groups.
-        distinct: games that differ from all others; 0: not counted.
+        distinct: games that differ from all others; 0: not counted, or too many.
     """
 
     first: Key
@@ -86,7 +86,10 @@ class PairResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             wins: self.groups.get(wins, 0) + later.groups.get(wins, 0) for wins in {**self.groups, **later.groups}
         }
         openings = max(self.openings, later.openings)
-        distinct = self.distinct + later.distinct if self.distinct and later.distinct else 0
+        distinct = 0
+        if self.distinct or later.distinct:
+            both = self.distinct or self.games, later.distinct or later.games  # not counted: too many of them differ
+            distinct = sum(both) if openings else max(both)  # without openings the same games come again
         return msgspec.structs.replace(self, **sums, groups=groups, openings=openings, distinct=distinct)
 
 

@@ -23,7 +23,7 @@ def opening_plies(asked: int | Auto, game: TurnGame) -> int:
 
 
 class Openings:
-    """What an evaluation's worker reports of its games: `plies`, and the identity of each game.
+    """What an evaluation's worker reports of its games: `plies`, and the identities of those that differ.
 
     Attributes:
         listed: True where games may repeat: they have openings, or are `deterministic`.
@@ -32,19 +32,17 @@ class Openings:
     def __init__(self, plies: int, *, deterministic: bool) -> None:
         self.plies = plies
         self.listed = deterministic or plies > 0
-        self._games: list[int] = []
-        self._too_many = False
+        self._games: dict[int, None] = {}  # in the order of the games
 
     def add(self, pairing: int, game: TurnGame, seed: int, taken: Sequence[Mapping[int, int]]) -> None:
         """A game is over. Two games are the same where the same actions were taken and, with chance, in one seed."""
-        if len(self._games) == LISTED:
-            self._too_many = True
+        if len(self._games) > LISTED:
             return
         facts = (0 if game.deterministic else seed, [sorted(actions.items()) for actions in taken])
         digest = hashlib.blake2b(repr(facts).encode(), digest_size=IDENTITY_BITS // 8).digest()
-        self._games.append(pairing << IDENTITY_BITS | int.from_bytes(digest))
+        self._games[pairing << IDENTITY_BITS | int.from_bytes(digest)] = None
 
     def figures(self) -> dict[str, Any]:
-        """`opening_plies`, and `game_identities`: of the pairing and the game; not of more games than LISTED."""
-        listed = {"game_identities": self._games} if self.listed and not self._too_many else {}
+        """`opening_plies`, and `game_identities`: of the pairing and the game; not of more that differ than LISTED."""
+        listed = {"game_identities": list(self._games)} if self.listed and len(self._games) <= LISTED else {}
         return {"opening_plies": self.plies, **listed}

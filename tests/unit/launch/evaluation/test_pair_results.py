@@ -58,8 +58,11 @@ def test_the_interval_of_games_from_drawn_openings_goes_over_their_groups():
     assert pair("a", "b", 50, 50, openings=4, groups=groups).effective_games == 50
     assert pair("a", "b", 50, 50, groups=groups).effective_games == 100
     repeated = pair("a", "b", 50, 50, groups=groups, distinct=2)
-    assert (repeated.effective_games, repeated.plus(repeated).distinct) == (2, 4)
-    assert repeated.plus(pair("a", "b", 3, 0)).distinct == 0, "of some of them it is not known"
+    assert (repeated.effective_games, repeated.plus(repeated).distinct) == (2, 2), "the same two again"
+    assert repeated.plus(pair("a", "b", 3, 0)).distinct == 3, "as many as can differ where it is not known"
+    drawn = pair("a", "b", 50, 50, openings=4, groups=groups, distinct=90)
+    assert drawn.plus(drawn).distinct == 180, "further openings are others"
+    assert pair("a", "b", 3, 0).plus(pair("a", "b", 3, 0)).distinct == 0
 
 
 def test_ratings_are_those_of_all_pairs_that_hang_together():
