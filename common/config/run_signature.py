@@ -21,6 +21,7 @@ import msgspec
 
 from simul.common.config.checkpoint_folder import run_root
 from simul.common.config.trust import MarkedValue, Trust
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import OTHERS, read_regular
 
 SIGNATURE = "signature.json"
@@ -62,7 +63,7 @@ def signed_trust(root: Path) -> Trust:
         signature = msgspec.json.decode(read_regular(root / SIGNATURE, own=True), type=Signature)
     except FileNotFoundError:
         return Trust(reason=UNSIGNED) if (root / "config.yaml").exists() else Trust()
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *DECODE_ERRORS):
         return Trust(reason=f"the signature {root / SIGNATURE} cannot be read")
     secrets_here, lacking = _secrets_to_verify()
     if not any(_fits(signature, secret) for secret in secrets_here):

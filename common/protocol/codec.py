@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from simul.common.errors import ERR_LIMIT, ERR_MALFORMED, ERR_SHAPE, ERR_VERSION, ProtocolError
 from simul.common.protocol.messages import PROTOCOL, Message
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 
 Tensors = Mapping[str, NDArray[Any]]
 Frame = bytes | memoryview
@@ -81,7 +82,7 @@ class Codec(Generic[M]):
         _check_limits(frames, self._max_bytes)
         try:
             message = self._decoder.decode(frames[0])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except DECODE_ERRORS as error:
             raise _undecodable(str(error)) from None
         declared = cast(Message, message).tensors
         if len(declared) != len(frames) - 1:

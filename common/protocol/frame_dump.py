@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from simul.common.protocol.codec import Frame
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 
 SHOWN_BYTES = 24
 SHOWN_VALUES = 8
@@ -36,7 +37,7 @@ def describe_frames(frames: Sequence[Frame]) -> list[str]:
 def _header(frame: Frame) -> Any:
     try:
         return msgspec.msgpack.decode(frame)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return None
 
 

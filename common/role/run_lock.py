@@ -19,10 +19,12 @@ import psutil
 from simul.common.errors import ConfigError
 from simul.common.role.machine import host_of, is_this_machine, this_machine
 from simul.common.role.run_directory import RunDir
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import open_regular, read_regular
 
 SAME_START_SEC = 0.1
 OWNER_FILE = "supervisor.pid"
+OWNER_BYTES = 4096  # of such a file, at most
 ELSEWHERE_SEC = 4.0  # a run on another machine whose status.json does not change for so long is not active
 
 
@@ -46,14 +48,14 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.create_time) < SAME_START_SEC
             return same and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.Error:
+        except (psutil.Error, ValueError, OverflowError):  # a file of others may name any number
             return False
 
     def command_line(self) -> list[str]:
         """Of the process; [] where it cannot be read."""
         try:
             return psutil.Process(self.pid).cmdline()
-        except psutil.Error:
+        except (psutil.Error, ValueError, OverflowError):
             return []
 
 
@@ -78,8 +80,9 @@ def describe_start(run_dir: RunDir) -> str:
 def read_owner(run_dir: RunDir) -> ProcessIdentity | None:
     """The supervisor that supervisor.pid names, living or not; None where it names none."""
     try:
-        return msgspec.json.decode(read_regular(run_dir.root / OWNER_FILE), type=ProcessIdentity)
-    except (OSError, msgspec.DecodeError):
+        data = read_regular(run_dir.root / OWNER_FILE, OWNER_BYTES, links=False)
+        return msgspec.json.decode(data, type=ProcessIdentity)
+    except (OSError, *DECODE_ERRORS):
         return None
 
 
@@ -229,7 +232,7 @@ def read_json(run_dir: RunDir, name: str) -> dict[str, Any]:
     """A small JSON file of the run directory; {} where it does not exist or is torn."""
     try:
         content = msgspec.json.decode(read_regular(run_dir.root / name))
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *DECODE_ERRORS):
         return {}
     return content if isinstance(content, dict) else {}
 

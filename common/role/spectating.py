@@ -18,6 +18,7 @@ import msgspec
 
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import is_private_folder, read_regular, replace_file
 from simul.common.transport import PullSocket, PushSocket
 
@@ -102,7 +103,7 @@ class RequestReader:
             if abs(time.time() - path.lstat().st_mtime) > LEASE_SEC:
                 return None
             request = _REQUEST.decode(read_regular(path, REQUEST_BYTES, own=True))
-        except (OSError, ConfigError, msgspec.DecodeError):
+        except (OSError, ConfigError, *DECODE_ERRORS):
             return None
         return request if _ID.fullmatch(request.id) else None
 
@@ -156,7 +157,7 @@ class SpectatorSubscription:
             if len(frames[0]) <= MOST_RECORD_BYTES:
                 try:
                     found.append(_RECORD.decode(frames[0]))
-                except (msgspec.DecodeError, RecursionError):
+                except DECODE_ERRORS:
                     continue
         return found
 
@@ -166,7 +167,7 @@ class SpectatorSubscription:
             if _REQUEST.decode(read_regular(self._path, REQUEST_BYTES, own=True)).id != self.request.id:
                 return False
             os.utime(self._path)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, *DECODE_ERRORS):
             return False
         return True
 

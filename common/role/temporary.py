@@ -17,6 +17,7 @@ import psutil
 from simul.common.role import run_lock
 from simul.common.role.run_directory import MAX_PATH_BYTES, SOCKETS_KIND, SOCKETS_OWNER, RunDir
 from simul.common.role.run_lock import ProcessIdentity
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import is_own_folder, read_regular
 from simul.common.transport.endpoints import is_locked
 
@@ -78,7 +79,7 @@ def remove_leftovers(prefix: str, parent: Path, now: float) -> list[Path]:
             dead = owner.here and not owner.alive()
         except FileNotFoundError:
             dead = folder.name.startswith(prefix) and _age_sec(folder, now) > OWNERLESS_SEC
-        except (OSError, msgspec.DecodeError):
+        except (OSError, *DECODE_ERRORS):
             continue
         if not dead or (folder.name.startswith(NODE_KIND) and _in_use(folder)):
             continue

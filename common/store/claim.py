@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from simul.common.role.run_directory import STORE_CLAIM, RunDir
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.common.store.layout import Owner
 from simul.common.store.remote import Store
@@ -32,7 +33,7 @@ def read_claim(run_dir: RunDir, run_id: int) -> Owner:
     """The claim of this start of the run; of a learner that was started without `simul up`, one with its `run_id`."""
     try:
         return msgspec.json.decode(read_regular(run_dir.root / STORE_CLAIM), type=Owner)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *DECODE_ERRORS):
         return _new_owner(run_id)
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-import msgspec
-
 from simul.common.config.checkpoint_folder import PAST, RESULT_FILE, new_folder, replace_best
 from simul.common.config.checkpoint_meta import (
     CONFIG_FILE,
@@ -22,6 +20,7 @@ from simul.common.config.checkpoint_meta import (
 )
 from simul.common.errors import CheckpointError, StoreError
 from simul.common.role.run_directory import RunDir
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.common.store.claim import claim_store
 from simul.common.store.layout import ORIGIN_FILE, Entry, digest, folder_of, whole
@@ -66,7 +65,7 @@ def newest_local(checkpoints: Path) -> int:
             meta = decode_meta(folder)
             if all(file_hash(folder / name) == wanted for name, wanted in meta.files.items()):
                 return meta.version
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        except (OSError, *DECODE_ERRORS):
             continue
     return -1
 
@@ -192,7 +191,7 @@ def _decode(meta_bytes: bytes, what: str) -> CheckpointMeta:
     """Raises CheckpointError."""
     try:
         return META.decode(meta_bytes)
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise CheckpointError(f"{what} cannot be read: {META_FILE}: {error}.") from None
 
 

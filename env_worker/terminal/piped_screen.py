@@ -12,7 +12,7 @@ from simul.env_worker.games.base.board_text import COLOUR
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.terminal.screen import Screen
 
-MOST_LEGAL = 400  # legal actions that are named
+MOST_LEGAL = 20_000  # legal actions that are named; Blokus has up to some thousand
 
 
 class PipedScreen(Screen):

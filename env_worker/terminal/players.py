@@ -138,7 +138,7 @@ class Person:
     def _take_back(self, rest: str, played: RecordedGame, seat: int) -> None:
         """Raises TakenBack where there is something to take back."""
         own = sum(any(move.seat == seat for move in turn) for turn in played.turns)
-        if rest and not (rest.isdecimal() and int(rest) > 0):
+        if rest and not (rest.isdecimal() and len(rest) < 10 and int(rest) > 0):
             self._screen.say(f"expected undo, or undo N with N at least 1; got {rest[:20]!r}.", "red")
         elif not own:
             self._screen.say("There is nothing to take back: this is your first action.")

@@ -13,6 +13,7 @@ from simul.launch.monitoring.page.access import Access
 from simul.launch.monitoring.page.game_page import LINGER_SEC, make_app
 from simul.launch.monitoring.page.played_game import PlayedGame
 from simul.launch.monitoring.page.web_server import listen, serve
+from simul.launch.monitoring.view.output import complain
 from simul.launch.processes.signals import Signals
 
 
@@ -22,7 +23,7 @@ def play_in_page(module: str, arguments: Sequence[str], port: int) -> int:
     The address has a token: what is sent there plays for the person.
     """
     token = secrets.token_urlsafe(24)
-    with listen(HOST, port) as listener:
+    with listen(HOST, port, "--page-port") as listener:
         number = listener.getsockname()[1]
         signals = Signals()
         signals.install()
@@ -33,7 +34,10 @@ def play_in_page(module: str, arguments: Sequence[str], port: int) -> int:
             serve(make_app(game, Access(HOST, token, number), signals), listener, signals)
         finally:
             game.close()
-    return game.exit_code or 0
+    code = game.exit_code or 0
+    if code and game.last_words:
+        complain(f"{game.last_words}\n")
+    return code if code >= 0 else 1
 
 
 def _stop_after(game: PlayedGame, signals: Signals) -> None:

@@ -115,7 +115,7 @@ def _play(options: argparse.Namespace) -> int:
     if options.page:
         check_installed()
     check_server(options.server or SERVER)
-    if options.port and options.server != LOCAL:
+    if options.port is not None and options.server != LOCAL:
         raise ConfigError(f"--port is for --server {LOCAL}; name the port of another server in --server HOST:PORT.")
     if options.username is not None:
         check_name(options.username)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simul.common.config.option_types import add_run, named_run
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.terminal_text import print_text
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def status(root: Path | None, *, as_json: bool) -> int:
         raise ConfigError(describe_start(run_dir) or missing) from None
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}.") from None
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None
     owner = living_owner(run_dir)
     ratings, fault = _league_ratings(run_dir)

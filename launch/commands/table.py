@@ -126,10 +126,14 @@ def check_same_game(config: Config, game: str, what: str) -> None:
 
 def refuse_options(options: argparse.Namespace, names: Mapping[str, str], whose: str, origin: Origin) -> None:
     """Raises ConfigError where an option is given that has no meaning for the game of `origin`."""
-    given = [option for name, option in names.items() if getattr(options, name) not in (None, [], False)]
+    given = [option for name, option in names.items() if not _is_left_out(getattr(options, name))]
     if given:
         verb = "is" if len(given) == 1 else "are"
         raise ConfigError(f"{', '.join(given)} {verb} {whose}; the {origin.what} plays {origin.config.game}.")
+
+
+def _is_left_out(value: object) -> bool:
+    return value is None or value is False or value == []  # and 0 is given
 
 
 def run_table(origin: Origin, others: Sequence[Path], options: argparse.Namespace, *, person: int | None) -> int:

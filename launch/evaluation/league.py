@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from rich.table import Table
 
 from simul.common.config.checkpoint_folder import PAST, spread
@@ -18,6 +17,7 @@ from simul.common.config.schema import Config
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.launch.evaluation.contestants import Contestants, find_conditions, find_contestants
 from simul.launch.evaluation.missing_pairs import play_missing, players_of
 from simul.launch.evaluation.pair_results import (
@@ -126,7 +126,7 @@ def training_results(run_dir: RunDir) -> list[dict[str, Any]]:
     """Recent games of the learner while it trained, by opponent; [] where the run has no figures."""
     try:
         workers = read_status(run_dir).workers
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *DECODE_ERRORS):
         return []
     found = recent_win_rates(workers)
     return [{"opponent": name, **games._asdict()} for name, games in found.items() if name != SELF_PLAY]

@@ -19,6 +19,7 @@ from simul.common.config.matchups import distinct_labels
 from simul.common.config.search import SearchConfig
 from simul.common.config.trust import programs_of
 from simul.common.errors import CheckpointError, ConfigError
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular, replace_file
 from simul.launch.evaluation.contestants import Conditions, Contestants
 from simul.launch.evaluation.ratings import elo_ratings
@@ -159,7 +160,7 @@ def read_results(file: Path) -> PairResults:
         return PairResults()
     except OSError as error:
         raise ConfigError(f"The results {file} cannot be read: {error.strerror}.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise _damaged(file, str(error).rstrip(".")) from None
     if fault := next(filter(None, map(lambda pair: _fault(pair, found), found.pairs)), ""):
         raise _damaged(file, fault)

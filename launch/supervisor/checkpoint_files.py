@@ -37,6 +37,7 @@ from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, 
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.common.runtime.terminal_text import printable
 
@@ -108,7 +109,7 @@ def find_fault(folder: Path) -> str:
         return f"is damaged: {Path(error.filename).name}: {error.strerror}"
     except OSError as error:
         return f"cannot be read: {Path(str(error.filename)).name}: {error.strerror}"
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         return f"is damaged: meta.json: {str(error).rstrip('.')}"
     except KeyError:
         return f"is damaged: meta.json does not hold the hash of {WEIGHTS_FILE}"
@@ -137,7 +138,7 @@ def networks_of(checkpoints: Iterable[Path], trust: Trust) -> frozenset[MarkedVa
     for folder in checkpoints:
         try:
             values = network_values(decode_meta(folder).network)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        except (OSError, *DECODE_ERRORS):
             continue  # damaged: its reader reports it
         check_trust(values, checkpoint_trust(folder, trust), f"{folder}/{META_FILE}")
         found |= values
@@ -158,7 +159,7 @@ def _config_of(checkpoint: Path, overrides: Sequence[str]) -> tuple[Config, str]
             raise ConfigError(f"{beside} cannot be read: {error.strerror}. Remove it, or mend it.") from None
     try:
         meta = decode_meta(checkpoint)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *DECODE_ERRORS):
         raise ConfigError(f"{checkpoint}/meta.json does not say which game and network it is for.") from None
     source = f"{checkpoint}/{META_FILE}"
     return config_of_meta(meta, source, overrides), source
@@ -188,7 +189,7 @@ def spec_of(folder: Path) -> GameSpec:
     """The game spec in meta.json of a checkpoint. Raises ConfigError."""
     try:
         return decode_meta(folder).spec
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *DECODE_ERRORS):
         raise ConfigError(f"{folder}/meta.json does not say which game it is for. Name another checkpoint.") from None
 
 

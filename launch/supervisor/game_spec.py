@@ -20,6 +20,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role.lifecycle import NOTICE
 from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import temporary_folder
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.terminal_text import printable
 from simul.launch.processes.process_group import MOST_FAILED_STARTS, Command, RoleDied
 from simul.launch.processes.role_process import exit_reason, kill_session, role_environment
@@ -119,7 +120,7 @@ def _ask(
         raise RoleDied(f"The game {game} could not be loaded ({exit_reason(probe.returncode)}):\n{words[-4000:]}", 1)
     try:
         return msgspec.json.decode(printed.strip().splitlines()[-1], type=GameSpec)
-    except (msgspec.DecodeError, IndexError):
+    except (IndexError, *DECODE_ERRORS):
         raise RoleDied(f"The game did not print its spec as JSON but {printed[-200:]!r}.", 1) from None
 
 

@@ -14,6 +14,7 @@ from simul.common.config.trust import EVERYTHING
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.curves.callback_figures import CallbackFigures
 from simul.launch.monitoring.curves.figures import CurvePosition, CurveRecorder, CurveReport, Figure, evaluation_figures
@@ -151,7 +152,7 @@ def read_position(run_dir: RunDir) -> CurvePosition:
     for meta in run_dir.checkpoints.glob("[0-9]" * 9 + "/meta.json"):
         try:
             decisions.append(_number(msgspec.json.decode(read_regular(meta))["decisions"]))
-        except (OSError, msgspec.DecodeError, KeyError, TypeError):
+        except (OSError, KeyError, TypeError, *DECODE_ERRORS):
             continue  # damaged: the learner reports it
     return CurvePosition(max(decisions), max(curves.training_sec, _number(status.get("training_sec"))))
 

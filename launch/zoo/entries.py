@@ -12,6 +12,7 @@ from rich.table import Table
 from simul.common.config.schema import Config
 from simul.common.config.zoo import CARD, PREFIX, RESULTS, ZOO, zoo_folder, zoo_names
 from simul.common.errors import ConfigError
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.launch.supervisor.checkpoint_files import config_of
 from simul.launch.zoo.card import strength_text
@@ -34,7 +35,7 @@ def _read(name: str) -> Entry:
     folder = ZOO / name
     try:
         strength = strength_text(msgspec.json.decode(read_regular(folder / RESULTS)))
-    except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+    except (OSError, KeyError, TypeError, ValueError, *DECODE_ERRORS) as error:
         raise ConfigError(f"The entry {PREFIX}{name} in {folder} is damaged: {error}. Install Simul again.") from None
     return Entry(name, config_of(folder, []).game_title, strength)
 

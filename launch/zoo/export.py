@@ -43,6 +43,7 @@ from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
 from simul.common.role.temporary import temporary_folder
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.machine_info import checkout_commit
 from simul.common.runtime.private_files import read_regular
 from simul.launch.processes.child_command import ChildCommand
@@ -286,7 +287,7 @@ def _first_start(run: RunDir, meta: CheckpointMeta) -> CheckpointMeta | None:
     """The last checkpoint of the oldest schedules, where those of `meta` end at another number of decisions."""
     older = []
     for folder in reversed(checkpoint_folders(run.checkpoints)):  # oldest first
-        with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        with contextlib.suppress(OSError, *DECODE_ERRORS):
             if (found := decode_meta(folder)).version < meta.version and found.horizon not in (0, meta.horizon):
                 older.append(found)
     return [each for each in older if each.horizon == older[0].horizon][-1] if older else None

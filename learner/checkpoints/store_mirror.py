@@ -13,12 +13,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from simul.common.config.checkpoint_folder import BEST, PAST, RESULT_FILE, link_folder
 from simul.common.config.checkpoint_meta import META, META_FILE, CheckpointMeta, checkpoint_folders, file_hash
 from simul.common.errors import StoreError
 from simul.common.role.run_directory import RunDir
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.common.store.layout import KEEP_NEWEST, ORIGIN_FILE, Entry, Kind, Owner, digest, kept, newest_first
 from simul.common.store.remote import Store
@@ -270,6 +269,6 @@ def _read(kind: Kind, folder: Path) -> tuple[Entry, CheckpointMeta] | None:
         data = read_regular(folder / META_FILE)
         evaluation = read_regular(folder / RESULT_FILE) if kind == "best" else b""
         meta = META.decode(data)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *DECODE_ERRORS):
         return None
     return Entry(kind, meta.version, meta.decisions, digest(data, evaluation)), meta

@@ -15,6 +15,7 @@ from simul.common.config.loader import config_from_tree
 from simul.common.config.schema import Config
 from simul.common.config.trust import Trust, check_trust, programs_of, values_to_trust
 from simul.common.errors import ConfigError
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.replays import file_stem, make_folder
@@ -190,7 +191,7 @@ def read_replay(path: Path) -> Replay:
         return msgspec.json.decode(read_regular(path), type=Replay)
     except OSError as error:
         raise ConfigError(f"The replay {path} cannot be read: {error.strerror}.") from None
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise ConfigError(
             f"{path} is no replay of a table game: {error}. `simul eval --replays DIR` writes them as JSON."
         ) from None

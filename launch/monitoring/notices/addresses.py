@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from simul.common.errors import ConfigError
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.launch.monitoring.notices.delivery import DeliveryRequest, open_service
 from simul.launch.monitoring.notices.notifier import Address, Delivery
 from simul.launch.processes.role_process import kill_session, role_environment
@@ -114,5 +115,5 @@ class _AppriseAddress:
                 return Delivery(f"no answer within {SEND_SEC:g} s")
         try:
             return msgspec.msgpack.decode(answer, type=Delivery)
-        except msgspec.DecodeError:
+        except DECODE_ERRORS:
             return Delivery(f"the process that sends it failed (exit code {process.returncode})")

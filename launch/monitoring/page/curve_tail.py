@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from simul.common.runtime.private_files import MOST_BYTES, open_regular
+from simul.common.runtime.private_files import open_regular
 from simul.launch.monitoring.curves.writers import BASE_COLUMNS
 from simul.launch.monitoring.page.charts import Chart, charts_of
 
@@ -42,7 +42,7 @@ class CurveTail:
                 if (not header.endswith(b"\n") and len(header) < PIECE_BYTES) or not self._read_header():
                     return
                 file.seek(self._offset)
-                piece = file.read(min(PIECE_BYTES, max(MOST_BYTES - self._offset, 0)))
+                piece = file.read(PIECE_BYTES)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -50,8 +50,8 @@ class CurveTail:
             return
         whole = piece[: piece.rfind(b"\n") + 1]
         self._offset += len(whole)
-        if (not whole and len(piece) == PIECE_BYTES) or self._offset >= MOST_BYTES:
-            self.fault = f"{self._path.name} is too large: what comes after {MOST_BYTES:,} bytes is not drawn."
+        if not whole and len(piece) == PIECE_BYTES:
+            self.fault = f"{self._path.name} has a line of more than {PIECE_BYTES:,} bytes: what follows is not drawn."
         for line in whole.splitlines():
             self._add(line.decode("ascii", "replace").split(","))
 

@@ -74,7 +74,10 @@ class _Watch:
 
     def _poll(self, now: float) -> None:
         for run in self.runs:
-            run.poll(now)
+            try:
+                run.poll(now)
+            except Exception as error:  # noqa: BLE001 - what lies in one folder ends the page of no other run
+                run.urgent = {"name": run.name, "fault": f"The run cannot be read: {type(error).__name__}."}
 
 
 class _Pages:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.launch.processes.role_process import kill_session, role_environment
 
 MOST_EVENTS = 3000  # kept for a browser that comes later
@@ -21,6 +22,7 @@ class PlayedGame:
     """The game's process, which leads a session of its own. `events` and `send` may be used from any thread.
 
     Attributes:
+        last_words: the last line that was no event: the sentence of an error, where it ended with one.
         pictures: by their number; only the newest event's position has one that is still shown.
     """
 
@@ -29,6 +31,7 @@ class PlayedGame:
         self._first = 0  # number of the oldest that is kept
         self._asks = False
         self._lock = threading.Lock()
+        self.last_words = ""
         self.pictures: dict[int, str] = {}
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", module, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -74,13 +77,16 @@ class PlayedGame:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            try:
-                event = msgspec.json.decode(line, type=dict[str, Any])
-            except msgspec.DecodeError:  # a sentence of an error, or what the game itself prints
-                event = {"kind": "say", "text": line.decode(errors="replace").rstrip(), "style": "red"}
-            self._add(event)
-        self._add({"kind": "end"})
+        try:
+            for line in self._process.stdout:
+                try:
+                    event = msgspec.json.decode(line, type=dict[str, Any])
+                except DECODE_ERRORS:  # a sentence of an error, or what the game itself prints
+                    self.last_words = line.decode(errors="replace").rstrip()
+                    event = {"kind": "say", "text": self.last_words, "style": "red"}
+                self._add(event)
+        finally:
+            self._add({"kind": "end"})
 
     def _add(self, event: dict[str, Any]) -> None:
         with self._lock:

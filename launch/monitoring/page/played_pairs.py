@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from simul.common.config.checkpoint_folder import BEST, RESULT_FILE
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 
 MOST_ROWS = 100
@@ -86,7 +87,7 @@ def _decode(path: Path, shape: type[Any]) -> Any:
     """None where there is no such file, or it is something else."""
     try:
         return msgspec.json.decode(read_regular(path, EVALUATION_BYTES, links=False), type=shape)
-    except (OSError, msgspec.DecodeError, RecursionError):
+    except (OSError, *DECODE_ERRORS):
         return None
 
 

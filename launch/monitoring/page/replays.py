@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import heapq
 import itertools
 import os
 import re
@@ -24,7 +25,7 @@ from simul.launch.processes.role_process import exit_reason, role_environment
 FOLDER = "replays"  # of a run directory; a folder of replays may also be named itself
 NAME = re.compile(r"[A-Za-z0-9.@_+-]{1,200}-\d{1,9}-\d{1,10}\.(json|log)")  # as `simul.env_worker.replays` makes them
 MOST_LISTED = 200
-MOST_LOOKED_AT = 10_000  # files of a folder
+MOST_LOOKED_AT = 100_000  # replays of a folder, in the order in which the file system has them
 MOST_SECONDS, POLL_SEC = 120.0, 0.2
 LOG_BYTES = 4 * 2**20
 
@@ -48,14 +49,18 @@ def replay_names(root: Path) -> list[str]:
     """Of `root`/replays, else of `root`, the newest first."""
     try:
         with os.scandir(_folder(root)) as entries:
-            found = [
-                (entry.stat(follow_symlinks=False).st_mtime, entry.name)
-                for entry in itertools.islice(entries, MOST_LOOKED_AT)
-                if NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
-            ]
+            named = itertools.islice((entry for entry in entries if NAME.fullmatch(entry.name)), MOST_LOOKED_AT)
+            found = heapq.nlargest(
+                MOST_LISTED,
+                (
+                    (entry.stat(follow_symlinks=False).st_mtime, entry.name)
+                    for entry in named
+                    if entry.is_file(follow_symlinks=False)
+                ),
+            )
     except OSError:
         return []
-    return [name for _, name in sorted(found, reverse=True)[:MOST_LISTED]]
+    return [name for _, name in found]
 
 
 def replay_key(root: Path, name: str) -> ReplayKey:

@@ -9,6 +9,7 @@ import msgspec
 from simul.common.role.machine import host_of, may_share_sockets
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_owner
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.page.watched_run import STATUS_BYTES
 from simul.launch.monitoring.snapshot import Snapshot
@@ -24,7 +25,7 @@ def why_not_watched(root: Path, worker: int | None = None) -> str:
     """A sentence where no game of the run, or of a worker of it, can be watched. Empty: nothing is known against it."""
     try:
         snapshot = msgspec.json.decode(read_regular(root / "status.json", STATUS_BYTES, links=False), type=Snapshot)
-    except (OSError, msgspec.DecodeError, RecursionError):
+    except (OSError, *DECODE_ERRORS):
         return ""  # it starts
     if snapshot.phase in ("stopped", "failed"):
         return ""  # it may start again

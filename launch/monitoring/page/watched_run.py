@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ import msgspec
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import ELSEWHERE_SEC, describe_start, read_owner
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.page.curve_tail import CurveTail
 from simul.launch.monitoring.page.played_pairs import played_pairs
@@ -48,7 +50,7 @@ def check_run(run_dir: RunDir) -> None:
         ) from None
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}.") from None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None
 
 
@@ -65,7 +67,7 @@ class WatchedRun:
     """
 
     def __init__(self, root: Path, name: str) -> None:
-        self.name = _short(name)
+        self.name = _short(name.encode(errors="replace").decode())
         self.root = root
         self.urgent: dict[str, Any] = {}
         self.gradual: dict[str, Any] = {}
@@ -96,7 +98,7 @@ class WatchedRun:
                 self.gradual = _gradual(self._snapshot)
             except _FAULTS as error:
                 fault = f"status.json has figures that this version of Simul does not know: {_short(str(error))}."
-        urgent["fault"] = " ".join(filter(None, [fault, self.curves.fault, self._absence(now)]))
+        urgent["fault"] = _short(" ".join(filter(None, [fault, self.curves.fault, self._absence(now)])))
         self.urgent = urgent
 
     def picture(self, name: str) -> bytes:
@@ -118,7 +120,7 @@ class WatchedRun:
             return ""
         try:
             self._snapshot = msgspec.json.decode(status, type=Snapshot)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except DECODE_ERRORS as error:
             return f"status.json is not a status of this version of Simul: {_short(str(error))}."
         self._status, self._changed_at = status, now
         return ""
@@ -142,7 +144,7 @@ class WatchedRun:
         self.events_seen += len(events) - same
 
     def _pictures(self) -> list[str]:
-        return [name for name in PICTURES if (self._run_dir.root / name).is_file()]
+        return [name for name in PICTURES if os.path.isfile(self._run_dir.root / name)]  # False where it may not look
 
 
 def _urgent(snapshot: Snapshot) -> dict[str, Any]:

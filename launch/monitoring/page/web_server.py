@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from simul.common.errors import ConfigError
 from simul.launch.monitoring.page.access import Access, is_same_origin
@@ -23,6 +24,7 @@ from simul.launch.processes.signals import Signals
 MOST_CONNECTIONS = 64
 MOST_BODY_BYTES = 1000
 WRONG_TOKEN_SEC = 0.5
+FIRST_REQUEST_SEC = 5.0
 STATIC = Path(__file__).with_name("static")
 FileTypes = Mapping[str, tuple[Path, str]]  # by the path of a URL: a file and its media type
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
@@ -133,20 +135,37 @@ class _Server(uvicorn.Server):
         return self.signals.stop or await super().on_tick(counter)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises ConfigError: no such address, or the port is taken."""
+class _Connection(H11Protocol):
+    """Closes a connection that has sent no whole request in FIRST_REQUEST_SEC: silent ones would take every place."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._first = self.loop.call_later(FIRST_REQUEST_SEC, self._close_where_silent)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._first.cancel()
+        super().connection_lost(exc)
+
+    def _close_where_silent(self) -> None:
+        if getattr(self, "cycle", None) is None:
+            self.transport.close()
+
+
+def listen(host: str, port: int, option: str = "--port") -> socket.socket:
+    """A listening socket; `option` names the port. Raises ConfigError: no such address, or the port is taken."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise ConfigError(f"--host {host}: no address of this machine ({error.strerror}).") from None
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or "no name of a machine"
+        raise ConfigError(f"--host {host}: no address of this machine ({why}).") from None
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(address)
         listener.listen(64)
     except OSError as error:
         listener.close()
-        hint = "Choose another one with --port (0: a free one)." if port else "Choose another --host."
+        hint = f"Choose another one with {option} (0: a free one)." if port else "Choose another --host."
         raise ConfigError(f"Port {port} of {host} cannot be opened: {error.strerror}. {hint}") from None
     return listener
 
@@ -155,7 +174,7 @@ def serve(app: ASGIApp, listener: socket.socket, signals: Signals) -> None:
     """Until a signal."""
     config = uvicorn.Config(
         app, log_level="critical", access_log=False, server_header=False, ws="none", lifespan="off", loop="asyncio",
-        http="h11", timeout_graceful_shutdown=3, limit_concurrency=MOST_CONNECTIONS, proxy_headers=False,
+        http=_Connection, timeout_graceful_shutdown=3, limit_concurrency=MOST_CONNECTIONS, proxy_headers=False,
     )  # fmt: skip
     server = _Server(config)
     server.signals = signals

@@ -12,6 +12,7 @@ from simul.common.errors import ConfigError, SimulError
 from simul.common.role.machine import is_this_machine
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import living_owner
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.machine_limits import usable_cores
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.profiling.profile import Profile, make_profile
@@ -130,5 +131,5 @@ def _read_status(run_dir: RunDir) -> Snapshot | None:
         return msgspec.json.decode(read_regular(file), type=Snapshot)
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, *DECODE_ERRORS) as error:
         raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None

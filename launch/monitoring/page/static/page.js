@@ -153,7 +153,10 @@ function connect() {
   if (source !== null) source.close();
   source = new EventSource("/events");
   source.addEventListener("open", () => {
-    for (const run of runs.values()) run.box.remove(); // the stream begins with everything
+    for (const run of runs.values()) { // the stream begins with everything
+      for (const chart of run.charts) chart.remove(); // uPlot keeps a chart until it is destroyed
+      run.box.remove();
+    }
     runs.clear();
     say("live", false);
   });

@@ -2,6 +2,7 @@
 // One game, played by the lines that `simul play` understands. Text is set as text; pictures are images.
 
 const MOST_SAID = 500;
+const MOST_SHOWN = 400; // legal moves; writing finds the others
 const state = document.getElementById("state");
 const words = document.getElementById("words");
 const position = document.getElementById("position");
@@ -47,20 +48,31 @@ function take(event) {
 
 function showLegal() { // those that contain what is written; a click plays one
   const part = words.value.trim().toLowerCase();
-  legal.replaceChildren(...names.filter((name) => name.toLowerCase().includes(part)).map((name) => {
+  const found = names.filter((name) => name.toLowerCase().includes(part));
+  const more = found.length > MOST_SHOWN ? [made("span", "more", "and " + (found.length - MOST_SHOWN) + " more: write a part of one")] : [];
+  legal.replaceChildren(...found.slice(0, MOST_SHOWN).map((name) => {
     const button = made("button", "", name);
     button.type = "button";
     button.addEventListener("click", () => send(name));
     return button;
-  }));
+  }), ...more);
 }
 
 async function send(line) {
   if (state.textContent !== "your turn") return;
   state.textContent = "the others play";
   const answer = await fetch("/line", { method: "POST", body: line }).catch(() => null);
-  if (answer === null || !answer.ok) state.textContent = answer === null ? "the game does not answer" : await answer.text();
-  words.value = "";
+  if (answer !== null && answer.ok) {
+    words.value = "";
+    return;
+  }
+  const refusal = answer === null ? "the game does not answer" : await answer.text();
+  if (over || (answer !== null && answer.status === 409)) { // it asks for nothing
+    state.textContent = refusal;
+    return;
+  }
+  state.textContent = "your turn"; // the line did not arrive: it is still there to be sent again
+  said.prepend(made("li", "bad", refusal));
 }
 
 function connect() {

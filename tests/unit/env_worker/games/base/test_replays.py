@@ -141,6 +141,8 @@ def test_drawn_plies_are_counted_and_versions_without_them_read_the_file(tmp_pat
 @pytest.mark.parametrize(
     ("content", "says"),
     [
+        ('{"game":"caf\xe9"}', "is no replay of a table game"),
+        ('{"game":"ofc","settings":' + "[" * 20_000, "is no replay of a table game"),
         (None, "cannot be read: No such file"),
         ("[]", "is no replay of a table game"),
         ('{"episode": 3}', "is no replay of a table game"),
@@ -149,7 +151,7 @@ def test_drawn_plies_are_counted_and_versions_without_them_read_the_file(tmp_pat
 )
 def test_a_file_that_is_no_replay_is_a_sentence(tmp_path, content, says):
     if content is not None:
-        (tmp_path / "game.json").write_text(content)
+        (tmp_path / "game.json").write_bytes(content.encode("latin-1"))
     with pytest.raises(ConfigError, match=says):
         read_replay(tmp_path / "game.json")
 

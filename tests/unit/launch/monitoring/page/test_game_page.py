@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from simul.launch.commands import game_in_page
 from simul.launch.monitoring.page import game_page, played_game
 from simul.launch.monitoring.page.played_game import PlayedGame
 from tests.support.waiting import wait_for
@@ -55,4 +56,19 @@ def test_what_the_game_says_is_kept_in_order_and_bounded(monkeypatch):
     assert game.events(seen) == ([], seen)
     assert game.events(seen - 1) == (events[-1:], seen)
     assert not game.send("too late")
+    game.close()
+
+
+def test_the_sentence_of_a_game_that_did_not_begin_is_said_where_it_was_started(capsys, monkeypatch):
+    monkeypatch.setattr(game_in_page, "LINGER_SEC", 0.0)
+    assert game_in_page.play_in_page("json.tool", ["/no/such/file"], 0) == 2
+    assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_a_line_in_another_encoding_is_shown_and_the_game_goes_on(tmp_path, monkeypatch):
+    (tmp_path / "talks.py").write_text('import sys; sys.stdout.buffer.write(b\'{"text":"caf\\xe9"}\\nmore\\n\')')
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    game = PlayedGame("talks", [])
+    assert wait_for(lambda: game.exit_code is not None)
+    assert [event.get("text") for event in game.events(0)[0]] == ['{"text":"caf\ufffd"}', "more", None]
     game.close()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator
 
 import msgspec
 import pytest
 
+from simul.common.errors import ConfigError
+from simul.launch.monitoring.page import web_server
 from simul.launch.monitoring.page.page_server import FILES, make_app
 from simul.launch.monitoring.page.watched_run import WatchedRun
 from simul.launch.monitoring.page.web_server import STATIC
@@ -56,6 +59,39 @@ def test_files_stream_and_plots_with_the_headers_that_keep_others_out(page):
     assert b'"phase":"training"' in stream or message.get("phase") == "training"
     code, headers, _ = page.ask("/runs/0/batch.png")
     assert (code, headers["content-type"]) == (200, "image/png")
+
+
+def test_a_run_that_cannot_be_read_ends_the_stream_of_no_other(root):
+    class Broken(WatchedRun):
+        def poll(self, now):
+            raise ZeroDivisionError
+
+    page = WebPage(lambda access, signals: make_app([WatchedRun(root, "run"), Broken(root, "b")], access, signals), "")
+    try:
+        assert b'"phase":"training"' in page.ask("/events")[2]
+    finally:
+        page.close()
+
+
+def test_connections_that_ask_for_nothing_are_closed_and_take_no_place(page, monkeypatch):
+    monkeypatch.setattr(web_server, "FIRST_REQUEST_SEC", 0.1)
+    silent = [socket.create_connection(page.host.rsplit(":", 1)) for _ in range(web_server.MOST_CONNECTIONS)]
+    try:
+        silent[0].sendall(b"GET / HTTP/1.1\r\nHost: ")  # never whole
+        for each in silent:
+            each.settimeout(10)
+            while each.recv(1000):
+                pass
+        assert page.ask("/login")[0] == 200
+    finally:
+        for each in silent:
+            each.close()
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 70])
+def test_a_name_that_can_be_none_is_a_sentence(host):
+    with pytest.raises(ConfigError, match="no address of this machine"):
+        web_server.listen(host, 0)
 
 
 @pytest.mark.parametrize(

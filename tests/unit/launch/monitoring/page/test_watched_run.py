@@ -94,12 +94,13 @@ def texts(value: object) -> list[str]:
         (b"{", "not a status of this version"),
         (b"[]" * 10, "not a status of this version"),
         (b"\xff" * 100, "not a status of this version"),
+        (msgspec.json.encode(snapshot()).replace(b'"game":"pokemon"', b'"game":"caf\xe9"'), "not a status"),
         (msgspec.json.encode(snapshot()).replace(b'"game":"pokemon"', b'"learner":' + b"[" * 100_000), "not a status"),
         (b" " * 9_000_000, "larger than"),
         (msgspec.json.encode({**msgspec.to_builtins(snapshot()), "phase": 1}), "not a status of this version"),
         (msgspec.json.encode({**msgspec.to_builtins(snapshot()), "workers": {"recent": 5}}), "does not know"),
     ],
-    ids=["broken", "a list", "no text", "deep", "large", "another version", "other figures"],
+    ids=["broken", "a list", "no text", "another encoding", "deep", "large", "another version", "other figures"],
 )
 def test_a_status_that_cannot_be_shown_is_a_sentence(tmp_path, content, fault):
     claim(tmp_path)
@@ -110,6 +111,23 @@ def test_a_status_that_cannot_be_shown_is_a_sentence(tmp_path, content, fault):
     write(tmp_path)
     run.poll(1.0)
     assert run.urgent["fault"] == "", "the next one is shown"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"pid":-1,"create_time":1.0}', b'{"pid":99999999999999999999,"create_time":1.0}', b"{", b"\xff",
+        b'{"pid":1,"create_time":1.0,"machine":"caf\xe9"}', b'{"pid":1,"create_time":1.0,"x":' + b"[" * 100_000,
+        b'{"pid":1,"create_time":1.0,"machine":"' + b"m" * 3_000_000 + b'"}',
+    ],
+    ids=["negative", "too large", "broken", "no text", "another encoding", "deep", "long"],
+)  # fmt: skip
+def test_an_owner_that_can_be_none_is_none(tmp_path, content):
+    (tmp_path / "supervisor.pid").write_bytes(content)
+    (tmp_path / "evaluation.json").write_bytes(b'{"game":"caf\xe9"}')
+    run = show(tmp_path)
+    assert run.urgent["fault"].startswith("The run is not active")
+    assert len(run.urgent["fault"]) <= MOST_LETTERS
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
