@@ -176,7 +176,7 @@ LATER_KEYS = {  # added to a section later: their defaults change no fingerprint
     "ofc": ("foul_cost", "final_foul_cost", "rollouts_by"),
     "opponents": ("checkpoint", "frozen", "past_by"),
     "pokemon": ("builtin_observation", "observation", "opponent_teams", "reward"),
-    "search": ("candidates", "opening_plies", "td_lambda", "worlds"),
+    "search": ("candidates", "td_lambda", "worlds"),
     "workers": ("max_failed_share",),
     "learner": (
         "burn_in",

@@ -34,7 +34,6 @@ class SearchConfig(Section, frozen=True):
     temperature: NonNegativeFloat = 1.0  # of the first `temperature_moves` moves of a game; 0: the best action
     temperature_moves: NonNegative = 16  # searched ones of all seats together
     final_temperature: NonNegativeFloat = 0.0  # of the moves after them
-    opening_plies: NonNegative = 0  # random ones that begin each game of training
     reuse_tree: bool = True  # keep the part of the tree below the move that was played
     transpositions: bool = True  # equal observations after equally many moves share a node of the tree
     cache_positions: NonNegative = 10_000  # evaluations kept by a worker, for one version of the weights; 0: none

@@ -55,8 +55,7 @@ def turn_game_source(
             search.DeterminizedSource, search=config.search, searches=searches, points_of_value=config.points_of_value,
             own_points=points_of_values(options.pairings),
         )  # fmt: skip
-    of_training = config.search.opening_plies if options.record else 0
-    openings = config.evaluation.openings if options.pairings else of_training
+    openings = config.evaluation.openings if options.pairings else 0
     own = own_players(own_opponents(config.opponents, options.pairings), options.trust)
     replays = None
     if options.replays is not None:
