@@ -11,6 +11,7 @@ from typing import Any
 
 from simul.launch.commands.connect import add_connect
 from simul.launch.commands.eval import add_eval
+from simul.launch.commands.export import add_export
 from simul.launch.commands.init import add_init
 from simul.launch.commands.keys import add_keys
 from simul.launch.commands.league import add_league
@@ -79,6 +80,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_play(command("play", "play against a policy or a bot: at a table here, or Pokémon on a Showdown server"))
     add_showdown(command("showdown", "a Showdown server on this machine, for people and poke-env players"))
     add_watch(command("watch", "watch a game of policies and bots turn by turn, or a replay"))
+    add_export(command("export", "a policy as one file that answers without Simul (ONNX)"))
     add_zoo(command("zoo", "the policies that are shipped, and their cards"))
     add_perft(command("perft", "count the sequences of actions of a game without chance"))
     add_connect(command("connect", "what is wrong with a client's handshake"))

@@ -33,10 +33,17 @@ def _of_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
     return {"win_rate": pair["win_rate"], "wilson_95": pair["wilson_95"], **mean_score, "episodes": pair["battles"]}
 
 
-def strength_text(results: Results) -> str:
-    """`won 0.792 against damage`, the strongest opponent, or `mean return 500.0`; "" where nothing was played."""
+def strength_text(results: Results, seats: int = 2) -> str:
+    """`won 0.792 against damage`, the strongest opponent, or `mean return 500.0`; "" where nothing was played.
+
+    With more seats, where to win is to be the best of all: `scores +4.7 a game against 2 of fantasy_rules`.
+    """
     if "" in results:
         return f"mean return {results['']['mean_return']:.1f}"
+    scores = {opponent: each["mean_score"] for opponent, each in results.items() if "mean_score" in each}
+    if seats > 2 and scores:
+        strongest = min(scores, key=scores.__getitem__)
+        return f"scores {scores[strongest]:+.1f} a game against {seats - 1} of {strongest}"
     strongest = min(results, key=lambda opponent: results[opponent]["win_rate"], default="")
     return f"won {results[strongest]['win_rate']:.3f} against {strongest}" if strongest else ""
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 from rich.table import Table
 
+from simul.common.config.checkpoint_meta import decode_meta
 from simul.common.config.schema import Config
 from simul.common.config.zoo import CARD, PREFIX, RESULTS, ZOO, zoo_folder, zoo_names
 from simul.common.errors import ConfigError
@@ -34,7 +35,7 @@ def entries() -> list[Entry]:
 def _read(name: str) -> Entry:
     folder = ZOO / name
     try:
-        strength = strength_text(msgspec.json.decode(read_regular(folder / RESULTS)))
+        strength = strength_text(msgspec.json.decode(read_regular(folder / RESULTS)), decode_meta(folder).spec.seats)
     except (OSError, KeyError, TypeError, ValueError, *DECODE_ERRORS) as error:
         raise ConfigError(f"The entry {PREFIX}{name} in {folder} is damaged: {error}. Install Simul again.") from None
     return Entry(name, config_of(folder, []).game_title, strength)

@@ -11,6 +11,7 @@ SCORED = {**PAIR, "second": "rules", "win_rate": 0.5, "standings": {"first": {"m
 def test_pairs_become_a_table_and_the_strongest_opponent_a_word():
     results = played_games({"pairs": [PAIR, SCORED]})
     assert strength_text(results) == "won 0.500 against rules"
+    assert strength_text(results, seats=3) == "scores +1.2 a game against 2 of rules"
     card = card_text("zoo:it", [("licence", "MIT\nand more")], played_games({"pairs": [PAIR]}))
     assert "- licence: MIT and more\n" in card
     assert "`simul eval --checkpoint zoo:it`" in card
