@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from simul.common.client.evaluation import NO_SESSION
 from simul.common.config.search import SearchConfig
+from simul.common.errors import EnvError
 from simul.common.protocol.decisions import Decision, start_flags
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.replays import RecordedGame, Turn
@@ -224,13 +225,13 @@ def draws_worlds(game: TurnGame, seat: int) -> bool:
     """True where `seat` does not see all of `game`, and its first decision shows that worlds can be drawn."""
     if not game.hidden_information:
         return False
-    tried, draw = game.clone(), random.Random(0)
-    while (acting := tried.acting()) and seat not in acting:
-        event = {CHANCE: tried.draw_chance(draw)} if acting[0] == CHANCE else {}
-        tried.apply(event or {each: int(draw.choice(tried.legal_actions(each))) for each in acting})
     try:
+        tried, draw = game.clone(), random.Random(0)
+        while (acting := tried.acting()) and seat not in acting:
+            event = {CHANCE: tried.draw_chance(draw)} if acting[0] == CHANCE else {}
+            tried.apply(event or {each: int(draw.choice(tried.legal_actions(each))) for each in acting})
         tried.determinize(seat, draw)
-    except NotImplementedError:
+    except (NotImplementedError, EnvError):
         return False
     return True
 
