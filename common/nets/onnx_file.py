@@ -12,6 +12,7 @@ import importlib.util
 import io
 import json
 import logging
+import signal
 import sys
 import tempfile
 import warnings
@@ -31,7 +32,7 @@ PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 INPUTS, OUTPUTS = ("observation", "mask", "state"), ("logits", "value", "new_state")
 COMPARED_ROWS = 16
 MOST_DIFFERENCE = 1e-4  # of an answer, as a share of the largest in its column or of 1: sums in another order
-REFUSED = 2
+REFUSED, INTERRUPTED = 2, 130
 
 
 def write_onnx(policy: Policy, path: Path) -> float:
@@ -122,7 +123,7 @@ def _difference(policy: Policy, rows: tuple[torch.Tensor, ...], file: Path) -> f
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0: done; REFUSED: a sentence on stderr says why not."""
+    """Exit code 0: done; REFUSED: a sentence on stderr says why not; INTERRUPTED: a signal came, nothing is left."""
     parser = argparse.ArgumentParser(prog="python -m simul.common.nets.onnx_file")
     parser.add_argument("checkpoint")
     parser.add_argument("file", type=Path)
@@ -131,6 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         policy = load_policy(options.checkpoint, trust=options.trust)
         difference = write_onnx(policy, options.file)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except (ConfigError, CheckpointError) as error:
         sys.stderr.write(printable(f"simul: {error}", LINES) + "\n")
         return REFUSED
@@ -145,4 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    for name in ("SIGTERM", "SIGUSR1"):  # by which `simul export` passes a signal on
+        if number := getattr(signal, name, None):
+            signal.signal(number, signal.default_int_handler)
     sys.exit(main())

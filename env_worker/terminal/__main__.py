@@ -168,7 +168,9 @@ class _Table:
     def _player(self, contestant: Contestant, seat: int) -> TerminalPlayer:
         if contestant.policy:
             watched = self._screen if self._options.person is None else None
-            return PolicyPlayer(contestant.label, self._advisor(contestant.policy, seat), watched)
+            return PolicyPlayer(
+                contestant.label, self._advisor(contestant.policy, seat, points=contestant.points_of_value), watched
+            )
         factories = scripted_players(self._config, self._trust)
         if contestant.bot not in factories:
             raise ConfigError(
@@ -180,11 +182,13 @@ class _Table:
 
     def _person(self, seat: int) -> TerminalPlayer:
         adviser = self._options.adviser
+        if not adviser:
+            return Person(self._screen, None)
         worlds = 0 if self._config.learner.normalize_rewards or not draws_worlds(self._game, seat) else HINT_WORLDS
-        return Person(self._screen, self._advisor(adviser, seat, worlds) if adviser else None)
+        return Person(self._screen, self._advisor(adviser, seat, worlds))
 
-    def _advisor(self, policy: str, seat: int, worlds: int = 0) -> Advisor:
-        """`worlds`: drawn by the search of a policy without a memory, where the configuration has none."""
+    def _advisor(self, policy: str, seat: int, worlds: int = 0, points: float | None = None) -> Advisor:
+        """`worlds`, `points` of a value: of the search of a policy without a memory, beside the configuration."""
         if self._line is None:
             self._line = ServerLine(_connected(self._config, self._run_dir, self._spec))
             self._until_done.callback(self._line.close)
@@ -198,7 +202,8 @@ class _Table:
             raise ConfigError(f"{policy} has a memory (LSTM or GRU); search.worlds is for networks without one.")
         if (worlds := search.worlds or worlds) and not remembers:
             search = msgspec.structs.replace(search, worlds=worlds)
-            return PolicyRollouts(self._line, policy, search, points_of_value=self._config.points_of_value)
+            points = self._config.points_of_value if points is None else points
+            return PolicyRollouts(self._line, policy, search, points_of_value=points)
         return PolicySession(self._line, policy, self._policies.index(policy), seat, greedy=greedy)
 
 

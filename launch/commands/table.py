@@ -150,7 +150,10 @@ def run_table(origin: Origin, others: Sequence[Path], options: argparse.Namespac
         raise ConfigError(f"The {origin.what} plays {config.game}, which is not played at a table.")
     folders = [*([] if origin.checkpoint is None else [origin.checkpoint]), *others]
     names = ["learner", *(f"eval/{number}" for number in range(1, len(folders)))]  # as in `simul eval`
-    policies = [Contestant(label, policy=name) for label, name in zip(checkpoint_labels(folders), names)]
+    policies = [
+        Contestant(label, name, points_of_value=config_of(folder, (), origin.trust).points_of_value)
+        for label, name, folder in zip(checkpoint_labels(folders), names, folders)
+    ]
     if origin.run is not None:
         policies = [Contestant(options.policy, policy=options.policy)]
     scripted = game_called(config.game).scripted

@@ -238,4 +238,6 @@ def test_worlds_of_hints_are_drawn_only_where_something_is_hidden_and_the_game_c
     game = OpenSpielGame(pyspiel.load_game(name), name)
     game.reset(1)
     assert draws_worlds(game, 0) == draws_worlds(game, 1) == draws
+    game.clone = None  # as a game that holds what cannot be copied
+    assert not draws_worlds(game, 0)
     assert not game._state.history(), "it is not played on"
