@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simul.common.config.option_types import add_run, named_run
-from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.terminal_text import print_text
 
 if TYPE_CHECKING:
@@ -38,6 +37,7 @@ def status(root: Path | None, *, as_json: bool) -> int:
 
     from simul.common.errors import ConfigError
     from simul.common.role.run_lock import choose_run, describe_start, living_owner
+    from simul.common.runtime.decode_errors import DECODE_ERRORS
     from simul.common.runtime.terminal_console import SafeConsole
     from simul.launch.monitoring.snapshot import STATUS, read_status
     from simul.launch.monitoring.view.panel import run_panel

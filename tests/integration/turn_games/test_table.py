@@ -238,7 +238,7 @@ def test_in_a_terminal_there_are_colours_and_keys(command, typed, last):
             ["play", "--game", "pokemon", "--seat", "1"],
             "--seat is for games at a table; the policy zoo:pokemon plays pok",
         ),
-        (["play", "--game", "ofc", "--accept", "3"], "--accept is for Pokémon; the configuration ofc plays ofc"),
+        (["play", "--game", "ofc", "--accept", "3"], "--accept is for Pokémon; the policy zoo:ofc plays ofc"),
         (["play", "--game", "ofc", "--opponent", "randon"], "there is no opponent 'randon'. Did you mean random?"),
         (["play", "--game", TWO], "tic-tac-toe has 1 seat without a player. Name a --checkpoint, or an --opponent"),
         (["play", "--game", TWO, "--opponent", "random", "--seat", "2"], "has the seats 0 to 1; got --seat 2"),
