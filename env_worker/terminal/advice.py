@@ -67,7 +67,7 @@ class Advisor(ABC):
     """A policy, asked about one seat.
 
     Attributes:
-        follows: it must be asked at every decision of the seat, also where nobody reads the answer.
+        follows: it keeps a state along the game, so it is asked at every decision, whether or not a hint is wanted.
     """
 
     follows: bool = False
