@@ -162,11 +162,13 @@ def _checkpoint_schedule(context: BuildContext) -> CheckpointSchedule:
     config, options, folder = context.config, context.options, context.arguments.run_dir.checkpoints
     facts = RunFacts(context.spec, config.network, config.fingerprint(), config.seed)
     resident = options.past_resident if config.opponents.past > 0 else 0
+    every = config.evaluation.every_decisions  # answered ones; a checkpoint counts those that were learned
+    learned = max(1, round(every * config.opponents.learned_share(context.spec.seats))) if every else 0
     league = League(folder / PAST, every_decisions=options.past_every_decisions, resident=resident)
     return CheckpointSchedule(
         CheckpointStore(folder), league, facts, begin=time.monotonic(),
         every_sec=options.checkpoint_every_sec, milestone_every_decisions=options.milestone_every_decisions,
-        evaluation_every_decisions=config.evaluation.every_decisions,
+        evaluation_every_decisions=learned,
         mirror=_store_mirror(context) if context.leads else None,
     )  # fmt: skip
 
@@ -239,6 +241,13 @@ def _open_io(context: BuildContext, version: int, reporter: Reporter, opened: Ex
     return io
 
 
+def training_precision(name: str, device: torch.device, network: RecurrentNetwork) -> torch.dtype:
+    """Of the products; lower than float32 only for a network that is served so, too: else the two policies differ."""
+    chosen = choose_precision(name, device)
+    served = network.lowered(chosen)
+    return chosen if any(each.dtype == chosen for each in served.parameters()) else torch.float32
+
+
 def _updater(context: BuildContext) -> Updater:
     config, options = context.config, context.options
     return Updater(
@@ -249,7 +258,7 @@ def _updater(context: BuildContext) -> Updater:
         epochs=options.epochs,
         max_gradient_norm=options.max_gradient_norm,
         target_kl=options.target_kl,
-        precision=choose_precision(options.precision, context.device),
+        precision=training_precision(options.precision, context.device, context.network),
         zero_state=config.server.zero_state,
         seed=config.seed,
         normalize_rewards=options.normalize_rewards,
@@ -274,7 +283,7 @@ def _sample_updater(context: BuildContext) -> SampleUpdater:
         minibatches=options.minibatches,
         max_gradient_norm=options.max_gradient_norm,
         weight_decay=options.weight_decay,
-        precision=choose_precision(options.precision, context.device),
+        precision=training_precision(options.precision, context.device, context.network),
         stages=context.stages,
         ranks=context.ranks,
     )

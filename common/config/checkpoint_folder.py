@@ -102,6 +102,8 @@ def replace_best(checkpoint: Path, result: bytes) -> None:
     folder = checkpoint.parent
     link, name = folder / BEST, checkpoint.name[-9:]
     kept = folder / f"{BEST}-{name}"
+    if link.is_symlink() and link.readlink().name == kept.name:  # the same version again
+        kept = folder / f"{BEST}-again-{name}"
     before = [path for path in folder.glob(f"{BEST}-*") if path != kept]
     shutil.rmtree(kept, ignore_errors=True)
     replace_file(checkpoint / RESULT_FILE, result)

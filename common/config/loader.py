@@ -29,10 +29,14 @@ from simul.common.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 
 OPPONENT_SETTINGS = tuple(key for key in NOT_KINDS if key != "classes")
-# YAML 1.1 reads 3e-4 as a string; YAML 1.2 reads the number, as here.
-_FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
-
-_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
+_NUMBERS = {  # as YAML 1.2 reads them: to YAML 1.1, 3e-4 is text, and 1:30 is 90; 010, an 8 there, is text
+    _INT: re.compile(r"^[-+]?(?:0|[1-9][0-9_]*|0x[0-9a-fA-F]+)$"),
+    _FLOAT: re.compile(
+        r"^(?:[-+]?(?:[0-9][0-9_]*\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?[0-9]+[eE][-+]?[0-9]+|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+    ),
+}
 
 OVERRIDES = "--set"  # what a command line calls them
 DEFAULT_MODE = "default"  # the file without its modes
@@ -420,10 +424,11 @@ def type_at(path: str) -> inspect.Type:
 
 
 _Loader.yaml_implicit_resolvers = {  # no key takes a date: run_dir: 2026-11-22 is text
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in (*_NUMBERS, "tag:yaml.org,2002:timestamp")]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
+for _tag, _pattern in _NUMBERS.items():
+    _Loader.add_implicit_resolver(_tag, _pattern, list("-+.0123456789"))
 
 
 def _override(tree: Tree, override: str, problems: Problems) -> None:

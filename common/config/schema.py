@@ -23,6 +23,7 @@ from simul.common.config.section import (
     Plies,
     Port,
     Positive,
+    PositiveDecisions,
     PositiveFloat,
     ProgramName,
     Section,
@@ -147,7 +148,7 @@ class LearnerConfig(Section, frozen=True):
     learning_rate: PositiveFloat = 3e-4
     final_learning_rate: NonNegativeFloat = 0.0  # at total_decisions
     learning_rate_schedule: Schedule = "linear"  # constant: learning_rate alone; exponential: both are above 0
-    total_decisions: Positive | Auto = AUTO  # horizon of the schedules, see `Config.horizon`
+    total_decisions: PositiveDecisions | Auto = AUTO  # horizon of the schedules, see `Config.horizon`
     discount: Share = 0.999
     gae_lambda: Share = 0.95
     clip: PositiveFloat = 0.2

@@ -11,6 +11,9 @@ from msgspec import Meta
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[int, Meta(ge=1)]
 NonNegative = Annotated[int, Meta(ge=0)]
+MOST_DECISIONS = 10**15
+Decisions = Annotated[int, Meta(ge=0, le=MOST_DECISIONS)]
+PositiveDecisions = Annotated[int, Meta(ge=1, le=MOST_DECISIONS)]
 Plies = Annotated[int, Meta(ge=0, le=1000)]
 Few = Annotated[int, Meta(ge=1, le=1024)]  # processes, threads
 Many = Annotated[int, Meta(ge=1, le=10**6)]  # of things that take memory each
@@ -52,4 +55,4 @@ class RunConfig(Section, frozen=True):
     game_options: Annotated[dict[str, Any], ArgumentsOf("game")] = {}  # keyword arguments of module:Class
     run_dir: NonEmptyText = "runs/default"
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
-    stop_after_decisions: NonNegative = 0  # 0: until Ctrl-C
+    stop_after_decisions: Decisions = 0  # 0: until Ctrl-C

@@ -338,12 +338,14 @@ def _opponents(config: Config) -> Iterator[Rule]:
 
 def _sizes(config: Config) -> Iterator[Rule]:
     learner, workers, server = config.learner, config.workers, config.server
-    least = learner.unroll_length * learner.minibatches
+    samples = learner.algorithm == "alphazero"
+    least = learner.minibatches if samples else learner.unroll_length * learner.minibatches
     if learner.batch_steps < least:
+        expected = "minibatches" if samples else "unroll_length x minibatches"
+        why = "is drawn" if samples else "takes whole unrolls"
         yield (
-            ("learner.batch_steps", "learner.unroll_length", "learner.minibatches"),
-            f"expected at least unroll_length x minibatches = {least}, because every minibatch takes whole unrolls; "
-            f"got {learner.batch_steps}",
+            ("learner.batch_steps", "learner.minibatches", "learner.algorithm", "learner.unroll_length"),
+            f"expected at least {expected} = {least}, because every minibatch {why}; got {learner.batch_steps}",
         )
     if learner.burn_in > learner.unroll_length // 2:
         yield (

@@ -30,7 +30,8 @@ class CheckpointSchedule:
 
     Args:
         begin: the time of the start.
-        evaluation_every_decisions: from one evaluation to the next, of which each needs a new checkpoint; 0: none.
+        evaluation_every_decisions: learned ones from one evaluation to the next, of which each needs a new checkpoint;
+            0: none.
     """
 
     def __init__(

@@ -145,9 +145,14 @@ class ReplayFiles:
         body = memoryview(data)[at + HEADER.size : at + HEADER.size + size]
         if mark != MARK or len(body) < size or zlib.crc32(body) != crc:
             return None
-        return at + HEADER.size + size, first, ReceivedSamples(batch, self._parse(body, rows))
+        try:
+            columns = self._parse(body, rows)
+        except ValueError:  # the checksum does not cover the header
+            return None
+        return at + HEADER.size + size, first, ReceivedSamples(batch, columns)
 
     def _parse(self, body: memoryview, rows: int) -> Mapping[str, NDArray[Any]]:
+        """Raises ValueError where the columns of so many rows do not fill `body`."""
         spec = self._layout.spec
         shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
             "outcome": (np.dtype(np.float32), (rows,)),
@@ -168,4 +173,6 @@ class ReplayFiles:
             at += count * dtype.itemsize
             if name == "target_count":
                 entries = int(columns[name].sum())
+        if not rows or at != len(body):
+            raise ValueError(f"{rows} samples take {at} bytes, not {len(body)}")
         return columns

@@ -26,11 +26,12 @@ class RunningMoments:
     """Mean and variance of a stream, merged batch by batch (Chan, Golub and LeVeque 1979), in float64.
 
     Attributes:
-        count: how many were counted. mean, variance: float64, of the shape of one; 0 and 1 while `count` is 0.
+        count: int64, how many were counted. mean, variance: float64; 0 and 1 where `count` is 0. All of the shape of
+            one.
     """
 
     def __init__(self, shape: tuple[int, ...] = ()) -> None:
-        self.count = 0
+        self.count: NDArray[np.int64] = np.zeros(shape, np.int64)
         self.mean: NDArray[np.float64] = np.zeros(shape)
         self.variance: NDArray[np.float64] = np.ones(shape)
 
@@ -39,25 +40,25 @@ class RunningMoments:
         if len(batch):
             self.merge(len(batch), batch.mean(axis=0), batch.var(axis=0))
 
-    def merge(self, count: int, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> None:
-        """Count what another one has counted, `count` at least 1."""
+    def merge(self, count: int | NDArray[np.int64], mean: NDArray[np.float64], variance: NDArray[np.float64]) -> None:
+        """Count what another one has counted."""
         total = self.count + count
+        share = count / np.maximum(total, 1)
         delta = mean - self.mean
-        squares = self.variance * self.count + variance * count
-        squares += np.square(delta) * (self.count * count / total)
-        self.mean = self.mean + delta * (count / total)
-        self.variance = squares / total
+        spread = self.variance * (1 - share) + variance * share + np.square(delta) * (share * (1 - share))
+        self.mean = self.mean + delta * share
+        self.variance = np.where(total > 0, spread, self.variance)
         self.count = total
 
     def state(self) -> dict[str, Tensor]:
         """Tensors for `load`."""
-        arrays = {"count": np.array(self.count), "mean": self.mean, "variance": self.variance}
+        arrays = {"count": self.count, "mean": self.mean, "variance": self.variance}
         return {name: torch.tensor(array) for name, array in arrays.items()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from `state()` of another life."""
-        self.count = int(state["count"])
+        """Go on from `state()` of another life; one count for all, as older checkpoints have, is that of each."""
         self.mean, self.variance = state["mean"].double().numpy(), state["variance"].double().numpy()
+        self.count = np.broadcast_to(state["count"].numpy(), self.mean.shape).copy()
 
 
 class RunningStatistics(Protocol):
@@ -84,7 +85,7 @@ class ObservationStatistics:
 
     def count(self, unrolls: Sequence[ReceivedUnroll], ranks: Ranks = ALONE) -> None:
         """See `RunningStatistics`. The last row of an unroll only bootstraps, or begins the next one."""
-        if not self.moments.count:
+        if not self.moments.count.any():
             self._begin()
         rows = [unroll.arrays["observation"][: unroll.length] for unroll in unrolls]
         own = RunningMoments(self.moments.mean.shape)
@@ -93,23 +94,21 @@ class ObservationStatistics:
             own.add(seen)
             for group in self._network.groups if len(seen) else ():
                 self._share(own, seen, group)
-        figures = {"count": np.array([own.count]), "mean": own.mean, "variance": own.variance}
+        figures = {"count": own.count, "mean": own.mean, "variance": own.variance}
         for each in ranks.gather_arrays(figures):
-            if count := int(each["count"][0]):
-                self.moments.merge(count, each["mean"], each["variance"])
+            self.moments.merge(each["count"], each["mean"], each["variance"])
         self._network.observation_mean.copy_(torch.from_numpy(self.moments.mean.astype(np.float32)))
         self._network.observation_variance.copy_(torch.from_numpy(self.moments.variance.astype(np.float32)))
 
     def _share(self, own: RunningMoments, seen: NDArray[np.float64], group: GroupColumns) -> None:
-        """Give the blocks of a group the statistics over all entities that are present in `seen` [N, D]."""
+        """Give the blocks of a group the statistics and number of all entities that are present in `seen` [N, D]."""
         entities = seen[:, group.blocks]  # [N, count, width]
         there = entities.reshape(-1, entities.shape[2])
         if group.present is not None:
             there = there[seen[:, group.present].reshape(-1) > 0]
-        former = self.moments.mean[group.blocks[0]], self.moments.variance[group.blocks[0]]
-        own.mean[group.blocks], own.variance[group.blocks] = (
-            (there.mean(axis=0), there.var(axis=0)) if len(there) else former
-        )
+        own.count[group.blocks] = len(there)
+        if len(there):
+            own.mean[group.blocks], own.variance[group.blocks] = there.mean(axis=0), there.var(axis=0)
 
     def _begin(self) -> None:
         mean, variance = self._network.observation_mean, self._network.observation_variance

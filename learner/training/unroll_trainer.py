@@ -69,14 +69,15 @@ class UnrollTrainer:
         result = self.updater.update(batch, version, learning_rate, settings)
         learned = [unroll for unroll, taught in zip(batch, result.learned) if taught]
         lag = policy_lags(learned, version)
+        rewards = np.concatenate([np.zeros(0, np.float32), *(unroll.arrays["reward"] for unroll in batch)])
         trained = Trained(
             result,
             decisions=lag.size,
             all_decisions=sum(number for (number,) in self._ranks.gather_numbers([lag.size])),
             unrolls=len(learned),
             lag=lag,
-            reward_mean=float(np.mean([unroll.arrays["reward"].mean() for unroll in batch])) if batch else math.nan,
-            largest_reward=float(max((np.abs(unroll.arrays["reward"]).max() for unroll in batch), default=math.nan)),
+            reward_mean=float(rewards.mean()) if batch else math.nan,
+            largest_reward=float(np.abs(rewards).max(initial=0.0)) if batch else math.nan,
         )
         if len(learned) < len(batch):
             skipped = [unroll for unroll, taught in zip(batch, result.learned) if not taught]

@@ -179,6 +179,9 @@ def test_values_and_overrides_arrive_typed(load):
     assert (learner.learning_rate, learner.total_decisions, learner.discount, learner.clip) == (3e-4, 2e6, 1.0, 0.1)
     assert isinstance(learner.total_decisions, int)
     assert load("learner: {total_decisions: auto}").learner.total_decisions == "auto"
+    assert (
+        load("game: blokus\nlearner: {algorithm: alphazero, batch_steps: 64, minibatches: 4}").learner.minibatches == 4
+    )
     assert config.network.options == {"hidden": 64}
 
 
@@ -209,7 +212,7 @@ def test_all_problems_at_once_with_the_nearest_name(load):
         "learner.batch_steps": "expected a whole number >= 1 and <= 100000000, got 2.5",
         "learner.clip": "expected a number > 0, got -1",
         "learner.learning_rate": "expected a number > 0, got nan",
-        "learner.total_decisions": "expected a whole number >= 1 or auto, got 'all'",
+        "learner.total_decisions": "expected a whole number >= 1 and <= 1000000000000000 or auto, got 'all'",
         "unroll_length": "there is no such key; did you mean learner.unroll_length?",
         "--set workers.cout=2": "there is no such key; did you mean workers.count?",
         "--set server.device=gpu": "expected one of auto, cpu, cuda, mps, got 'gpu'",
@@ -296,6 +299,11 @@ def test_overrides_that_do_not_parse(load, override):
             "self_play, past, frozen, random; leave max_base_power",
         ),
         ("learner: {batch_steps: 10}", "learner.batch_steps", "because every minibatch takes whole unrolls"),
+        (
+            "game: blokus\nlearner: {algorithm: alphazero, batch_steps: 3, minibatches: 4}",
+            "learner.batch_steps",
+            "expected at least minibatches = 4, because every minibatch is drawn",
+        ),
         ("learner: {burn_in: 17}", "learner.burn_in", "at most half of unroll_length, 16, because nothing is learned"),
         (
             "learner: {entropy_schedule: exponential, final_entropy_coefficient: 0}",
@@ -429,6 +437,8 @@ def test_a_section_given_as_one_string_and_by_its_keys_is_a_contradiction(load):
         ("workers.envs=100000000", "expected a whole number"),
         ("learner.unroll_length=1000000000", "expected a whole number"),
         ("learner.batch_steps=4000000000", "expected a whole number"),
+        ("learner.total_decisions=1e19", "expected a whole number"),
+        ("stop_after_decisions=9000000000000000000", "expected a whole number"),
         (f"seed={'9' * 400}", "expected a whole number"),
         (f"seed={'9' * 5000}", "the value is not YAML: Exceeds the limit"),
         (f"learner.clip={'9' * 400}", "expected a number"),
@@ -442,6 +452,13 @@ def test_numbers_that_nothing_has_room_for_are_refused(load, override, sentence)
 @pytest.mark.parametrize("date", ["2026-11-22", "2026-22-11"])
 def test_a_date_is_text(load, date):
     assert load("", f"run_dir={date}").run_dir == load(f"game: gymnasium\nrun_dir: {date}").run_dir == date
+
+
+@pytest.mark.parametrize("text", ["1:30", "010", "0b11"])
+def test_only_decimal_and_hexadecimal_digits_are_numbers(load, text):
+    assert load("", f"run_dir={text}").run_dir == text
+    with pytest.raises(ConfigError, match=r"learner\.epochs=.*expected a whole number"):
+        load("", f"learner.epochs={text}")
 
 
 def test_nothing_clears_a_text(load):

@@ -11,6 +11,7 @@ import msgspec
 import psutil
 import pytest
 
+from simul.common.config import checkpoint_folder
 from simul.common.config.checkpoint_folder import link_folder, replace_best
 from simul.common.config.schema import Config, EvaluationConfig
 from simul.common.protocol.specs import GameSpec
@@ -166,6 +167,26 @@ def test_the_best_of_an_earlier_start_counts_unless_another_measure_chose_it(run
     run.save(7)
     assert run.result(3 * EVERY)["best_score"] == 100.0
     assert json.loads((run.best() / "meta.json").read_bytes())["version"] == 7
+
+
+def test_the_best_one_stays_while_the_same_version_becomes_it_again(run, monkeypatch):
+    run.save(5)
+    run.returns = {5: 200.0}
+    run.result(EVERY)
+    run.returns = {5: 300.0}
+    run.begin(EVERY + 10)  # a resume before the next checkpoint
+    before = []
+    real = checkpoint_folder.replace_file
+    monkeypatch.setattr(
+        checkpoint_folder,
+        "replace_file",
+        lambda *args, **more: (before.append(find_fault(run.best())), real(*args, **more)),
+    )
+    assert run.result(2 * EVERY)["best_score"] == 300.0
+    assert before == [""], "readers still find the old one"
+    assert json.loads((run.best() / "evaluation.json").read_bytes())["score"] == 300.0
+    left = sorted(path.name for path in run.run_dir.checkpoints.iterdir() if not path.name.isdigit())
+    assert left == ["best", "best-again-000000005"]
 
 
 def test_a_best_one_that_a_store_brings_after_the_supervisor_has_begun_counts(run):

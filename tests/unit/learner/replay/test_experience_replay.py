@@ -134,6 +134,24 @@ def test_a_flipped_bit_ends_its_file_and_no_other(tmp_path) -> None:
     assert any("no whole record" in note for note in again.notes)
 
 
+@pytest.mark.parametrize(("first", "zeros"), [(4, 28), (8, 24), (4, 1)], ids=["all", "all but the rows", "the rows"])
+def test_a_damaged_header_ends_its_file(tmp_path, first: int, zeros: int) -> None:
+    """The checksum is that of the body, and a body of nothing has the checksum 0."""
+    folder = tmp_path / "replay"
+    replay, ends = opened(folder), []
+    for batch in batches(3):
+        replay.add(batch)
+        ends.append(size_of(folder))
+    (path,) = folder.iterdir()
+    data = bytearray(path.read_bytes())
+    at = ends[1] + first  # of the third record
+    data[at : at + zeros] = bytes(zeros)
+    path.write_bytes(bytes(data))
+    again = opened(folder)
+    assert again.total == 40
+    assert "are no whole record: they are not read" in again.notes[0]
+
+
 def test_a_file_that_cannot_be_read_is_set_aside_and_not_overwritten(tmp_path, monkeypatch) -> None:
     folder = tmp_path / "replay"
     first = opened(folder)

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from simul.common.config.schema import Config, LearnerConfig, NetworkConfig, ServerConfig
+from simul.common.config.trust import EVERYTHING
 from simul.common.nets.build import build_network
 from simul.learner.algorithms import ALGORITHMS, Settings
-from simul.learner.build import burn_in_note
+from simul.learner.build import burn_in_note, training_precision
 from simul.learner.training.minibatches import make_minibatch
 from simul.learner.training.update import Updater
 
@@ -169,3 +170,10 @@ def test_burn_in_without_a_memory_is_said(draw, network):
 def test_burn_in_of_nothing_is_learning_from_everything(draw):
     unrolls = [draw.unroll(8, first_step=8), draw.unroll(3)]
     assert make_minibatch(unrolls, 0.9, torch.device("cpu")).trajectories.valid.sum(0).tolist() == [8, 3]
+
+
+def test_a_network_that_is_served_in_float32_is_trained_in_it(draw):
+    names = ("mlp_lstm", "examples.custom_network:GruNetwork")
+    networks = [build_network(NetworkConfig(name), draw.spec, trust=EVERYTHING) for name in names]
+    found = [training_precision("bfloat16", torch.device("cpu"), network) for network in networks]
+    assert found == [torch.bfloat16, torch.float32]
