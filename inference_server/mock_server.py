@@ -118,6 +118,8 @@ class MockServer:
             replies = self._answer(message, tensors)
         except ProtocolError as error:
             replies = [(Error(code=error.code, message=str(error)), None)]
+        if not replies:
+            lines.append("  the mock server has no answer to it")
         for reply, _ in replies:
             lines += [
                 f"  wrong{f' (rows {list(error.rows)})' if error.rows else ''}: {explain_error(error)}"
@@ -174,15 +176,15 @@ class MockServer:
         if message.observation_at >= 0:
             tensors = with_observation(client.memory, self._spec, message.observation_at, tensors)
         admitted = self._admission.admit_rows(client, message, tensors, 0.0)
-        replies, errors = admitted.replies, admitted.errors
+        replies, refusals = admitted.replies, admitted.refusals
         for chunk in admitted.chunks:
             alive = self._sessions.number.take(chunk.slots) == chunk.numbers
             if not alive.all():
-                ended = (ERR_NO_SESSION, "the session ended before this row was answered")
-                errors.setdefault(ended, []).extend(chunk.rows[~alive].tolist())
+                text = "the session ended before this row was answered"
+                refusals.add(ERR_NO_SESSION, text, *chunk.rows[~alive].tolist())
             replies.extend(self._sample(chunk.pick(alive)))
         answers: Answers = [(Actions(id=message.id), _action_columns(sorted(replies)))] if replies else []
-        for (code, text), rows in errors.items():
+        for code, text, rows in refusals:
             answers.append((Error(code=code, message=text, id=message.id, rows=tuple(rows)), None))
         return answers
 

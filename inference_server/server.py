@@ -126,6 +126,7 @@ class InferenceServer:
         enough = time.monotonic() + DRAIN_READS_SEC  # a client that floods must not keep the server from its end
         self._receive(time.monotonic())
         while not self._client_socket.read_all and time.monotonic() < enough:
+            self._operations.watchdog.beat()
             self._receive(time.monotonic())
         self._admission_control.closed = True
         while self._batcher.waiting or self._evaluator.waiting or not self._client_socket.read_all:

@@ -28,11 +28,11 @@ MAX_FRAMES = 16
 MAX_DIMENSIONS = 4
 MAX_HEADER_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
-_DTYPES = {
+DTYPES = {
     name: np.dtype(name).newbyteorder("<")
     for name in ("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64")
 }
-_NAMES = {dtype: name for name, dtype in _DTYPES.items()}  # `dtype.name` is computed at every access, slowly
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}  # `dtype.name` is computed at every access, slowly
 
 _Layout = list[tuple[str, np.dtype[Any], tuple[int, ...], int]]  # name, dtype, shape, bytes
 M = TypeVar("M")
@@ -51,10 +51,10 @@ def encode(message: Message, tensors: Tensors | None = None) -> list[Frame]:
     frames: list[Frame] = [b""]
     for name, array in tensors.items():
         dtype = _NAMES.get(array.dtype) or array.dtype.name
-        if dtype not in _DTYPES:
-            raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has dtype {dtype}; expected one of {', '.join(_DTYPES)}")
+        if dtype not in DTYPES:
+            raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has dtype {dtype}; expected one of {', '.join(DTYPES)}")
         declared.append((name, dtype, array.shape))
-        frames.append(_bytes_of(array, _DTYPES[dtype]))
+        frames.append(_bytes_of(array, DTYPES[dtype]))
     frames[0] = _encoder.encode(msgspec.structs.replace(message, tensors=tuple(declared)))
     return frames
 
@@ -157,13 +157,13 @@ def _check_layout(declared: tuple[tuple[str, str, tuple[int, ...]], ...]) -> _La
         name, dtype = name[:40], dtype[:40]
         if name in layout:
             raise ProtocolError(ERR_MALFORMED, f"the header declares tensor {name!r} twice")
-        if dtype not in _DTYPES:
-            raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has dtype {dtype!r}; expected one of {', '.join(_DTYPES)}")
+        if dtype not in DTYPES:
+            raise ProtocolError(ERR_SHAPE, f"tensor {name!r} has dtype {dtype!r}; expected one of {', '.join(DTYPES)}")
         if len(shape) > MAX_DIMENSIONS or any(n < 0 for n in shape):
             raise ProtocolError(
                 ERR_SHAPE, f"tensor {name!r} has shape {list(shape[:5])}; expected at most {MAX_DIMENSIONS} sizes >= 0"
             )
-        layout[name] = (name, _DTYPES[dtype], shape, math.prod(shape) * _DTYPES[dtype].itemsize)
+        layout[name] = (name, DTYPES[dtype], shape, math.prod(shape) * DTYPES[dtype].itemsize)
     return list(layout.values())
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from simul.common.protocol.codec import Frame
+from simul.common.protocol.codec import DTYPES, Frame
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 
 SHOWN_BYTES = 24
@@ -25,7 +25,11 @@ def describe_frames(frames: Sequence[Frame]) -> list[str]:
     if header is None:
         return [f"frame 0: {len(frames[0])} bytes: {_hex(frames[0])}", f"  {_guess(bytes(frames[0]))}"]
     declared = header.get("tensors", []) if isinstance(header, dict) else []
-    shown = {k: v for k, v in header.items() if k != "tensors"} if isinstance(header, dict) else header
+    if not isinstance(declared, list):
+        declared = []
+    shown = (
+        {k: v for k, v in header.items() if k != "tensors" or v is not declared} if isinstance(header, dict) else header
+    )
     lines = [f"frame 0: header, {len(frames[0])} bytes: {str(shown)[:SHOWN_CHARACTERS]}"]
     for number in range(1, max(len(frames), len(declared) + 1)):
         frame = frames[number] if number < len(frames) else None
@@ -58,15 +62,16 @@ def _tensor(entry: Any, frame: Frame | None) -> str:
         return f"{len(frame or b'')} bytes that the header does not declare"
     try:
         name, dtype, shape = entry
-        wanted = math.prod(shape) * np.dtype(dtype).itemsize
-    except (TypeError, ValueError):
-        return f"declared as {entry!r}: expected [name, dtype, [sizes]]"
+        sent = DTYPES[dtype]
+        wanted = math.prod(shape) * sent.itemsize
+    except (KeyError, TypeError, ValueError):
+        return f"declared as {entry!r}: expected [name, dtype, [sizes]], dtype one of {', '.join(DTYPES)}"
     words = f"{name}: {dtype} {list(shape)} declared = {wanted} bytes"
     if frame is None:
         return f"{words}; the frame is missing"
     if len(frame) != wanted:
         return f"{words}; {len(frame)} found: {_hex(frame)}"
-    values = np.frombuffer(frame, np.dtype(dtype).newbyteorder("<"))
+    values = np.frombuffer(frame, sent)
     more = ", ..." if values.size > SHOWN_VALUES else ""
     return f"{words}, found: {', '.join(f'{v:g}' for v in values[:SHOWN_VALUES].tolist())}{more}"
 

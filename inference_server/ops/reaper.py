@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from simul.common.protocol.messages import ABORTED
 from simul.common.transport import EndpointMonitor
 from simul.inference_server.policies.table import PolicyTable
@@ -11,6 +13,7 @@ from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.recorder import Recorder
 
 EVERY_SEC = 1.0
+STALL_SEC = 2.0  # from one run to the next: the loop stood still
 MOST_IDLE = 128  # sessions ended in one turn, half a millisecond's work; the others in the next ones
 
 
@@ -38,11 +41,16 @@ class Reaper:
         self._idle_timeout_sec = idle_timeout_sec
         self._client_timeout_sec = client_timeout_sec
         self._next = 0.0
+        self._looked_at = math.inf  # when it ran last; inf: never, or it has just waited after a stall
 
     def reap(self, now: float) -> str:
         """Run if due. Returns a sentence for the report, empty if there is none."""
         if now < self._next:
             return ""
+        if now - self._looked_at > STALL_SEC:  # what clients sent meanwhile is read before they are judged by it
+            self._looked_at, self._next = math.inf, now + EVERY_SEC
+            return ""
+        self._looked_at = now
         idle = self._sessions.idle(now - self._idle_timeout_sec)
         self._next = now + EVERY_SEC if len(idle) <= MOST_IDLE else now
         for session in idle[:MOST_IDLE]:

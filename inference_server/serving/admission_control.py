@@ -134,7 +134,7 @@ class AdmissionControl:
             self._queue(chunk, deadline, now)
         if admitted.replies:
             self._client_socket.reply_again(client, message.id, admitted.replies)
-        for (code, text), refused in admitted.errors.items():
+        for code, text, refused in admitted.refusals:
             self._statistics.rows_errored[code] += len(refused)
             self._client_socket.refuse(client, message.id, refused, code, text)
 
@@ -157,7 +157,8 @@ class AdmissionControl:
         self._client_socket.refuse(
             client, message.id, (), ERR_BUSY,
             f"{rows} rows on top of {limits.of(client)} of yours and {limits.total} of all that wait; at most "
-            f"{limits.client_limit} of a client and {limits.limit} of all may. None was admitted; send them again",
+            f"{limits.client_limit} of a client, {limits.untrained_limit} of all without the training token and "
+            f"{limits.limit} of all may. None was admitted; send them again",
             retry_after_ms=limits.retry_after_ms(),
         )  # fmt: skip
 

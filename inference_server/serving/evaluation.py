@@ -26,6 +26,7 @@ from simul.inference_server.serving.bisect_failure import (
     describe_not_finite_result,
     split_in_halves,
 )
+from simul.inference_server.serving.refusals import Refusals
 from simul.inference_server.sessions.clients import Client
 from simul.inference_server.sessions.row_checks import unpack_evaluate
 from simul.inference_server.sessions.table import SessionTable
@@ -200,7 +201,7 @@ class Evaluator:
         """The rows that can be evaluated, and the rows of the state table that they read, int64 [B]."""
         found, states = [], []
         for request in batch:
-            kept = []
+            kept, refusals = [], Refusals()
             for row in request.rows.tolist():
                 env, seat, episode = request.session[row].tolist()
                 try:
@@ -208,13 +209,15 @@ class Evaluator:
                     if env >= 0:
                         state = self._sessions.state_row(request.client, env, seat, episode, request.policy)
                 except ProtocolError as error:
-                    self._refuse(request.client, request.message, [row], error.code, str(error))
+                    refusals.add(error.code, str(error), row)
                 except Exception as error:  # noqa: BLE001 a defect costs this row
                     record_fault(error, self._statistics)
-                    self._refuse(request.client, request.message, [row], ERR_INTERNAL, FAULT_TEXT)
+                    refusals.add(ERR_INTERNAL, FAULT_TEXT, row)
                 else:
                     kept.append(row)
                     states.append(state)
+            for code, text, refused in refusals:
+                self._refuse(request.client, request.message, refused, code, text)
             if kept:
                 found.append(dataclasses.replace(request, rows=np.array(kept, np.int64)))
         return found, np.array(states, np.int64)

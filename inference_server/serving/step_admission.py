@@ -29,6 +29,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.inference_server.base.faults import FAULT_TEXT, record_fault
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.batching.batcher import Chunk
+from simul.inference_server.serving.refusals import Refusals
 from simul.inference_server.sessions.clients import Client
 from simul.inference_server.sessions.row_checks import StepRows, unpack_step
 from simul.inference_server.sessions.rules import Verdict, check_end, check_start, classify_row
@@ -40,11 +41,11 @@ _CAUSES = {TERMINATED: "terminated", TRUNCATED: "truncated", ABORTED: "aborted"}
 
 @dataclass
 class AdmittedRows:
-    """Result of a STEP message: chunks that wait, replies that go out now, errors by (code, text)."""
+    """Result of a STEP message: chunks that wait, replies that go out now, rows that are refused."""
 
     chunks: list[Chunk] = field(default_factory=list)
     replies: list[tuple[int, Reply]] = field(default_factory=list)
-    errors: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    refusals: Refusals = field(default_factory=Refusals)
 
 
 @dataclass
@@ -70,7 +71,7 @@ class PolicyCatalog(Protocol):
         """Served versions by name."""
 
     def source_of(self, name: str) -> str:
-        """Where a served policy comes from: learner, league or checkpoint."""
+        """Where a served policy comes from: learner, league, checkpoint or opponent."""
 
 
 class StepAdmission:
@@ -113,11 +114,11 @@ class StepAdmission:
                 try:
                     self._admit_row(client, message, rows, i, queued, result, now)
                 except ProtocolError as error:
-                    result.errors.setdefault((error.code, str(error)), []).append(i)
+                    result.refusals.add(error.code, str(error), i)
                 except Exception as error:  # noqa: BLE001 a defect costs this row and its session
                     record_fault(error, self._statistics)
                     self._abort(client, rows.keys[i].tolist(), now)
-                    result.errors.setdefault((ERR_INTERNAL, FAULT_TEXT), []).append(i)
+                    result.refusals.add(ERR_INTERNAL, FAULT_TEXT, i)
         result.chunks.extend(self._chunks(client, message, rows, ordinary, queued, now))
         return result
 
@@ -211,7 +212,7 @@ class StepAdmission:
             raise ProtocolError(ERR_SHAPE, f"policy index {rows.policy[i]} of {len(message.policies)} names")
         policy = message.policies[rows.policy[i]]
         check_start(flags, step, attempt, policy, self._policies.versions().keys())
-        if flags & RECORD and self._policies.source_of(policy) == "checkpoint":
+        if flags & RECORD and self._policies.source_of(policy) in ("checkpoint", "opponent"):
             raise ProtocolError(ERR_DENIED, f"{policy!r} was loaded from a checkpoint: its sessions are not recorded")
         temperature = rows.temperature_of(i)
         if old is not None and episode < old.episode:

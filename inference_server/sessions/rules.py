@@ -36,6 +36,8 @@ def classify_row(session: Session | None, key: tuple[int, int, int, int, int], e
             "begin one with START",
         )
     last, last_attempt, pending = session.step, session.attempt, session.pending
+    if last < 0 and (step, attempt) != (0, 0):  # nothing was answered that could be sent again
+        raise ProtocolError(ERR_ORDER, f"expected step 0 attempt 0; got step {step} attempt {attempt}")
     if step == last and attempt == last_attempt:
         if session.expired:
             return Verdict.RETRY
@@ -65,7 +67,7 @@ def check_start(flags: int, step: int, attempt: int, policy: str, known: Set[str
     """Check a row with START. Raises ProtocolError ERR_ORDER or ERR_POLICY."""
     if not flags & START:
         raise ProtocolError(ERR_NO_SESSION, "expected START on the first decision of an episode")
-    if step != 0:
-        raise ProtocolError(ERR_ORDER, f"START belongs to step 0; got step {step} attempt {attempt}")
+    if step != 0 or attempt != 0:
+        raise ProtocolError(ERR_ORDER, f"START belongs to step 0 attempt 0; got step {step} attempt {attempt}")
     if policy not in known:
         raise ProtocolError(ERR_POLICY, f"policy {policy[:40]!r} is not served; served are: {', '.join(sorted(known))}")

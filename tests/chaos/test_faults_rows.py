@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 
@@ -11,10 +12,13 @@ import pytest
 import torch
 
 from simul.common.client.client import InferenceClient
-from simul.common.client.evaluation import Evaluation
+from simul.common.client.evaluation import Evaluation, pack_evaluate
 from simul.common.client.steps import pack_step
-from simul.common.errors import ERR_INTERNAL, ERR_MASK, ERR_NO_SESSION, ERR_SHAPE, ERR_VALUE
+from simul.common.config.schema import ServerConfig
+from simul.common.errors import ERR_INTERNAL, ERR_MASK, ERR_NO_SESSION, ERR_ORDER, ERR_SHAPE, ERR_VALUE
+from simul.common.protocol.decisions import start_flags
 from simul.common.protocol.messages import (
+    TERMINATED,
     Actions,
     Close,
     Evaluate,
@@ -25,6 +29,7 @@ from simul.common.protocol.messages import (
 from simul.common.role.reports import REPORT_EVERY_SEC
 from simul.common.transport import PullSocket
 from simul.inference_server.engine.engine import DeviceLost
+from simul.inference_server.serving.refusals import MOST_TEXTS
 from tests.support.faults import FREE, reported, unharmed
 from tests.support.raw_client import RawClient
 from tests.support.stall import poisoned
@@ -107,6 +112,37 @@ def test_fault_13_a_masked_action_is_never_drawn(draws: int) -> None:
                 assert mask[found["row"], found["action"]].all()
                 answered += len(found["row"])
             neighbour.play(1)
+
+
+@pytest.mark.counts("rows_errored.ERR_ORDER", by=1)
+def test_extra_a_start_at_another_attempt_opens_nothing(stand, client, raw) -> None:
+    """An open session without a step would read and write rows of the state table that are not its own."""
+    greedy = start_flags(record=False, greedy=True)
+    (before,) = exchange(client, [stand.decision(0, 0, flags=greedy)]).actions
+    row = stand.decision(0, 0, flags=FREE)
+    for step, attempt, flags, code in ((0, 1, FREE, ERR_ORDER), (-1, 1, 0, ERR_NO_SESSION), (-1, 0, 0, ERR_NO_SESSION)):
+        row.step, row.attempt, row.flags = step, attempt, flags
+        assert raw.ask(*pack_step(step + 5, [row], stand.spec)).code == code
+    (after,) = exchange(client, [stand.decision(0, 0, flags=greedy, episode=1)]).actions
+    assert (after.action, after.value) == (before.action, before.value)
+    exchange(client, [stand.decision(0, 1, episode=1, kind=TERMINATED)])
+
+
+@pytest.mark.counts("rows_errored.ERR_NO_SESSION", by=4000)
+def test_extra_many_bad_rows_get_few_errors(stand, raw) -> None:
+    """Each of them names its own env, and the queue of a client that reads holds a thousand replies."""
+    keys = [(env, 0, 0) for env in range(2000)]
+    observation, mask = np.zeros((2000, 12), np.float32), np.ones((2000, 5), np.uint8)
+    raw.send(*pack_step(1, [stand.decision(env, 3) for env in range(2000)], stand.spec))
+    raw.send(*pack_evaluate(2, observation, mask, stand.spec, sessions=keys))
+    for number in (1, 2):
+        found = []
+        while sum(len(error.rows) for error in found) < 2000:
+            found.append(raw.receive()[0])
+        assert {(error.code, error.id) for error in found} == {(ERR_NO_SESSION, number)}
+        assert found[0].message.startswith("env 0 seat 0 has no live session")
+        batches = math.ceil(2000 / ServerConfig().max_batch)
+        assert len(found) <= batches * (MOST_TEXTS + 1)
 
 
 def evaluated(client: InferenceClient, observation: np.ndarray) -> Evaluation:

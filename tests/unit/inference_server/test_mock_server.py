@@ -15,7 +15,17 @@ from simul.common.client.steps import pack_step
 from simul.common.protocol.codec import Codec, encode
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.frame_dump import describe_frames
-from simul.common.protocol.messages import ABORTED, PROTOCOL, TERMINATED, TO_CLIENT, Close, Error, Hello, Ping
+from simul.common.protocol.messages import (
+    ABORTED,
+    PROTOCOL,
+    TERMINATED,
+    TO_CLIENT,
+    Close,
+    Error,
+    Hello,
+    Ping,
+    StatusRequest,
+)
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import ROOT
 from simul.inference_server.mock_server import MockServer
@@ -44,6 +54,21 @@ def after_hello():
     assert "valid: answered with WELCOME" in words
     assert (welcome.game, welcome.observation_size, welcome.num_actions, welcome.resumed) == ("toy", 3, 2, False)
     return mock
+
+
+@pytest.mark.parametrize(
+    "declared", [5, None, {"observation": 1}, [["a", "O", [1]]], [["a", [], [1]]], [["a", "S4", [1]]]], ids=str
+)
+def test_whatever_a_header_declares_is_described(declared):
+    header = msgpack.packb({"type": "STEP", "id": 1, "tensors": declared})
+    words, [(error, _)] = tell(after_hello(), [header, b"1234"])
+    assert "wrong: " in words
+    assert error.code in ("ERR_MALFORMED", "ERR_SHAPE")
+
+
+def test_a_message_that_it_does_not_answer_is_named():
+    words, answers = tell(after_hello(), StatusRequest(id=1))
+    assert (answers, "the mock server has no answer to it" in words) == ([], True)
 
 
 def test_a_right_client_is_answered():
@@ -141,7 +166,7 @@ def spoilt(**columns):
         ({"temperature": np.zeros(1, np.float32)}, "ERR_VALUE", "temperature 0; expected 0.001 to 100"),
         ({"flags": np.array([3], np.uint8)}, "ERR_DENIED", "RECORD needs the run's training token"),
         ({"flags": np.zeros(1, np.uint8)}, "ERR_NO_SESSION", "flag START (1) at step 0"),
-        ({"keys": np.array([[0, 0, 0, 1, 0]], np.int64)}, "ERR_ORDER", "START belongs to step 0; got step 1"),
+        ({"keys": np.array([[0, 0, 0, 1, 0]], np.int64)}, "ERR_ORDER", "START belongs to step 0 attempt 0; got step 1"),
     ],
 )
 def test_rows_that_do_not_fit_are_explained(columns, code, said):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from simul.common.errors import ERR_CAPACITY, ERR_DENIED, ProtocolError, StaleRunError
-from simul.inference_server.sessions.clients import MOST_CELLS, NO_SLOT, ClientTable, InFlight, SeatIndex
+from simul.inference_server.sessions.clients import MOST_CELLS, NO_SLOT, Client, ClientTable, InFlight, SeatIndex
 
 
 def test_a_token_moves_its_client_to_another_connection_and_no_other_token_does() -> None:
@@ -92,7 +90,8 @@ def test_a_full_house_lets_in_training_clients_newer_lives_and_whoever_follows_o
 
 
 def test_room_is_of_each_client_and_of_all() -> None:
-    a, b, limits = cast(Any, "a"), cast(Any, "b"), InFlight(limit=15, client_limit=10, max_batch=4)
+    a, b = Client("a", 1, "a", b"", True, 0.0), Client("b", 1, "b", b"", True, 0.0)
+    limits = InFlight(limit=15, client_limit=10, max_batch=4)
     limits.add(a, 10)
     assert not limits.has_room(a, 1)
     assert limits.has_room(b, 5)
@@ -102,11 +101,26 @@ def test_room_is_of_each_client_and_of_all() -> None:
     assert (limits.of(a), limits.of(b), limits.total) == (2, 0, 2)
 
 
+def test_half_of_the_room_is_kept_for_holders_of_the_training_token() -> None:
+    others = [Client(str(number), 1, str(number), b"", False, 0.0) for number in range(3)]
+    worker = Client("worker", 1, "worker", b"", True, 0.0)
+    limits = InFlight(limit=100, client_limit=20, max_batch=4)
+    for other, rows in zip(others, (20, 20, 10)):
+        assert limits.has_room(other, rows)
+        limits.add(other, rows)
+    assert not limits.has_room(others[2], 1)
+    assert limits.has_room(worker, 20)
+    limits.remove(others[0], 20)
+    assert limits.has_room(others[2], 10)
+    alone = InFlight(limit=15, client_limit=10, max_batch=4)
+    assert alone.has_room(others[0], alone.max_rows_of_message)
+
+
 def test_the_hint_grows_with_the_queue_and_the_forward() -> None:
     limits = InFlight(limit=1000, client_limit=1000, max_batch=10)
     limits.last_batch_sec = 0.004
     assert limits.retry_after_ms() == 4
-    limits.add(cast(Any, "a"), 95)
+    limits.add(Client("a", 1, "a", b"", True, 0.0), 95)
     assert limits.retry_after_ms() == 40
     limits.last_batch_sec = 10.0
     assert limits.retry_after_ms() == 1000

@@ -29,17 +29,18 @@ class Interleavings(ServerWithoutSockets):
 
     seats = st.tuples(st.sampled_from(NAMES), st.integers(0, ENVS - 1))
 
-    @rule(seat=seats, record=st.booleans())
-    def start(self, seat, record) -> None:
-        old = self.games.pop(seat, None)
-        full = len(self.sessions) == SLOTS and old is None
+    @rule(seat=seats, record=st.booleans(), attempt=st.sampled_from((0, 0, 0, 1)))
+    def start(self, seat, record, attempt) -> None:
         self.episode += 1
-        observation = self.observation()
-        row = Decision(
-            seat[1], 0, self.episode, 0, flags=start_flags(record, False), observation=observation, mask=MASK
-        )
+        observation, flags = self.observation(), start_flags(record, False)
+        row = Decision(seat[1], 0, self.episode, 0, attempt, flags=flags, observation=observation, mask=MASK)
         key = self.send(seat, row)
-        if full:
+        if attempt:
+            assert self.client_socket.answers[key] == [ERR_ORDER]
+            return
+        full = len(self.sessions) == SLOTS and key in self.client_socket.answers
+        old = self.games.pop(seat, None)
+        if full and old is None:
             assert self.client_socket.answers[key] == [ERR_CAPACITY]
             return
         zero = self.network.initial_state(1)
