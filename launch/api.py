@@ -171,6 +171,7 @@ def evaluate(
 
     Raises:
         ConfigError: a checkpoint or a setting is refused.
+        KeyboardInterrupt: it was interrupted, and has ended.
         SimulError: the evaluation failed.
     """
     arguments = ["eval", "--json", "--battles", str(episodes), "--workers", str(workers), *["--trust"] * trust]
@@ -187,6 +188,8 @@ def evaluate(
     command = ChildCommand(arguments, progress, result=True)
     command.wait()
     command.check()
+    if command.stopped_early:
+        raise KeyboardInterrupt
     return dict(json.loads(command.result))
 
 

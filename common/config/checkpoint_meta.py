@@ -19,6 +19,7 @@ WEIGHTS_FILE = "weights.safetensors"
 OPTIMIZER_FILE = "optimizer.safetensors"
 META_FILE = "meta.json"
 CONFIG_FILE = "config.yaml"  # beside these in an entry of a zoo: settings by which its policy plays
+HASHED_FILES = (WEIGHTS_FILE, OPTIMIZER_FILE, CONFIG_FILE)
 META_BYTES = 16 << 20
 WEIGHTS_BYTES = 16 << 30  # of a file of weights, or of the optimizer
 
@@ -32,7 +33,7 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
     Attributes:
         version: policy version of the weights.
         decisions: decisions learned from so far.
-        files: SHA-256 of each file beside it.
+        files: SHA-256 of each file beside it, of HASHED_FILES.
         milestone: never deleted.
         horizon: decisions at which the learner's schedules end; 0: a checkpoint of before this was kept.
     """
@@ -53,6 +54,8 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Raises ValueError, which decoding turns into a msgspec.ValidationError."""
+        if strange := sorted(set(self.files) - set(HASHED_FILES)):  # a name is a path where it is fetched to
+            raise ValueError(f"it lists the file {strange[0][:80]!r}; expected only {', '.join(HASHED_FILES)}")
         if (found := self.spec.fingerprint()) != self.spec_fingerprint:
             raise ValueError(
                 f"its spec has the fingerprint {found}, and {self.spec_fingerprint} stands beside it: one of them was "

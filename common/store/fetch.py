@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from simul.common.config.checkpoint_folder import PAST, RESULT_FILE, new_folder, replace_best
+from simul.common.config.checkpoint_folder import BEST, PAST, RESULT_FILE, new_folder, replace_best
 from simul.common.config.checkpoint_meta import (
     CONFIG_FILE,
     META,
@@ -52,7 +52,7 @@ def prepare_store(store: Store, run_dir: RunDir, spec_fingerprint: str, *, past:
     local = newest_local(run_dir.checkpoints)
     newest = fetch_newest(store, run_dir, local, say)
     _fetch_origin(store, run_dir, say)
-    if newest is not None:
+    if newest is not None or not (run_dir.checkpoints / BEST).exists():  # an outage may have come between the two
         _fetch_best(store, run_dir, say)
     if past:
         _fetch_past(store, run_dir, max(local, -1 if newest is None else newest.version), say)

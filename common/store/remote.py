@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -56,9 +57,10 @@ class Store:
         with self._sentences():
             self._fs.invalidate_cache()
             try:
-                # Without `on_error`, a folder that cannot be read counts as an empty one.
-                how = self._limit(0) if self._limited else {"on_error": "raise"}
-                found = self._fs.find(self._root, detail=True, **how)
+                if self._limited:
+                    found = self._fs.find(self._root, detail=True, **self._limit(0))
+                else:
+                    found = dict(self._walk(self._fs.ls(self._root, detail=True)))
             except FileNotFoundError:
                 return {}
         start = len(self._root.rstrip("/")) + 1
@@ -67,6 +69,15 @@ class Store:
             for name, info in found.items()
             if info.get("type", "file") == "file"  # not a FIFO of a disk, which would be waited for
         }
+
+    def _walk(self, listed: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Path and facts of everything below but folders. To fsspec's, one that cannot be read is an empty one."""
+        for info in listed:
+            if info["type"] != "directory":
+                yield info["name"], info
+                continue
+            with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                yield from self._walk(self._fs.ls(info["name"], detail=True))
 
     def entries(self) -> dict[Entry, frozenset[str]]:
         """The checkpoints' folders, and the files in each."""
@@ -92,10 +103,14 @@ class Store:
             self._fs.pipe_file(self._path(name), data, **self._limit(len(data)))
 
     def upload(self, file: Path, name: str) -> None:
-        """Copy a file into the store."""
+        """Copy a file into the store, where it appears whole or not at all."""
+        path = self._path(name)
+        aside = f"{path}.part" if self._local else path
         with self._sentences():
             self._make_parent(name)
-            self._fs.put_file(str(file), self._path(name), **self._limit(file.stat().st_size))
+            self._fs.put_file(str(file), aside, **self._limit(file.stat().st_size))
+            if self._local:
+                os.replace(aside, path)
 
     def download(self, name: str, size: int, file: Path, on_progress: Callable[[int], object]) -> None:
         """Copy a file of the store to `file`; `on_progress` gets the bytes so far, where the file system tells them.

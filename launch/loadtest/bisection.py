@@ -12,7 +12,7 @@ class MaxRateSearch:
 
         while (rate := search.next_rate()) is not None:
             search.record_trial(rate, passed=measure(rate))
-        search.result        # None: not even the lowest rate passed
+        search.result        # None: the lowest rate did not pass, or none passed again
 
     The lowest rate is tried first. Bounds are widened while the upper one passes. The rate found is tried once more
     at the end, and lowered by 5% (five times at most) where it does not pass again: one lucky trial is no promise.

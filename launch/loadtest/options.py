@@ -83,6 +83,9 @@ def parse(arguments: Sequence[str] | None) -> Options:
         raise ConfigError(
             f"--clients x --envs is {max(options.clients) * max(options.envs)} sessions; at most {MOST_SESSIONS}."
         )
+    opened = max(options.clients) * options.open_sessions
+    if opened > MOST_SESSIONS:
+        raise ConfigError(f"--clients x --sessions is {opened} sessions; at most {MOST_SESSIONS}.")
     if options.connect is not None and (len(options.precisions) > 1 or options.precisions[0] != "auto"):
         raise ConfigError("A running server has its own precision: leave --precisions out with --connect.")
     if options.keys is not None and options.connect is None:

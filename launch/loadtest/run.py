@@ -227,7 +227,7 @@ def run(options: Options) -> int:
     missed = [found for found in result.max_rates if found.actions_per_sec is None]
     if missed:
         raise ConfigError(
-            f"--find-max-rate: p99 was above {options.p99_ms:g} ms at the lowest rate tried. "
+            f"--find-max-rate: no rate kept p99 below {options.p99_ms:g} ms, tried again as well. "
             "Name a larger --p99-ms, or look at the table."
         )
     return 0

@@ -49,10 +49,11 @@ class Standstill:
     def __init__(self, now: float) -> None:
         self._since = now
         self._alert_at = now + STANDSTILL_SEC
+        self._alerted = False
 
     def resumed(self, now: float) -> float:
         """There is progress. Returns the duration of the standstill if there was an alert about it, else 0."""
-        alerted = self._alert_at > self._since + STANDSTILL_SEC
+        alerted, self._alerted = self._alerted, False
         lasted_sec = now - self._since
         self._since, self._alert_at = now, now + STANDSTILL_SEC
         return lasted_sec if alerted else 0.0
@@ -62,7 +63,7 @@ class Standstill:
         if now < self._alert_at:
             return 0.0
         lasted_sec = now - self._since
-        self._alert_at = self._since + 2 * max(lasted_sec, STANDSTILL_SEC)
+        self._alert_at, self._alerted = self._since + 2 * max(lasted_sec, STANDSTILL_SEC), True
         return lasted_sec
 
     def exclude_pause(self, seconds: float) -> None:

@@ -39,7 +39,7 @@ from simul.launch.processes.role_process import kill_session, low_priority, role
 DRAW_LIMIT_SEC = 120.0
 WON = "evaluation/win_rate/"
 STORE = {  # by `store_state` of the learner
-    "ok": "The store can be reached again; what was missing is being uploaded.",
+    "ok": "The store can be reached again, and has everything.",
     "unreachable": "The store cannot be reached. Training goes on; checkpoints are kept here until it is back.",
     "taken_over": "A newer run has taken over the store. Training goes on; checkpoints are kept here alone.",
 }

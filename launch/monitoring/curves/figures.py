@@ -305,7 +305,7 @@ def worker_split(now: Snapshot, before: Snapshot | None) -> dict[str, float]:
 
 
 def _worker(now: Snapshot, before: Snapshot | None) -> Iterator[Figure]:
-    for name, value in worker_split(now, before).items():
+    for name, value in worker_split(now, before).items() if before is not None else ():
         yield Figure(f"worker/{name}", value)
 
 

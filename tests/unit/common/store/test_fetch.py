@@ -5,21 +5,26 @@ from __future__ import annotations
 import itertools
 import json
 
+import msgspec
 import pytest
 
 from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
 from simul.common.config.checkpoint_meta import CONFIG_FILE, OPTIMIZER_FILE, WEIGHTS_FILE
 from simul.common.errors import CheckpointError, StoreError
 from simul.common.protocol.specs import GameSpec
-from simul.common.store import REASON, REFUSED
+from simul.common.store import REASON, REFUSED, fetch
 from simul.common.store import __main__ as module
 from simul.common.store.claim import claim_store, read_claim
 from simul.common.store.fetch import fetch_checkpoint, newest_local, prepare_store
-from simul.common.store.layout import OWNER_FILE, Owner, whole
+from simul.common.store.layout import OWNER_FILE, Owner, digest, whole
 from simul.common.store.remote import Store
 from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
 from tests.support.checkpoints import SMALL
 from tests.support.stores import EVERY, SPEC, make_mirror, new_run, new_url, save_checkpoint
+
+
+def unreachable(*_):
+    raise StoreError("The store cannot be reached.")
 
 
 class Machines:
@@ -87,6 +92,34 @@ def test_an_origin_that_is_no_text_and_a_best_one_without_its_result_are_said_an
     assert any("origin of the store is not UTF-8" in said for said in machines.said)
     assert any("evaluation.json is missing" in said for said in machines.said)
     assert not (machines.second.checkpoints / BEST).exists()
+
+
+def test_an_outage_between_the_newest_and_the_best_one_loses_neither(machines, monkeypatch):
+    path = save_checkpoint(machines.first, 3, EVERY)
+    best = machines.first.checkpoints / ".evaluating-000000003"
+    link_folder(path, best)
+    replace_best(best, b'{"score": 7}')
+    machines.upload()
+    with monkeypatch.context() as patch:
+        patch.setattr(fetch, "_fetch_best", unreachable)
+        with pytest.raises(StoreError):
+            machines.start()
+    assert machines.versions() == [3]
+    machines.start()
+    assert json.loads((machines.second.checkpoints / BEST / RESULT_FILE).read_bytes()) == {"score": 7}
+
+
+@pytest.mark.parametrize("name", ["../../../planted", "/tmp/planted", "sub/planted", "card.md"])
+def test_a_store_names_no_file_of_this_machine(machines, name):
+    """Whoever writes to the store writes meta.json, and the hashes in it."""
+    meta = RunFacts(SPEC, SMALL, "0" * 16, 1).meta(3, EVERY, 1, {WEIGHTS_FILE: b"planted"}, True)
+    data = msgspec.json.encode(meta).replace(WEIGHTS_FILE.encode(), name.encode())
+    folder = f"checkpoints/000000003-{EVERY}-{digest(data)}"
+    machines.store.write(f"{folder}/{name.lstrip('/')}", b"planted")
+    machines.store.write(f"{folder}/meta.json", data)
+    with pytest.raises(StoreError, match=r"expected only weights\.safetensors, optimizer\.safetensors, config\.yaml"):
+        machines.start()
+    assert not list(machines.second.root.parent.rglob("planted"))
 
 
 def test_what_is_newer_here_stays_and_what_is_newer_there_wins(machines):

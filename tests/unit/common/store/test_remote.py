@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 
 import pytest
 
@@ -70,6 +71,41 @@ def test_a_full_disk_here_is_no_fault_of_the_store(tmp_path, monkeypatch):
     monkeypatch.setattr(ScriptedFileSystem, "pipe_file", full)
     with pytest.raises(StoreError, match="No space left"):
         store.write("owner.json", b"{}")
+
+
+def test_a_folder_that_cannot_be_read_is_not_an_empty_one(tmp_path, monkeypatch):
+    """Where the newest checkpoint is there, a run must not begin anew."""
+    (tmp_path / "checkpoints").mkdir()
+    store = Store(f"file://{tmp_path}")
+    store.write("owner.json", b"{}")
+    real = os.scandir
+
+    def scandir(path):
+        if str(path).endswith("/checkpoints"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(StoreError, match="Check who may read and write there"):
+        store.files()
+
+
+def test_a_file_of_a_disk_appears_whole_or_not_at_all(tmp_path, monkeypatch):
+    store, file = Store(f"file://{tmp_path}/store"), tmp_path / "meta.json"
+    file.write_bytes(b"whole")
+    real = store._fs.put_file
+
+    def torn(source, target, **how):
+        real(source, target, **how)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store._fs, "put_file", torn)
+    with pytest.raises(KeyboardInterrupt):
+        store.upload(file, "best/meta.json")
+    assert store.read("best/meta.json") is None
+    monkeypatch.setattr(store._fs, "put_file", real)
+    store.upload(file, "best/meta.json")
+    assert store.files() == {"best/meta.json": 5}
 
 
 def test_what_is_not_there_is_none_and_an_empty_store_has_no_files(tmp_path):
