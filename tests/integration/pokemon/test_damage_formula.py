@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from simul.env_worker.games.pokemon.tables.damage_rules import rules
 from tests.support.pokemon.hands import fighter as mon
 from tests.support.pokemon.hands import type_id
 
@@ -99,3 +100,18 @@ def test_weather_and_screens(hit):
     assert max(hit(mon(NORMAL), "surf", mon(NORMAL), screens=("lightscreen",))) == 31
     assert max(hit(mon(NORMAL), "surf", mon(NORMAL), screens=("reflect",))) == 63
     assert max(hit(mon(NORMAL, ability="infiltrator"), "surf", mon(NORMAL), screens=("lightscreen",))) == 63
+    plain = hit(mon(NORMAL), "frostbreath", mon(NORMAL))
+    assert hit(mon(NORMAL), "frostbreath", mon(NORMAL), screens=("lightscreen",)) == plain, "always a critical hit"
+
+
+@pytest.mark.parametrize(("gen", "share"), [(4, 2730), (5, 2703), (9, 2732)])
+def test_two_behind_a_screen_are_less_safe(gen, share):
+    (rule,) = rules(gen, doubles=True)["screen"]["reflect"]
+    assert rule.mod == share
+    assert rules(gen)["screen"]["reflect"][0].mod == 2048
+
+
+def test_sheer_force_gives_up_what_only_sheer_force_knows_of(hit):
+    """The simulator has an empty secondary effect there."""
+    forceful = hit(mon(NORMAL, ability="sheerforce"), "ceaselessedge", mon(NORMAL))
+    assert max(forceful) > max(hit(mon(NORMAL), "ceaselessedge", mon(NORMAL)))

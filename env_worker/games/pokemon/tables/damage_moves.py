@@ -191,15 +191,16 @@ def _mask(gen: int, move_id: str, entry: dict[str, Any]) -> int:
         mask |= FACTS["early"]
     if _has_secondary(entry):
         mask |= FACTS["secondary"]
-    if move_id not in SCREEN_BREAKERS or (gen == 3 and move_id == "brickbreak"):
+    breaks = move_id in SCREEN_BREAKERS and not (gen == 3 and move_id == "brickbreak")
+    if not breaks and not entry.get("willCrit"):
         mask |= FACTS["meets_screens"]
     return mask
 
 
 def _has_secondary(entry: dict[str, Any]) -> bool:
     """What Sheer Force gives up for power."""
-    effects = [*(entry.get("secondaries") or []), *([entry["secondary"]] if entry.get("secondary") else [])]
-    return bool(effects) or bool(entry.get("hasSheerForce") or entry.get("hasSheerForceBoost"))
+    effects = bool(entry.get("secondaries")) or entry.get("secondary") is not None  # {}: one that is said elsewhere
+    return effects or bool(entry.get("hasSheerForce") or entry.get("hasSheerForceBoost"))
 
 
 def _hits(gen: int, hits: int | list[int]) -> tuple[float, float]:

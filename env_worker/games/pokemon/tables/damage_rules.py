@@ -227,6 +227,15 @@ reflect | final | 2048 | physical meets_screens | 5-9
 lightscreen | final | 2048 | special meets_screens | 5-9
 auroraveil | final | 2048 | meets_screens | 7-9
 """
+SCREENS_OF_DOUBLES = """
+reflect | early | 2730 | physical meets_screens | 3-4
+lightscreen | early | 2730 | special meets_screens | 3-4
+reflect | final | 2703 | physical meets_screens | 5-5
+lightscreen | final | 2703 | special meets_screens | 5-5
+reflect | final | 2732 | physical meets_screens | 6-9
+lightscreen | final | 2732 | special meets_screens | 6-9
+auroraveil | final | 2732 | meets_screens | 7-9
+"""
 _BERRIES = """
 occa:fire passho:water wacan:electric rindo:grass yache:ice chople:fighting kebia:poison shuca:ground
 coba:flying payapa:psychic tanga:bug charti:rock kasib:ghost haban:dragon colbur:dark babiri:steel
@@ -258,7 +267,7 @@ class Rule(NamedTuple):
 
 
 @cache
-def rules(gen: int) -> dict[str, dict[str, tuple[Rule, ...]]]:
+def rules(gen: int, doubles: bool = False) -> dict[str, dict[str, tuple[Rule, ...]]]:
     """Rules by who brings them (`user_ability`, `target_item`, ...) and its name, in the order they are applied."""
     return {
         "user_ability": _parse(gen, USER_ABILITY),
@@ -267,7 +276,7 @@ def rules(gen: int) -> dict[str, dict[str, tuple[Rule, ...]]]:
         "target_ability": _parse(gen, TARGET_ABILITY),
         "target_item": _parse(gen, TARGET_ITEM + berries()),
         "target_effect": _parse(gen, TARGET_EFFECTS),
-        "screen": _parse(gen, SCREENS),
+        "screen": _parse(gen, SCREENS_OF_DOUBLES if doubles else SCREENS),
         "field": _parse(gen, FIELD),
         "move": _parse(gen, MOVE),
     }

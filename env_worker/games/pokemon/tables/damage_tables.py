@@ -67,7 +67,7 @@ def _effects_of(text: str) -> set[str]:
 EFFECTS = sorted(_effects_of(rules.EFFECTS) | _effects_of(rules.TARGET_EFFECTS) | set(_OTHER_EFFECTS.split()))
 
 
-def damage_tables(gen: int) -> dict[str, Any]:
+def damage_tables(gen: int, doubles: bool = False) -> dict[str, Any]:
     """Everything of one generation; masks of facts come as two words, weights in tenths of a kilogram."""
     dex, chart = GenData.from_gen(gen).pokedex, type_chart(gen)
     return {
@@ -76,7 +76,7 @@ def damage_tables(gen: int) -> dict[str, Any]:
         "stages": STAGE_NAMES,
         "rules": {
             who: {name: [_rule(rule) for rule in found] for name, found in named.items()}
-            for who, named in rules.rules(gen).items()
+            for who, named in rules.rules(gen, doubles).items()
         },
         "exponents": [[EXPONENTS[value] for value in row] for row in chart],
         "immune": [[value == 0.0 for value in row] for row in chart],

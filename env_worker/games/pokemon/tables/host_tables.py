@@ -67,7 +67,7 @@ def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN, doubles: bool
         "item_power": ITEM_POWER,
         "ability_power": ABILITY_POWER,
         "bulk": BULK,
-        "damage": damage_tables(gen),
+        "damage": damage_tables(gen, doubles),
         "hit_terms": {move_id: terms[1:] for move_id, terms in all_hit_terms(gen).items()},
         "tracker": tracker_tables(gen),
         "sets": _sets(gen) if extras.sets and not doubles else None,
