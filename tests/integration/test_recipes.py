@@ -67,9 +67,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", [README, RECIPES], ids=lambda page: page.name)
-def test_every_recipe_is_run_here_or_by_a_test_that_exists(page: Path) -> None:
-    assert len(recipes(page)) > 15
+@pytest.mark.parametrize(("page", "fewest"), [(README, 8), (RECIPES, 30)])
+def test_every_recipe_is_run_here_or_by_a_test_that_exists(page: Path, fewest: int) -> None:
+    assert len(recipes(page)) >= fewest
     for begin, test in ELSEWHERE.items():
         words = begin.removeprefix("simul ")
         assert re.search(rf"\b{words}\b", (ROOT / test).read_text()), (begin, test)

@@ -22,7 +22,7 @@ def commands(page: Path) -> list[str]:
     text = page.read_text()
     text = re.sub(r"^\$ .*\n(?=simul: )", "", text, flags=re.MULTILINE)
     lines = [line.removeprefix("$ ") for _, language, block in _BLOCK.findall(text) if not language
-             for line in block.splitlines()]  # fmt: skip
+             for line in block.replace(" \\\n", "").splitlines()]  # fmt: skip
     lines += _SPAN.findall(_BLOCK.sub("", text))
     return [found for line in lines for found in _SIMUL.findall(re.sub(r"\s+[#>].*| \(.*", "", line))]
 
