@@ -184,8 +184,11 @@ class ShowdownClient(PSClient):
             self._on_trouble(f"The server refuses the login as {name!r}: {why} Try another --username.")
         else:
             try:
-                for part in _parts(message):
-                    await super()._handle_message(part)
+                if message.startswith((">battle", ">game")):
+                    await self._handle_room(message)
+                else:
+                    for part in _parts(message):
+                        await super()._handle_message(part)
                 if self._away and self.logged_in.is_set():
                     await self._return()
             except ConnectionClosed:
@@ -194,6 +197,15 @@ class ShowdownClient(PSClient):
                 if not self._leaving:
                     self._on_trouble(f"A message of the server could not be handled ({kind}): {error!r}")
                 raise
+
+    async def _handle_room(self, message: str) -> None:
+        """Handle a room's messages one at a time; PSClient forgets a room whose chat says |deinit."""
+        lines = [line.split("|") for line in message.split("\n")]
+        tag = lines[0][0][1:]
+        async with self._battle_locks.setdefault(tag, asyncio.Lock()):
+            await self._handle_battle_message(lines)
+        if ["", "deinit"] in (line[:2] for line in lines):
+            self._battle_locks.pop(tag, None)
 
 
 def _parts(message: str) -> list[str]:
