@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -206,6 +207,11 @@ class ShowdownClient(PSClient):
             await self._handle_battle_message(lines)
         if ["", "deinit"] in (line[:2] for line in lines):
             self._battle_locks.pop(tag, None)
+
+
+def user_id(name: str) -> str:
+    """Showdown's id of a user; `name` may begin with the symbol of a rank."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _parts(message: str) -> list[str]:
