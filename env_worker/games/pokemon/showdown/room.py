@@ -115,11 +115,14 @@ class Room:
         """True where the server's next message is overdue by more than `patience_sec`."""
         return not self.asked and now - self.heard_at > patience_sec
 
-    def end(self, tick: HostTick, reason: str) -> None:
-        """End it without a result."""
-        if not self.over:
-            self.over = True
-            tick.ended.append(BattleEnd(self.battle, None, self._turn, reason))
+    def end(self, tick: HostTick, reason: str, winner_seat: int | None = None) -> None:
+        """End it, once."""
+        if self.over:
+            return
+        self.over = True
+        if self._logged:
+            tick.logs.append((self.battle, self.log))
+        tick.ended.append(BattleEnd(self.battle, winner_seat, self._turn, reason))
 
     def _take_request(self, account: int, text: str, tick: HostTick) -> None:
         request: dict[str, Any] | None = orjson.loads(text) if text and text != "null" else None
@@ -162,13 +165,7 @@ class Room:
             return
         if self._ended_early:
             self.end(tick, self._ended_early)
-            return
-        self.over = True
-        if self._logged:
-            tick.logs.append((self.battle, self.log))
-        if winner is None or winner not in self._names:
-            reason = "turn_limit" if self._turn >= TURN_LIMIT else "tie"
-            tick.ended.append(BattleEnd(self.battle, None, self._turn, reason))
+        elif winner is None or winner not in self._names:
+            self.end(tick, "turn_limit" if self._turn >= TURN_LIMIT else "tie")
         else:
-            seat = self._seats[self._names.index(winner)]
-            tick.ended.append(BattleEnd(self.battle, seat, self._turn, "win"))
+            self.end(tick, "win", self._seats[self._names.index(winner)])

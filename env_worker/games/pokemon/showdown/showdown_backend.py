@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simul.env_worker.games.pokemon.host.backend import PLAIN_START, BattleStart
-from simul.env_worker.games.pokemon.host.host_messages import HostTick
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, HostTick
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.showdown.room import UNREADABLE, Room
 from simul.env_worker.games.pokemon.showdown.server_session import BATTLE, TROUBLE, AccountPair, ServerMessage
@@ -58,6 +58,7 @@ class ShowdownBackend:
         self._by_tag: dict[tuple[AccountPair, str], Room] = {}
         self._left: deque[tuple[AccountPair, str]] = deque(maxlen=REMEMBERED)
         self._spectated: int | None = None
+        self._next_tick = HostTick()
         self.pairs: list[AccountPair] = []
 
     # ------------------------------------------------------------------ BattleBackend
@@ -79,16 +80,20 @@ class ShowdownBackend:
         raise NotImplementedError("a Showdown server encodes nothing: its seats answer by `choose`, or are followed")
 
     def stop_battle(self, battle: int) -> None:
-        """Forfeit a battle, or drop it where it has not begun."""
+        """Forfeit a battle, or drop it where it has not begun; the next tick has its end."""
+        if battle in self._rooms:
+            room, pair = self._rooms[battle]
+            room.end(self._next_tick, "stopped")
+            pair.send(0, "/forfeit", room.tag)
+            self._leave(room, pair)
+            return
+        waiting = [*self._wanted, *self._underway.values()]
+        self._next_tick.ended += [BattleEnd(battle, None, 0, "stopped") for each in waiting if each.battle == battle]
         self._wanted = deque(wanted for wanted in self._wanted if wanted.battle != battle)
         for pair, wanted in list(self._underway.items()):
             if wanted.battle == battle:
                 del self._underway[pair]
                 pair.withdraw()
-        if battle in self._rooms:
-            room, pair = self._rooms[battle]
-            pair.send(0, "/forfeit", room.tag)
-            self._leave(room, pair)
 
     def spectate_battle(self, battle: int, on: bool) -> None:
         """As the first account sees it, one battle at a time."""
@@ -110,6 +115,11 @@ class ShowdownBackend:
             pair.flush()
 
     # ------------------------------------------------------------------ its keeper
+
+    def take_tick(self) -> HostTick:
+        """A tick with the ends of battles that were stopped since the last one."""
+        tick, self._next_tick = self._next_tick, HostTick()
+        return tick
 
     def handle_message(self, message: ServerMessage, tick: HostTick) -> None:
         """A message of a battle room, or a popup."""

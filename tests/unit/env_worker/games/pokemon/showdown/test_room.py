@@ -113,6 +113,13 @@ def test_a_log_is_what_the_first_account_saw():
     assert told.tell(0, "|win|B").logs == [(7, "|turn|1\n|win|B")]
 
 
+def test_a_battle_that_is_not_played_out_leaves_its_log_too():
+    told = Told(log=True)
+    lines = ["|turn|1", "|-message|A forfeited.", "|win|B"]
+    told.tell(0, *lines)
+    assert told.tell(1, *lines).logs == [(7, "\n".join(lines))]
+
+
 def test_the_tier_is_no_tie():
     told = Told()
     assert not told.tell(0, "|tier|[Gen 9] Random Battle")

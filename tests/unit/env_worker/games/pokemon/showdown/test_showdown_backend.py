@@ -5,6 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.host_messages import HostTick
 from simul.env_worker.games.pokemon.showdown import room
 from simul.env_worker.games.pokemon.showdown.server_session import BATTLE, POPUP, ServerMessage
@@ -40,14 +41,14 @@ class StandInPair:
 class Stage:
     """A host with one battle, both of its seats asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, log: bool = False) -> None:
         self.now = 0.0
         self.pair = StandInPair()
         mail: WakeupQueue[ServerMessage] = WakeupQueue()
         self.said: list[str] = []
         self.host = ShowdownBackend(Path("node"), mail, self.said.append, stall_sec=20.0, clock=lambda: self.now)
         self.host.pairs = [self.pair]  # type: ignore[list-item]
-        self.host.start_battle(7, "gen9randombattle")
+        self.host.start_battle(7, "gen9randombattle", BattleStart(log=log))
         self.host.flush()
         for account in (0, 1):
             side = orjson.dumps({"side": {"id": f"p{account + 1}"}, "rqid": 3}).decode()
@@ -85,6 +86,21 @@ def test_of_a_battle_that_is_gone_nothing_more_is_said_or_heard():
     stage.host.choose(7, 0, 3, "move 1")
     assert not stage.hear(0, BATTLE, f">{TAG}\n|win|A")
     assert len(stage.pair.sent) == sent
+
+
+def test_a_stopped_battle_ends_with_its_log_in_the_next_tick():
+    stage = Stage(log=True)
+    stage.hear(0, BATTLE, f">{TAG}\n|turn|1")
+    stage.host.start_battle(8, "gen9randombattle")
+    for number in (7, 8):
+        stage.host.stop_battle(number)
+    tick = stage.host.take_tick()
+    assert [(end.battle, end.winner_seat, end.reason) for end in tick.ended] == [
+        (7, None, "stopped"), (8, None, "stopped"),
+    ]  # fmt: skip
+    assert tick.logs == [(7, "|init|battle\n|turn|1")]
+    stage.host.stop_battle(7)
+    assert not stage.host.take_tick()
 
 
 @pytest.mark.parametrize("line", ["|turn|soon", "|request|{", '|request|{"side": {"id": "p9"}}'])
