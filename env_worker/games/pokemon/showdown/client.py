@@ -176,6 +176,10 @@ class ShowdownClient(PSClient):
         if message.startswith("|challstr|") and self._on_answer is not None:
             self._on_answer()
             self._on_answer = None
+        if message.startswith("|updateuser|"):
+            name, named = rest.split("|")[:2]
+            if named == "1" and user_id(name) == user_id(self.username):  # PSClient knows no name with a rank
+                self.logged_in.set()
         if message.startswith("|popup|"):
             self._on_popup(rest.replace("||", " ").strip())
         elif message.startswith("|nametaken|") and self._away:

@@ -74,6 +74,18 @@ def test_popups_and_a_taken_name_are_told(client, heard):
     ]
 
 
+@pytest.mark.parametrize(
+    ("user", "named", "ours"),
+    [
+        (" Us", 1, True), (" Us@!", 1, True), ("*Us", 1, True), ("+Us@!", 1, True), ("~US", 1, True),
+        ("*Us 2", 1, False), ("*Us", 0, False), (" Guest 12", 0, False),
+    ],
+)  # fmt: skip
+def test_the_login_is_over_once_the_server_names_us_with_any_rank(client, user, named, ours):
+    on_loop(client._handle_message(f"|updateuser|{user}|{named}|102|{{}}"))
+    assert client.logged_in.is_set() == ours
+
+
 def test_a_message_that_cannot_be_handled_is_told(client, heard):
     with pytest.raises(IndexError):
         on_loop(client._handle_message("no bars at all"))
