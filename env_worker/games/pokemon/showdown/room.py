@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -17,11 +18,12 @@ ROOM_ONLY = frozenset(
 # Answers to a choice that came too late or twice; the request it was about is not open any more.
 NOTHING_OPEN = ("[Invalid choice] Can't do anything", "[Invalid choice] Sorry", "[Invalid choice] There's nothing")
 SEATS = ("p1", "p2")
-# What the server says of an end that was not played out, and what it is called.
+# What the server says, behind a player's name, of an end that was not played out, and what it is called.
 EARLY_ENDS = {
-    " lost due to inactivity": "inactivity",
-    " forfeited": "forfeit",
-    " lost by having an inappropriate name": "forfeit",
+    " lost due to inactivity.": "inactivity",
+    " forfeited.": "forfeit",
+    " forfeited by changing their name.": "forfeit",
+    " lost by having an inappropriate name.": "forfeit",
 }
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # what reading a message of another kind raises
 MOST_TEXT = 32 << 20  # characters of a battle's messages to both accounts; one of a thousand turns has about 15 million
@@ -29,9 +31,12 @@ TURN_LIMIT = 1000  # the simulator declares a tie beyond it
 MOST_REQUESTS = 1 << 31  # rows hold the number of their request as int32
 
 
-def early_end(message: str) -> str:
-    """What ended a battle before it was played out, "" for any other `-message` of the server."""
-    return next((cause for words, cause in EARLY_ENDS.items() if words in message), "")
+def early_end(message: str, names: Iterable[str]) -> str:
+    """What ended a battle before it was played out, "" for any other `-message`: one may hold nicknames.
+
+    names: of the players.
+    """
+    return next((EARLY_ENDS[words] for name in names if (words := message.removeprefix(name)) in EARLY_ENDS), "")
 
 
 def number_of(request: dict[str, Any]) -> int:
@@ -102,7 +107,7 @@ class Room:
                 if kind == "turn":
                     self._turn = max(self._turn, int(rest))
                 elif kind == "-message":
-                    self._ended_early = early_end(rest) or self._ended_early
+                    self._ended_early = early_end(rest, self._names) or self._ended_early
                 lines.append(line)
 
     def choice(self, seat: int, request_number: int, choice: str, now: float) -> str:

@@ -88,6 +88,9 @@ def test_refusals(words, kind):
         (["|turn|1000", "|tie"], None, "turn_limit"),
         (["|-message|A lost due to inactivity.", "|win|B"], None, "inactivity"),
         (["|-message|A forfeited.", "|win|B"], None, "forfeit"),
+        (["|-message|A forfeited by changing their name.", "|win|B"], None, "forfeit"),
+        (["|-message|A lost by having an inappropriate name.", "|win|B"], None, "forfeit"),
+        (["|-message|x forfeited. was hit!", "|-message|B forfeited by luck", "|win|B"], 0, "win"),
     ],
 )
 def test_the_end_is_told_once_after_both_accounts_have_heard_it(lines, winner, reason):
