@@ -194,5 +194,8 @@ def check_name(name: str) -> None:
     """Raises ConfigError where Showdown would refuse or change the name."""
     if len(name) > LONGEST_NAME:
         raise ConfigError(f"--username {name!r} has {len(name)} characters; Showdown takes {LONGEST_NAME} at most.")
-    if not re.search(r"[A-Za-z0-9]", name) or re.search(r"[|,\n]", name) or name != name.strip():
-        raise ConfigError(f"--username {name!r} is not a Showdown name: expected letters and digits, without | and ,")
+    if not re.search("[A-Za-z]", name) or not re.fullmatch("[A-Za-z0-9]+(?:[ '_-][A-Za-z0-9]+)*", name):
+        raise ConfigError(
+            f"--username {name!r} is not a name that Showdown leaves as it is: expected letters from A to Z and "
+            "digits, between them single spaces, hyphens, underscores or apostrophes."
+        )

@@ -107,6 +107,21 @@ def test_it_sees_what_is_seen_in_training(views):
             assert order(room, wanted.legal[-1]).startswith("/choose ")
 
 
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("Foe forfeited.", "forfeit"), ("Us lost due to inactivity.", "inactivity"),
+        ("Foe 2 forfeited by changing their name.", "forfeit"),
+        ("x forfeited. was hit!", ""), ("Someone forfeited.", ""),
+    ],
+)  # fmt: skip
+def test_only_what_the_server_says_of_a_player_ends_a_battle_early(message, cause):
+    room = first_room()
+    names = "|player|p1|Us|1|\n|player|p2|Foe|1|\n|player|p2|Foe 2|1|"  # the second has changed it
+    tell(room, [(f"{names}\n|-message|{message}", None)])
+    assert room.ended_early == cause
+
+
 def test_an_invalid_choice_is_asked_again_without_it():
     room = first_room()
     first = decide(room)

@@ -87,6 +87,15 @@ def test_scripted_opponents(server):  # test_teams.py has every kind
     assert metrics["scripted"]["invalid"] == 0
 
 
+def test_battles_that_the_worker_stops_leave_replays_too_and_the_source_ends(server, tmp_path):
+    config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),), max_turns=3)
+    opponents = OpponentsConfig(self_play=0.0, random=0.5, damage=0.5)
+    _, metrics = played_out(make_source(config, opponents, episodes=4, replays=tmp_path))
+    assert metrics["episodes"]["truncated"] == 4
+    logs = [path.read_text() for path in tmp_path.glob("*.log")]
+    assert ["|turn|4" in log for log in logs] == [True] * 4
+
+
 def test_a_watched_battle_is_there_at_its_decisions(server):
     config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),))
     source, turns = make_source(config, envs=1), [0]

@@ -7,7 +7,7 @@ from typing import Any
 
 from simul.env_worker.games.pokemon.host.backend import PLAIN_START, BackendKeeper, BattleBackend, BattleStart
 from simul.env_worker.games.pokemon.host.follower import Follower
-from simul.env_worker.games.pokemon.host.host_messages import CommandError, HostTick
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick
 
 PLAYED_OUT = ("win", "tie", "turn_limit")
 
@@ -20,6 +20,7 @@ class FollowedBackend:
         self._follower = follower
         self._followed: dict[int, tuple[bool, bool]] = {}  # seats of the battles that run
         self._passed_on: dict[int, tuple[bool, bool]] = {}  # of those, seats whose records are passed on, too
+        self._given_up: dict[int, BattleEnd] = {}  # by the follower; the next tick of `told` may bring their logs
 
     # ------------------------------------------------------------------ BattleBackend
 
@@ -57,16 +58,20 @@ class FollowedBackend:
     def exchange(self, heard: HostTick) -> HostTick:
         """Pass on what the battles were `heard` to say; returns what the seats make of it. Raises EnvError."""
         self._tell(heard)
+        heard.ended += self._given_up.values()
+        self._given_up.clear()
         followed = self._follower.poll()
         for choice in followed.choices:
             self._told.choose(*choice)
         for end in followed.ended:
-            if end.reason not in PLAYED_OUT:  # the follower gave it up
-                self._told.stop_battle(end.battle)
             self._drop(end.battle)
+            if end.reason in PLAYED_OUT:
+                heard.ended.append(end)
+            else:
+                self._told.stop_battle(end.battle)
+                self._given_up[end.battle] = end
         heard.rows += followed.rows
         heard.errors += followed.errors
-        heard.ended += followed.ended
         heard.parse_errors = followed.parse_errors
         heard.played = followed.played
         self.flush()
@@ -91,7 +96,7 @@ class FollowedBackend:
         for end in ended:
             if end.reason in PLAYED_OUT and any(self._followed.get(end.battle, ())):
                 self._follower.end(end)  # it comes back behind the rows of its seats
-            else:
+            elif end.battle not in self._given_up:
                 heard.ended.append(end)
                 self._drop(end.battle)
 

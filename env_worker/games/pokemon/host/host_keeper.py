@@ -12,7 +12,7 @@ from simul.common.errors import EnvError
 from simul.env_worker.games.pokemon.host.host_messages import HostTick
 from simul.env_worker.games.pokemon.host.node_host import START_SEC, HostDied, NodeHost
 
-MAX_DEATHS = 5
+MAX_DEATHS = 5  # within the window, or in a row: five hangs do not fit into the window
 DEATHS_WINDOW_SEC = 60.0
 BACKOFF_SEC = (0.0, 0.5, 1.0, 2.0)
 LONGEST_TURN_SEC = 1.0  # a longer gap between two polls is the worker's or the machine's, not the host's
@@ -50,6 +50,7 @@ class HostKeeper:
         self._bytes_heard = 0
         self._clock = clock
         self._deaths: deque[float] = deque()
+        self._deaths_in_a_row = 0  # without progress between, see `poll`
         self._restart_at = 0.0
         self.backend: NodeHost | None = None
         self._next: NodeHost | None = None  # has not greeted yet
@@ -81,7 +82,11 @@ class HostKeeper:
         return host
 
     def poll(self) -> HostTick:
-        """What the host has said. Raises HostDied once, when it is found dead; EnvError after too many deaths."""
+        """What the host has said. Raises HostDied once, when it is found dead; EnvError after too many deaths.
+
+        Progress is the end of a battle. Of a process that follows, which need not be told of ends, it is any answer:
+        the Follower gives up the battle at which two died.
+        """
         if self.backend is None:
             return HostTick()
         try:
@@ -90,6 +95,8 @@ class HostKeeper:
         except HostDied:
             self._bury()
             raise
+        if tick if self._follow else tick.ended:
+            self._deaths_in_a_row = 0
         return tick
 
     def revive(self) -> NodeHost | None:
@@ -152,11 +159,12 @@ class HostKeeper:
         now = self._clock()
         self.close()
         self._deaths.append(now)
+        self._deaths_in_a_row += 1
         while self._deaths[0] < now - DEATHS_WINDOW_SEC:
             self._deaths.popleft()
-        if len(self._deaths) >= MAX_DEATHS:
+        if max(len(self._deaths), self._deaths_in_a_row) >= MAX_DEATHS:
+            how = f"within {DEATHS_WINDOW_SEC:.0f} s" if len(self._deaths) >= MAX_DEATHS else "without progress between"
             raise EnvError(
-                f"the {self._name} died {len(self._deaths)} times within {DEATHS_WINDOW_SEC:.0f} s; "
-                "run `simul doctor` and look at the worker's log"
+                f"the {self._name} died {MAX_DEATHS} times {how}; run `simul doctor` and look at the worker's log"
             )
         self._restart_at = now + BACKOFF_SEC[min(len(self._deaths) - 1, len(BACKOFF_SEC) - 1)]

@@ -22,7 +22,7 @@ from simul.env_worker.games.pokemon.play.challenges import Challenges
 from simul.env_worker.games.pokemon.play.guard import USUAL, Guard, Login
 from simul.env_worker.games.pokemon.play.room_battle import Rejoins, RoomBattle
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower, RoomLost
-from simul.env_worker.games.pokemon.showdown.client import SILENT, ShowdownClient
+from simul.env_worker.games.pokemon.showdown.client import SILENT, ShowdownClient, user_id
 from simul.env_worker.games.pokemon.showdown.room import NOTHING_OPEN, UNREADABLE
 from simul.env_worker.games.pokemon.source.own_code import OwnCode, OwnCodeError
 from simul.env_worker.source import ReplayPlayer
@@ -264,8 +264,12 @@ class AgentPlayer(Player):
             del self._battles[self._finished.popleft()]
 
     async def _handle_challenge_request(self, split_message: list[str]) -> None:
+        challenger, challenged = map(user_id, split_message[2:4])
         if split_message[4].strip() == "/challenge":  # a challenge is over, accepted or not
-            self._challenges.challenge_over.set()
+            if self._challenges.partner in (challenger, challenged):
+                self._challenges.challenge_over.set()
+        elif challenger == user_id(self.username):
+            self._challenges.partner = challenged
         else:
             await super()._handle_challenge_request(split_message)
 

@@ -10,7 +10,7 @@ from poke_env.concurrency import POKE_LOOP
 from poke_env.player import Player
 
 from simul.common.errors import EnvError
-from simul.env_worker.games.pokemon.showdown.client import ShowdownClient
+from simul.env_worker.games.pokemon.showdown.client import ShowdownClient, user_id
 
 BEGIN_SEC = 10.0  # between a challenge that is accepted and its battle
 CHALLENGE_EVERY_SEC = 10.5  # rate limit of public servers
@@ -29,7 +29,9 @@ class Challenges:
     Attributes:
         room_for_more: released by the player when a battle is over; limits the battles at once.
         popups: what the server says in popups.
-        challenge_over: set by the player when a challenge is over, accepted or not.
+        partner: id of the user whose challenge was accepted last, or set by the player: whom the server says that we
+            challenge.
+        challenge_over: set by the player when a challenge between the partner and us is over, accepted or not.
         nothing_began: set by the player after a reconnect during which no battle began. A server that notices a loss
             cancels our challenges.
     """
@@ -38,6 +40,7 @@ class Challenges:
         self._player = player
         self.room_for_more = asyncio.Semaphore(concurrency)
         self.popups: asyncio.Queue[str] = asyncio.Queue()
+        self.partner = ""
         self.challenge_over = asyncio.Event()
         self.nothing_began = asyncio.Event()
 
@@ -47,6 +50,7 @@ class Challenges:
         while accepted < battles:
             await self.room_for_more.acquire()
             user = await self._player._challenge_queue.get()
+            self.partner = user_id(user)
             await self._listen_anew()
             await self._player.ps_client.accept_challenge(user, self._player.next_team)
             if await self._begins(BEGIN_SEC):  # the challenge was withdrawn

@@ -79,7 +79,8 @@ class RoomBattle(Battle):
         if split_message[1] == "turn":
             self._turn = int(split_message[2])
         elif split_message[1] == "-message":
-            self.ended_early = early_end(split_message[2]) or self.ended_early
+            names = [player["username"] for player in self._players]
+            self.ended_early = early_end(split_message[2], names) or self.ended_early
         self._replay_data.append(split_message)
         if split_message[0] == "" and split_message[1] not in ROOM_ONLY and split_message[1] not in SKIPPED_LINES:
             (self._log if self._again is None else self._again).append("|".join(split_message))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -175,6 +176,10 @@ class ShowdownClient(PSClient):
         if message.startswith("|challstr|") and self._on_answer is not None:
             self._on_answer()
             self._on_answer = None
+        if message.startswith("|updateuser|"):
+            name, named = rest.split("|")[:2]
+            if named == "1" and user_id(name) == user_id(self.username):  # PSClient knows no name with a rank
+                self.logged_in.set()
         if message.startswith("|popup|"):
             self._on_popup(rest.replace("||", " ").strip())
         elif message.startswith("|nametaken|") and self._away:
@@ -184,8 +189,11 @@ class ShowdownClient(PSClient):
             self._on_trouble(f"The server refuses the login as {name!r}: {why} Try another --username.")
         else:
             try:
-                for part in _parts(message):
-                    await super()._handle_message(part)
+                if message.startswith((">battle", ">game")):
+                    await self._handle_room(message)
+                else:
+                    for part in _parts(message):
+                        await super()._handle_message(part)
                 if self._away and self.logged_in.is_set():
                     await self._return()
             except ConnectionClosed:
@@ -194,6 +202,20 @@ class ShowdownClient(PSClient):
                 if not self._leaving:
                     self._on_trouble(f"A message of the server could not be handled ({kind}): {error!r}")
                 raise
+
+    async def _handle_room(self, message: str) -> None:
+        """Handle a room's messages one at a time; PSClient forgets a room whose chat says |deinit."""
+        lines = [line.split("|") for line in message.split("\n")]
+        tag = lines[0][0][1:]
+        async with self._battle_locks.setdefault(tag, asyncio.Lock()):
+            await self._handle_battle_message(lines)
+        if ["", "deinit"] in (line[:2] for line in lines):
+            self._battle_locks.pop(tag, None)
+
+
+def user_id(name: str) -> str:
+    """Showdown's id of a user; `name` may begin with the symbol of a rank."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _parts(message: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -17,11 +18,12 @@ ROOM_ONLY = frozenset(
 # Answers to a choice that came too late or twice; the request it was about is not open any more.
 NOTHING_OPEN = ("[Invalid choice] Can't do anything", "[Invalid choice] Sorry", "[Invalid choice] There's nothing")
 SEATS = ("p1", "p2")
-# What the server says of an end that was not played out, and what it is called.
+# What the server says, behind a player's name, of an end that was not played out, and what it is called.
 EARLY_ENDS = {
-    " lost due to inactivity": "inactivity",
-    " forfeited": "forfeit",
-    " lost by having an inappropriate name": "forfeit",
+    " lost due to inactivity.": "inactivity",
+    " forfeited.": "forfeit",
+    " forfeited by changing their name.": "forfeit",
+    " lost by having an inappropriate name.": "forfeit",
 }
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # what reading a message of another kind raises
 MOST_TEXT = 32 << 20  # characters of a battle's messages to both accounts; one of a thousand turns has about 15 million
@@ -29,9 +31,12 @@ TURN_LIMIT = 1000  # the simulator declares a tie beyond it
 MOST_REQUESTS = 1 << 31  # rows hold the number of their request as int32
 
 
-def early_end(message: str) -> str:
-    """What ended a battle before it was played out, "" for any other `-message` of the server."""
-    return next((cause for words, cause in EARLY_ENDS.items() if words in message), "")
+def early_end(message: str, names: Iterable[str]) -> str:
+    """What ended a battle before it was played out, "" for any other `-message`: one may hold nicknames.
+
+    names: of the players.
+    """
+    return next((EARLY_ENDS[words] for name in names if (words := message.removeprefix(name)) in EARLY_ENDS), "")
 
 
 def number_of(request: dict[str, Any]) -> int:
@@ -102,7 +107,7 @@ class Room:
                 if kind == "turn":
                     self._turn = max(self._turn, int(rest))
                 elif kind == "-message":
-                    self._ended_early = early_end(rest) or self._ended_early
+                    self._ended_early = early_end(rest, self._names) or self._ended_early
                 lines.append(line)
 
     def choice(self, seat: int, request_number: int, choice: str, now: float) -> str:
@@ -115,11 +120,14 @@ class Room:
         """True where the server's next message is overdue by more than `patience_sec`."""
         return not self.asked and now - self.heard_at > patience_sec
 
-    def end(self, tick: HostTick, reason: str) -> None:
-        """End it without a result."""
-        if not self.over:
-            self.over = True
-            tick.ended.append(BattleEnd(self.battle, None, self._turn, reason))
+    def end(self, tick: HostTick, reason: str, winner_seat: int | None = None) -> None:
+        """End it, once."""
+        if self.over:
+            return
+        self.over = True
+        if self._logged:
+            tick.logs.append((self.battle, self.log))
+        tick.ended.append(BattleEnd(self.battle, winner_seat, self._turn, reason))
 
     def _take_request(self, account: int, text: str, tick: HostTick) -> None:
         request: dict[str, Any] | None = orjson.loads(text) if text and text != "null" else None
@@ -162,13 +170,7 @@ class Room:
             return
         if self._ended_early:
             self.end(tick, self._ended_early)
-            return
-        self.over = True
-        if self._logged:
-            tick.logs.append((self.battle, self.log))
-        if winner is None or winner not in self._names:
-            reason = "turn_limit" if self._turn >= TURN_LIMIT else "tie"
-            tick.ended.append(BattleEnd(self.battle, None, self._turn, reason))
+        elif winner is None or winner not in self._names:
+            self.end(tick, "turn_limit" if self._turn >= TURN_LIMIT else "tie")
         else:
-            seat = self._seats[self._names.index(winner)]
-            tick.ended.append(BattleEnd(self.battle, seat, self._turn, "win"))
+            self.end(tick, "win", self._seats[self._names.index(winner)])

@@ -84,7 +84,7 @@ class ShowdownKeeper:
 
     def poll(self) -> HostTick:
         """What the servers have said. Raises EnvError where a local server keeps failing."""
-        tick = HostTick()
+        tick = self.backend.take_tick()
         troubles: dict[object, str] = {}
         for message in self._mail.drain():
             if message.kind == TROUBLE:

@@ -121,7 +121,7 @@ class AccountPair:
 LOGIN_SEC = 60.0
 START_SEC = 90.0
 AGAIN_SEC = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)  # delay of the next try, by number of failures
-MAX_FAILURES = 5  # of a local server, within FAILURES_WINDOW_SEC
+MAX_FAILURES = 5  # of a local server: within FAILURES_WINDOW_SEC, or in a row without being ready
 FAILURES_WINDOW_SEC = 60.0
 DOWN, STARTING, LOGGING_IN, READY = "down", "starting", "logging in", "ready"
 
@@ -217,10 +217,11 @@ class LocalServerSession(ServerSession):
         words = self._process.log_tail() if self._process is not None else ""
         self._end()
         self._failed_at.append(now)
-        if len(self._failed_at) == MAX_FAILURES and now - self._failed_at[0] < FAILURES_WINDOW_SEC:
+        often = len(self._failed_at) == MAX_FAILURES and now - self._failed_at[0] < FAILURES_WINDOW_SEC
+        if often or self._in_a_row >= MAX_FAILURES:
+            how = f"within {FAILURES_WINDOW_SEC:.0f} s" if often else "without being ready between"
             raise EnvError(
-                f"{self.name} failed {MAX_FAILURES} times within {FAILURES_WINDOW_SEC:.0f} s; run `simul doctor`. "
-                f"End of its log:\n{words}"
+                f"{self.name} failed {MAX_FAILURES} times {how}; run `simul doctor`. End of its log:\n{words}"
             )
         return lost
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simul.env_worker.games.pokemon.host.backend import PLAIN_START, BattleStart
-from simul.env_worker.games.pokemon.host.host_messages import HostTick
+from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, HostTick
 from simul.env_worker.games.pokemon.host.node_host import NodeHost
 from simul.env_worker.games.pokemon.showdown.room import UNREADABLE, Room
 from simul.env_worker.games.pokemon.showdown.server_session import BATTLE, TROUBLE, AccountPair, ServerMessage
@@ -53,11 +53,12 @@ class ShowdownBackend:
         self._clock = clock
         self._look_at = 0.0
         self._wanted: deque[PendingBattle] = deque()
-        self._underway: dict[AccountPair, PendingBattle] = {}
+        self._underway: dict[AccountPair, PendingBattle | None] = {}  # None: stopped; its room is still to come
         self._rooms: dict[int, tuple[Room, AccountPair]] = {}
         self._by_tag: dict[tuple[AccountPair, str], Room] = {}
         self._left: deque[tuple[AccountPair, str]] = deque(maxlen=REMEMBERED)
         self._spectated: int | None = None
+        self._next_tick = HostTick()
         self.pairs: list[AccountPair] = []
 
     # ------------------------------------------------------------------ BattleBackend
@@ -79,16 +80,20 @@ class ShowdownBackend:
         raise NotImplementedError("a Showdown server encodes nothing: its seats answer by `choose`, or are followed")
 
     def stop_battle(self, battle: int) -> None:
-        """Forfeit a battle, or drop it where it has not begun."""
-        self._wanted = deque(wanted for wanted in self._wanted if wanted.battle != battle)
-        for pair, wanted in list(self._underway.items()):
-            if wanted.battle == battle:
-                del self._underway[pair]
-                pair.withdraw()
+        """Forfeit a battle, or drop it where it has not begun; the next tick has its end."""
         if battle in self._rooms:
             room, pair = self._rooms[battle]
+            room.end(self._next_tick, "stopped")
             pair.send(0, "/forfeit", room.tag)
             self._leave(room, pair)
+            return
+        waiting = [*self._wanted, *filter(None, self._underway.values())]
+        if any(wanted.battle == battle for wanted in waiting):
+            self._next_tick.ended.append(BattleEnd(battle, None, 0, "stopped"))
+        self._wanted = deque(wanted for wanted in self._wanted if wanted.battle != battle)
+        for pair, underway in self._underway.items():
+            if underway is not None and underway.battle == battle:
+                self._underway[pair] = None
 
     def spectate_battle(self, battle: int, on: bool) -> None:
         """As the first account sees it, one battle at a time."""
@@ -111,6 +116,11 @@ class ShowdownBackend:
 
     # ------------------------------------------------------------------ its keeper
 
+    def take_tick(self) -> HostTick:
+        """A tick with the ends of battles that were stopped since the last one."""
+        tick, self._next_tick = self._next_tick, HostTick()
+        return tick
+
     def handle_message(self, message: ServerMessage, tick: HostTick) -> None:
         """A message of a battle room, or a popup."""
         if message.kind == BATTLE:
@@ -125,7 +135,9 @@ class ShowdownBackend:
             return
         self._look_at = now + LOOK_EVERY_SEC
         for pair in [pair for pair in self._underway if now - pair.since > CHALLENGE_SEC]:
-            self._wanted.append(self._underway.pop(pair))
+            wanted = self._underway.pop(pair)
+            if wanted is not None:
+                self._wanted.append(wanted)
             self._give_up_challenge(pair)
         for room, pair in list(self._rooms.values()):
             if room.stalled(now, self._stall_sec):
@@ -146,9 +158,13 @@ class ShowdownBackend:
         tag = message[1:].partition("\n")[0]
         room = self._by_tag.get((pair, tag))
         if room is None:
-            if "\n|init|battle" not in message or pair not in self._underway or (pair, tag) in self._left:
+            if "\n|init|battle" not in message or (pair, tag) in self._left:
                 return
-            wanted = self._underway.pop(pair)
+            wanted = self._underway.pop(pair, None)
+            if wanted is None:  # stopped before it began, or a challenge that was given up
+                pair.send(0, "/forfeit", tag)
+                self._leave_room(pair, tag)
+                return
             room = Room(wanted.battle, tag, pair.names, self._clock(), log=wanted.log)
             pair.live += 1
             self._by_tag[pair, tag] = room
@@ -183,12 +199,15 @@ class ShowdownBackend:
             self._mail.put(ServerMessage(pair, 0, TROUBLE, words))
 
     def _leave(self, room: Room, pair: AccountPair) -> None:
-        for account in (0, 1):
-            pair.send(account, f"/leave {room.tag}")
+        self._leave_room(pair, room.tag)
         self._forget(room, pair)
+
+    def _leave_room(self, pair: AccountPair, tag: str) -> None:
+        for account in (0, 1):
+            pair.send(account, f"/leave {tag}")
+        self._left.append((pair, tag))
 
     def _forget(self, room: Room, pair: AccountPair) -> None:
         room.over = True
         pair.live -= 1
-        self._left.append((pair, room.tag))
         del self._rooms[room.battle], self._by_tag[pair, room.tag]

@@ -128,6 +128,40 @@ def test_a_host_that_keeps_dying_is_given_up(monkeypatch):
         keeper.poll()
 
 
+@pytest.mark.parametrize(
+    ("follow", "said", "gets_on"),
+    [
+        (False, {"rows": [None]}, False), (False, {"ended": [None]}, True),
+        (True, {}, False), (True, {"rows": [None]}, True),
+    ],
+)  # fmt: skip
+def test_a_host_that_hangs_again_and_again_is_given_up_unless_it_gets_on(monkeypatch, follow, said, gets_on):
+    now = [0.0]
+    keeper = HostKeeper(None, accelerate=True, index=0, follow=follow, clock=lambda: now[0])
+
+    class Hanging(Revivable):
+        """Says something once."""
+
+        def poll(self):
+            self.bytes_heard += not self.bytes_heard
+            return HostTick(**said)
+
+    def hang() -> None:
+        while True:
+            now[0] += 1.0
+            keeper.poll()
+
+    monkeypatch.setattr(host_keeper, "NodeHost", Hanging)
+    keeper.start()
+    for _ in range(host_keeper.MAX_DEATHS - 1):
+        with pytest.raises(HostDied):
+            hang()
+        while keeper.revive() is None:
+            now[0] += 1.0
+    with pytest.raises(HostDied if gets_on else EnvError, match="hung" if gets_on else "5 times without progress"):
+        hang()
+
+
 def test_a_new_process_that_hangs_before_it_greets_blocks_nobody_and_is_given_up(monkeypatch):
     now, made = [0.0], []
 

@@ -37,11 +37,16 @@ def test_only_this_machine_is_local(host, local):
     assert is_local(ServerConfiguration(f"ws://{host}:8000/showdown/websocket", "")) is local
 
 
-@pytest.mark.parametrize("name", ["", "!!!", "a,b", "a|b", " a", "x" * 19])
+@pytest.mark.parametrize(
+    "name",
+    ["", "!!!", "a,b", "a|b", " a", "x" * 19, "Simul@home", "A  B", "[bot] x", "bot (a)", "Bjørn bot", "_bot", "bot-",
+     "my.bot.com", "a\tb", "bot\n", "123"],
+)  # fmt: skip
 def test_names_that_showdown_would_change(name):
     with pytest.raises(ConfigError, match="--username"):
         account(name, None)
 
 
-def test_a_good_name_is_kept():
-    assert account("Simul 123456", "secret") == ("Simul 123456", "secret")
+@pytest.mark.parametrize("name", ["Simul 123456", "Trained", "bot-1", "bot b c", "It's_me", "x" * 18])
+def test_a_good_name_is_kept(name):
+    assert account(name, "secret") == (name, "secret")

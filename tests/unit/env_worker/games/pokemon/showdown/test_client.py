@@ -74,10 +74,51 @@ def test_popups_and_a_taken_name_are_told(client, heard):
     ]
 
 
+@pytest.mark.parametrize(
+    ("user", "named", "ours"),
+    [
+        (" Us", 1, True), (" Us@!", 1, True), ("*Us", 1, True), ("+Us@!", 1, True), ("~US", 1, True),
+        ("*Us 2", 1, False), ("*Us", 0, False), (" Guest 12", 0, False),
+    ],
+)  # fmt: skip
+def test_the_login_is_over_once_the_server_names_us_with_any_rank(client, user, named, ours):
+    on_loop(client._handle_message(f"|updateuser|{user}|{named}|102|{{}}"))
+    assert client.logged_in.is_set() == ours
+
+
 def test_a_message_that_cannot_be_handled_is_told(client, heard):
     with pytest.raises(IndexError):
         on_loop(client._handle_message("no bars at all"))
     assert heard[0][0].startswith("A message of the server could not be handled")
+
+
+def test_a_room_is_handled_message_by_message_until_it_ends_whatever_its_chat_says(client, heard):
+    tag = "battle-gen9randombattle-1"
+    messages = [f">{tag}\n{line}" for line in ("|request|{}", *["|c|☆Foe|gg |deinit"] * 3, "|turn|2")]
+
+    async def play() -> list[str]:
+        """What is handled, in order."""
+        handled, answer = [], asyncio.Event()
+
+        async def handle(lines: list[list[str]]) -> None:
+            handled.append(f"{lines[1][1]} begins")
+            await answer.wait()
+            handled.append(f"{lines[1][1]} ends")
+
+        client._on_battle_message = handle
+        tasks = [POKE_LOOP.create_task(client._handle_message(message)) for message in messages]
+        while not handled:
+            await asyncio.sleep(0)
+        answer.set()
+        await asyncio.gather(*tasks)
+        return handled
+
+    kinds = ["request", *["c"] * 3, "turn"]
+    assert on_loop(play()) == [f"{kind} {when}" for kind in kinds for when in ("begins", "ends")]
+    assert list(client._battle_locks) == [tag]
+    on_loop(client._handle_message(f">{tag}\n|deinit"))
+    assert client._battle_locks == {}
+    assert heard == ([], [])
 
 
 class Cut(Wire):

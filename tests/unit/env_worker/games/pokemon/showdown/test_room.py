@@ -88,6 +88,9 @@ def test_refusals(words, kind):
         (["|turn|1000", "|tie"], None, "turn_limit"),
         (["|-message|A lost due to inactivity.", "|win|B"], None, "inactivity"),
         (["|-message|A forfeited.", "|win|B"], None, "forfeit"),
+        (["|-message|A forfeited by changing their name.", "|win|B"], None, "forfeit"),
+        (["|-message|A lost by having an inappropriate name.", "|win|B"], None, "forfeit"),
+        (["|-message|x forfeited. was hit!", "|-message|B forfeited by luck", "|win|B"], 0, "win"),
     ],
 )
 def test_the_end_is_told_once_after_both_accounts_have_heard_it(lines, winner, reason):
@@ -111,6 +114,13 @@ def test_a_log_is_what_the_first_account_saw():
     told.tell(1, "|turn|1", "|secret", request("p2", 4))
     told.tell(1, "|win|B")
     assert told.tell(0, "|win|B").logs == [(7, "|turn|1\n|win|B")]
+
+
+def test_a_battle_that_is_not_played_out_leaves_its_log_too():
+    told = Told(log=True)
+    lines = ["|turn|1", "|-message|A forfeited.", "|win|B"]
+    told.tell(0, *lines)
+    assert told.tell(1, *lines).logs == [(7, "\n".join(lines))]
 
 
 def test_the_tier_is_no_tie():

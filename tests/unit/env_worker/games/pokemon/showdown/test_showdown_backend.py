@@ -5,6 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from simul.env_worker.games.pokemon.host.backend import BattleStart
 from simul.env_worker.games.pokemon.host.host_messages import HostTick
 from simul.env_worker.games.pokemon.showdown import room
 from simul.env_worker.games.pokemon.showdown.server_session import BATTLE, POPUP, ServerMessage
@@ -29,6 +30,10 @@ class StandInPair:
 
     def challenge(self, battle_format, teams, now) -> None:
         self.since, self.refusal = now, ""
+        self.send(0, "/challenge B")
+
+    def withdraw(self) -> None:
+        self.send(0, "/cancelchallenge B")
 
     def send(self, account, words, room="") -> None:
         self.sent.append((account, words, room))
@@ -40,18 +45,25 @@ class StandInPair:
 class Stage:
     """A host with one battle, both of its seats asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, log: bool = False) -> None:
         self.now = 0.0
         self.pair = StandInPair()
         mail: WakeupQueue[ServerMessage] = WakeupQueue()
         self.said: list[str] = []
         self.host = ShowdownBackend(Path("node"), mail, self.said.append, stall_sec=20.0, clock=lambda: self.now)
         self.host.pairs = [self.pair]  # type: ignore[list-item]
-        self.host.start_battle(7, "gen9randombattle")
+        self.host.start_battle(7, "gen9randombattle", BattleStart(log=log))
         self.host.flush()
+        self.open_room(TAG)
+        self.pair.sent.clear()
+
+    def open_room(self, tag: str) -> list[int]:
+        """Both accounts are asked in a new room; returns the battles that are asked."""
+        records = []
         for account in (0, 1):
             side = orjson.dumps({"side": {"id": f"p{account + 1}"}, "rqid": 3}).decode()
-            self.hear(account, BATTLE, f">{TAG}\n|init|battle\n|request|{side}")
+            records += self.hear(account, BATTLE, f">{tag}\n|init|battle\n|request|{side}").records
+        return [record.battle for record in records]
 
     def hear(self, account: int, kind: str, text: str) -> HostTick:
         tick = HostTick()
@@ -85,6 +97,56 @@ def test_of_a_battle_that_is_gone_nothing_more_is_said_or_heard():
     stage.host.choose(7, 0, 3, "move 1")
     assert not stage.hear(0, BATTLE, f">{TAG}\n|win|A")
     assert len(stage.pair.sent) == sent
+
+
+def test_a_stopped_battle_ends_with_its_log_in_the_next_tick():
+    stage = Stage(log=True)
+    stage.hear(0, BATTLE, f">{TAG}\n|turn|1")
+    stage.host.start_battle(8, "gen9randombattle")
+    for number in (7, 8):
+        stage.host.stop_battle(number)
+    tick = stage.host.take_tick()
+    assert [(end.battle, end.winner_seat, end.reason) for end in tick.ended] == [
+        (7, None, "stopped"), (8, None, "stopped"),
+    ]  # fmt: skip
+    assert tick.logs == [(7, "|init|battle\n|turn|1")]
+    stage.host.stop_battle(7)
+    assert not stage.host.take_tick()
+
+
+def test_the_room_of_a_battle_that_was_stopped_before_it_began_is_left_and_given_to_no_other():
+    stage = Stage()
+    for number in (8, 9):
+        stage.host.start_battle(number, "gen9randombattle")
+        stage.host.flush()
+    stage.host.stop_battle(8)
+    stage.host.flush()
+    assert stage.pair.sent == [(0, "/challenge B", "")], "the pair is busy until the room of battle 8 has come"
+    first, second = (f"battle-gen9randombattle-{number}" for number in (2, 3))
+    assert stage.open_room(first) == []
+    assert stage.pair.sent[1:] == [(0, "/forfeit", first), (0, f"/leave {first}", ""), (1, f"/leave {first}", "")]
+    stage.host.flush()
+    assert stage.open_room(second) == [9, 9]
+    assert stage.pair.live == 2
+
+
+def test_a_room_that_belongs_to_no_battle_is_left():
+    stage = Stage()
+    tag = "battle-gen9randombattle-2"
+    assert stage.open_room(tag) == []
+    assert stage.pair.sent == [(0, "/forfeit", tag), (0, f"/leave {tag}", ""), (1, f"/leave {tag}", "")]
+
+
+def test_a_pair_is_free_again_where_the_challenge_of_a_stopped_battle_is_refused():
+    stage = Stage()
+    stage.host.start_battle(8, "gen9randombattle")
+    stage.host.flush()
+    stage.host.stop_battle(8)
+    stage.hear(0, POPUP, "The server is restarting")
+    assert not stage.look(now=21.0).ended
+    stage.host.start_battle(9, "gen9randombattle")
+    stage.host.flush()
+    assert stage.pair.sent[1:] == [(0, "/cancelchallenge B", ""), (0, "/challenge B", "")]
 
 
 @pytest.mark.parametrize("line", ["|turn|soon", "|request|{", '|request|{"side": {"id": "p9"}}'])
