@@ -21,8 +21,7 @@ OF_THE_READER = {  # saved by the reader, in a run directory, or for any name
     "my.yaml", "config.yaml", "best.yaml", "first_game/env.py", "first_game/network.py", "docs/NAME.md",
 }  # fmt: skip
 WIDTH = 120
-WIDER = {"blokus.md", "from_sb3.md", "networks.md", "protocol.md"}  # not wrapped yet, as docs/design
-WRAPPED = [page for page in [*PAGES, ROOT / "SECURITY.md"] if page.parent.name != "design" and page.name not in WIDER]
+WRAPPED = [*PAGES, ROOT / "SECURITY.md"]
 NO_PROSE = re.compile(r"^\s*(?:\||#|<!--|\[[^]]+\]: |:::)")  # tables, headings, comments, definitions of links
 NAME = re.compile(r"`([\w./-]+\.(?:py|mjs|cjs|md|yaml)|(?:" + "|".join(FOLDERS) + r")/[\w./-]*|simul(?:\.\w+)+)`")
 

@@ -177,8 +177,8 @@ class ShowdownClient(PSClient):
             self._on_answer()
             self._on_answer = None
         if message.startswith("|updateuser|"):
-            name, named = rest.split("|")[:2]
-            if named == "1" and user_id(name) == user_id(self.username):  # PSClient knows no name with a rank
+            name, _, more = rest.partition("|")
+            if more.startswith("1|") and user_id(name) == user_id(self.username):  # PSClient knows no name with a rank
                 self.logged_in.set()
         if message.startswith("|popup|"):
             self._on_popup(rest.replace("||", " ").strip())
