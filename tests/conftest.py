@@ -21,7 +21,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """What tests write into the tree, they write when they are asked to."""
-    parser.addoption("--page-picture", metavar="RUN_DIR", help="write docs/images/page.png of this run")
+    parser.addoption("--page-picture", metavar="RUN_DIR", help="write docs/images/page*.png, the first of this run")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -306,6 +306,11 @@ def test_boards_and_battles_that_run_are_shown_and_nothing_of_theirs_is_markup(p
     sender = reader.connect(wait_for(reader.read))
     sender.send(shown)
     browser.wait_for("document.querySelector('#board img')?.naturalWidth === 200")
+    browser.ask(
+        "show({kind: 'decision', picture: '/games/gone/1.svg', text: 'in words', actions: [], observation: []})"
+    )
+    browser.wait_for("document.querySelector('#board').innerText === 'in words'")  # instead of a broken picture
+    assert [error.partition(" - ")[0].endswith("/games/gone/1.svg") for error in browser.errors()] == [True]
     sender.send(SpectatorRecord("decision", step=1, observation=[0.5], battle="\n".join(battle)))
     browser.wait_for("document.querySelectorAll('#sides .bar').length === 2")
     sides = browser.text("#sides")
@@ -371,14 +376,52 @@ def test_a_game_is_played_by_clicks_and_keys(browser, tmp_path):
         game.end_now()
 
 
-def test_the_picture_of_the_readme(page, browser, request):
+@pytest.fixture
+def pictured(browser, request) -> Iterator[str]:
+    """The run of `--page-picture`, without which no picture is made."""
     run = request.config.getoption("--page-picture")
     if run is None:
-        pytest.skip("--page-picture RUN_DIR writes docs/images/page.png")
-    _, address = page(run)
-    browser.open(address)
-    browser.wait_for("document.querySelectorAll('.chart:not([hidden]) canvas').length > 3")
+        pytest.skip("--page-picture RUN_DIR writes docs/images/page*.png")
+    browser.colours("light")
     browser.resize(1200, 900)
+    yield run
+    browser.colours("dark")
+
+
+def save_picture(browser, name: str) -> None:
     time.sleep(1.0)  # charts are drawn anew
     with Image.open(io.BytesIO(browser.driver.get_screenshot_as_png())) as picture:
-        picture.convert("RGB").quantize(192, kmeans=1).save(ROOT / "docs" / "images" / "page.png", optimize=True)
+        picture.convert("RGB").quantize(192, kmeans=1).save(ROOT / "docs" / "images" / name, optimize=True)
+
+
+def test_the_picture_of_a_run(page, browser, pictured):
+    _, address = page(pictured)
+    browser.open(address)
+    browser.wait_for("document.querySelectorAll('.chart:not([hidden]) canvas').length > 3")
+    save_picture(browser, "page.png")
+
+
+def test_the_picture_of_a_watched_game(browser, pictured, tmp_path):
+    run = Simul("configs/ofc.yaml", tmp_path / "run", "--page-port", "0")
+    try:
+        address = address_in(run)
+        run.wait_for(lambda status: status.get("phase") == "training" and status["server"].get("decisions"))
+        browser.open(f"{address}game#0/0/0/any")
+        browser.wait_for("document.querySelector('#board img')?.naturalWidth && rows.length > 3")
+        browser.ask("waiting = []; source.close()")
+        save_picture(browser, "page_game.png")
+    finally:
+        run.end_now()
+
+
+def test_the_picture_of_a_played_game(browser, pictured, tmp_path):
+    line = [sys.executable, "-P", "-m", "simul.launch.cli", "play", "ofc", "--page-port", "0", "--page", "--seed", "3"]
+    game = Command(line, tmp_path / "play")
+    try:
+        browser.open(address_in(game))
+        browser.wait_for("document.querySelectorAll('#legal button').length > 1")
+        browser.ask("document.querySelector('[data-line=hint]').click()")
+        browser.wait_for("document.querySelector('#said').innerText.includes('%')")
+        save_picture(browser, "page_play.png")
+    finally:
+        game.end_now()

@@ -74,14 +74,15 @@ function show(record) {
 }
 
 function showPosition(record) {
-  const board = byId("board");
+  const board = byId("board"), words = record.text ? [element("pre", "", record.text)] : [];
   if (record.picture) {
     const picture = element("img");
     picture.src = record.picture;
     picture.alt = record.text || "the position";
+    picture.addEventListener("error", () => picture.replaceWith(...words)); // the page keeps those of games that run
     board.replaceChildren(picture);
   } else {
-    board.replaceChildren(...(record.text ? [element("pre", "", record.text)] : []));
+    board.replaceChildren(...words);
   }
   if (record.battle) {
     showBattle(record.battle);
@@ -202,7 +203,10 @@ byId("choice").addEventListener("submit", (event) => {
   event.preventDefault();
   watch();
 });
-byId("pause").addEventListener("click", () => stop("no game is watched"));
+byId("pause").addEventListener("click", () => {
+  waiting = [];
+  stop("no game is watched");
+});
 byId("filter").addEventListener("input", filterSlices);
 document.addEventListener("visibilitychange", () => { // a page that is hidden costs the run nothing
   if (document.hidden) {
