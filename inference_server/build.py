@@ -193,7 +193,8 @@ def _assemble(
     limits = limits_of(server, spec, reserved)
     clients = ClientTable(run_dir.token(), server.max_clients)
     sessions = SessionTable(server.max_sessions, config.seed, sessions_of_client(server), reserved)
-    in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch)
+    without_token = limits["rows_waiting_without_token"]
+    in_flight = InFlight(server.max_rows_waiting, server.max_rows_of_client, server.max_batch, without_token)
     recorder = Recorder(_unroll_buffer(run_dir, loaded), loaded.link, statistics)
     sample_relay = SampleRelay(spec, loaded.link, statistics, algorithm=config.learner.algorithm)
     session_closer = SessionCloser(sessions, recorder, statistics)

@@ -24,9 +24,12 @@ def limits_of(config: ServerConfig, spec: GameSpec, reserved: int = 0) -> dict[s
     `reserved`: sessions that only holders of the run's token may open.
     """
     without_token = config.max_sessions - reserved
+    rows = config.max_rows_waiting
+    rows_without_token = max(rows // 2, min(rows, config.max_rows_of_client)) if reserved else rows
     return {
         "rows_per_step": min(MAX_ROWS, config.max_rows_of_client, config.max_rows_waiting, _rows_of_a_message(spec)),
-        "rows_waiting": config.max_rows_waiting,
+        "rows_waiting": rows,
+        "rows_waiting_without_token": rows_without_token,
         "rows_of_client": config.max_rows_of_client,
         "sessions": config.max_sessions,
         "sessions_without_token": without_token,

@@ -157,7 +157,7 @@ class AdmissionControl:
         self._client_socket.refuse(
             client, message.id, (), ERR_BUSY,
             f"{rows} rows on top of {limits.of(client)} of yours and {limits.total} of all that wait; at most "
-            f"{limits.client_limit} of a client, {limits.untrained_limit} of all without the training token and "
+            f"{limits.client_limit} of a client, {limits.without_token_limit} of all without the training token and "
             f"{limits.limit} of all may. None was admitted; send them again",
             retry_after_ms=limits.retry_after_ms(),
         )  # fmt: skip

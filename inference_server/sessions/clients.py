@@ -108,24 +108,22 @@ def _power_of_two(n: int) -> int:
 
 
 class InFlight:
-    """Rows that were admitted and are not answered yet.
+    """Rows that were admitted and are not answered yet."""
 
-    Half of `limit` is kept for holders of the training token; a client without may always have its own limit.
-    """
-
-    def __init__(self, limit: int, client_limit: int, max_batch: int) -> None:
-        self.total = self._untrained = 0
+    def __init__(self, limit: int, client_limit: int, max_batch: int, without_token_limit: int | None = None) -> None:
+        """`without_token_limit`: of all clients without the training token together; None: `limit`."""
+        self.total = self._without_token = 0
         self.limit = limit
         self.client_limit = client_limit
         self.max_rows_of_message = min(limit, client_limit)  # of one message: more could never be admitted
-        self.untrained_limit = max(limit // 2, self.max_rows_of_message)
+        self.without_token_limit = limit if without_token_limit is None else without_token_limit
         self.last_batch_sec = 0.001
         self._max_batch = max_batch
         self._rows: Counter[Client] = Counter()
 
     def has_room(self, client: Client, rows: int) -> bool:
         """Whether `rows` more of a client may be admitted."""
-        if not client.training and self._untrained + rows > self.untrained_limit:
+        if not client.training and self._without_token + rows > self.without_token_limit:
             return False
         return self._rows[client] + rows <= self.client_limit and self.total + rows <= self.limit
 
@@ -133,13 +131,13 @@ class InFlight:
         """Rows were admitted."""
         self._rows[client] += rows
         self.total += rows
-        self._untrained += 0 if client.training else rows
+        self._without_token += 0 if client.training else rows
 
     def remove(self, client: Client, rows: int) -> None:
         """Rows were taken for a batch."""
         self._rows[client] -= rows
         self.total -= rows
-        self._untrained -= 0 if client.training else rows
+        self._without_token -= 0 if client.training else rows
         if not self._rows[client]:
             del self._rows[client]
 

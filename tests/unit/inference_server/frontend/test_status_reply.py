@@ -39,6 +39,13 @@ def test_small_rows_are_limited_by_their_number_and_one_row_may_always_be_sent()
     assert limits_of(config, GameSpec("test/huge", 10**8, 5))["rows_per_step"] == 1
 
 
+def test_half_of_the_rows_are_kept_for_the_workers_of_a_run_and_a_client_has_its_own() -> None:
+    for reserved, of_client, without_token in ((0, 20, 100), (8, 20, 50), (8, 80, 80), (8, 200, 100)):
+        config = ServerConfig(max_rows_waiting=100, max_rows_of_client=of_client)
+        limits = limits_of(config, GameSpec("test/numbers", 12, 5), reserved)
+        assert limits["rows_waiting_without_token"] == without_token
+
+
 def test_a_message_may_hold_one_row_as_long_as_the_proxy_takes_any_of_its_size() -> None:
     large = GameSpec("test/large", 8 << 20, 5)  # float32: 32 MiB
     limits = limits_of(ServerConfig(), large)

@@ -101,10 +101,10 @@ def test_room_is_of_each_client_and_of_all() -> None:
     assert (limits.of(a), limits.of(b), limits.total) == (2, 0, 2)
 
 
-def test_half_of_the_room_is_kept_for_holders_of_the_training_token() -> None:
+def test_room_is_kept_for_holders_of_the_training_token() -> None:
     others = [Client(str(number), 1, str(number), b"", False, 0.0) for number in range(3)]
     worker = Client("worker", 1, "worker", b"", True, 0.0)
-    limits = InFlight(limit=100, client_limit=20, max_batch=4)
+    limits = InFlight(limit=100, client_limit=20, max_batch=4, without_token_limit=50)
     for other, rows in zip(others, (20, 20, 10)):
         assert limits.has_room(other, rows)
         limits.add(other, rows)
@@ -112,8 +112,6 @@ def test_half_of_the_room_is_kept_for_holders_of_the_training_token() -> None:
     assert limits.has_room(worker, 20)
     limits.remove(others[0], 20)
     assert limits.has_room(others[2], 10)
-    alone = InFlight(limit=15, client_limit=10, max_batch=4)
-    assert alone.has_room(others[0], alone.max_rows_of_message)
 
 
 def test_the_hint_grows_with_the_queue_and_the_forward() -> None:
