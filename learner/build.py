@@ -128,6 +128,7 @@ def _assemble(context: BuildContext, reporter: Reporter, stop: StopFlag, opened:
         opponent_note(context.config, context.spec, context.network),
         ending_note(context.options, context.spec, context.network),
         burn_in_note(context.config, context.network),
+        precision_note(context.config, context.device, context.network),
     )
     for note in filter(None, notes if context.leads else ()):
         reporter.send({}, event=note)
@@ -341,6 +342,14 @@ def burn_in_note(config: Config, network: RecurrentNetwork) -> str:
         "server.zero_state gives each decision a state of zeros" if network.state_size else "the network has no memory"
     )
     return f"learner.burn_in is not used: {why}."
+
+
+def precision_note(config: Config, device: torch.device, network: RecurrentNetwork) -> str:
+    """A sentence where a lower precision is configured by name and the network is trained in float32; else empty."""
+    wanted = config.learner.precision
+    if wanted == "auto" or training_precision(wanted, device, network) == choose_precision(wanted, device):
+        return ""
+    return f"learner.precision {wanted} is not used: the network {config.network.name} is served in float32."
 
 
 def learning_schedule(options: LearnerConfig, horizon: int) -> LearningSchedule:

@@ -111,7 +111,7 @@ def test_an_outage_between_the_newest_and_the_best_one_loses_neither(machines, m
 
 @pytest.mark.parametrize("name", ["../../../planted", "/tmp/planted", "sub/planted", "card.md"])
 def test_a_store_names_no_file_of_this_machine(machines, name):
-    """Whoever writes to the store writes meta.json, and the hashes in it."""
+    """A hostile store has meta.json and the hashes in it as it likes."""
     meta = RunFacts(SPEC, SMALL, "0" * 16, 1).meta(3, EVERY, 1, {WEIGHTS_FILE: b"planted"}, True)
     data = msgspec.json.encode(meta).replace(WEIGHTS_FILE.encode(), name.encode())
     folder = f"checkpoints/000000003-{EVERY}-{digest(data)}"

@@ -10,7 +10,7 @@ from simul.common.config.schema import Config, LearnerConfig, NetworkConfig, Ser
 from simul.common.config.trust import EVERYTHING
 from simul.common.nets.build import build_network
 from simul.learner.algorithms import ALGORITHMS, Settings
-from simul.learner.build import burn_in_note, training_precision
+from simul.learner.build import burn_in_note, precision_note, training_precision
 from simul.learner.training.minibatches import make_minibatch
 from simul.learner.training.update import Updater
 
@@ -177,3 +177,6 @@ def test_a_network_that_is_served_in_float32_is_trained_in_it(draw):
     networks = [build_network(NetworkConfig(name), draw.spec, trust=EVERYTHING) for name in names]
     found = [training_precision("bfloat16", torch.device("cpu"), network) for network in networks]
     assert found == [torch.bfloat16, torch.float32]
+    config = Config(network=NetworkConfig(names[1]), learner=LearnerConfig(precision="bfloat16"))
+    notes = [precision_note(config, torch.device("cpu"), network) for network in networks]
+    assert notes == ["", f"learner.precision bfloat16 is not used: the network {names[1]} is served in float32."]
