@@ -260,7 +260,9 @@ class Updater:
         lowered = self._precision != torch.float32
         with torch.autocast(self.device.type, dtype=self._precision, enabled=lowered):
             logits, value, opponent = self._unroll(minibatch, labelled)
-        loss = self._algorithm(trajectories, logits[:-1].float(), value.float(), settings, self._ranks)
+        if lowered:
+            logits, value = logits.float(), value.float()
+        loss = self._algorithm(trajectories, logits[:-1], value, settings, self._ranks)
         if labelled is None or opponent is None or trajectories.label is None:
             return loss
         label, coefficient = trajectories.label[labelled], settings.opponent_coefficient
