@@ -11,7 +11,7 @@ HOURS ?= 8
 .PHONY: help up setup test test-long test-races test-faults test-chaos soak lint loadtest learn-check bench-pokemon bench-acceleration bench-serving bench-before bench-cuda bench-peers bench-sb3 bench-strength bench-tables bench-networks bench-ofc bench-search bench-scale bench-watched-game docs clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
 up: setup ## learn Pokémon battles (CONFIG=configs/cartpole.yaml for another game)
 	@.venv/bin/simul up --from-make $(CONFIG) $(ARGS)
