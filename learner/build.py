@@ -164,7 +164,7 @@ def _checkpoint_schedule(context: BuildContext) -> CheckpointSchedule:
     facts = RunFacts(context.spec, config.network, config.fingerprint(), config.seed)
     resident = options.past_resident if config.opponents.past > 0 else 0
     every = config.evaluation.every_decisions  # answered ones; a checkpoint counts those that were learned
-    learned = max(1, round(every * config.opponents.learned_share(context.spec.seats))) if every else 0
+    learned = max(1, round(every * config.learned_share(context.spec.seats))) if every else 0
     league = League(folder / PAST, every_decisions=options.past_every_decisions, resident=resident)
     return CheckpointSchedule(
         CheckpointStore(folder), league, facts, begin=time.monotonic(),

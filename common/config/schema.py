@@ -79,7 +79,7 @@ class OpponentsConfig(Section, frozen=True):
         return {**named, **dict(sorted(self.classes.items()))}
 
     def learned_share(self, seats: int) -> float:
-        """Decisions that are learned from per decision that a policy answers: those of frozen ones are not."""
+        """Decisions that are learned from per decision that the server answers: those of frozen policies are not."""
         others = self.past + self.frozen
         answered = (self.self_play + others) * seats + (1 - self.self_play - others)
         return 1 - others * (seats - 1) / answered
@@ -295,7 +295,7 @@ class Config(GamesConfig, frozen=True):
         """Learned decisions at which the learner's schedules end.
 
         With `learner.total_decisions: auto` the run's first start says it: those that are learned of its
-        `stop_after_decisions` answered ones, see `OpponentsConfig.learned_share`; LONG_HORIZON where that is 0.
+        `stop_after_decisions` counted ones, see `learned_share`; LONG_HORIZON where that is 0.
 
         Args:
             seats: of the game.
@@ -306,7 +306,11 @@ class Config(GamesConfig, frozen=True):
             return self.learner.total_decisions
         if kept or decisions or not self.stop_after_decisions:
             return kept or LONG_HORIZON
-        return max(round(self.stop_after_decisions * self.opponents.learned_share(seats)), 1)
+        return max(round(self.stop_after_decisions * self.learned_share(seats)), 1)
+
+    def learned_share(self, seats: int) -> float:
+        """Decisions that are learned from per decision that a run counts; of searched games it counts the samples."""
+        return 1.0 if self.learner.algorithm == "alphazero" else self.opponents.learned_share(seats)
 
     def fingerprint(self) -> str:
         """First 16 hex digits of SHA-256 over all values that a run's learning depends on.

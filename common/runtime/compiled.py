@@ -6,8 +6,8 @@ it from then on; where there can be none, or it is torn, every start takes those
 as the plain Python they are.
 
 numba reads a function from its cache as long as the function's own file is unchanged. The machine code of a function
-also contains the functions that it calls and the constants that it reads: they belong into the same file, or, of a
-function that is compiled without stated types, into the same folder.
+also contains the functions that it calls and the constants that it reads: its cache is void as soon as any Python file
+of its folder changes, so they belong into the same folder.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ def compiled(
     """Compile a function for these types of arguments; others raise TypeError.
 
     Without types it is compiled on its first call, for each combination of types that it is called with, all signed
-    integers as int64 and no constant apart from others; its cache is void as soon as any Python file of its folder
-    changes.
+    integers as int64 and no constant apart from others.
 
     Args:
         nogil: other threads of the process run while the function does.
@@ -70,14 +69,14 @@ def compiled(
             kept = njit(error_model="numpy", nogil=nogil, fastmath=fast, **caching)(function)
             if config.DISABLE_JIT:
                 return kept
+            if caching:
+                kept._cache._cache_file._source_stamp = _digest(Path(inspect.getfile(function)).parent)
             if arguments:
                 kept.compile(arguments)
                 kept.disable_compile()
                 return kept
             compile_for = kept.compile
             kept.compile = lambda called_with: compile_for(tuple(map(_general, called_with)))
-            if caching:
-                kept._cache._cache_file._source_stamp = _digest(Path(inspect.getfile(function)).parent)
             return kept
 
         try:

@@ -32,7 +32,7 @@ class _Move(NamedTuple):
     """The positions of one move, the acting seat's first."""
 
     positions: list[_Position]
-    values: NDArray[np.float64] | None  # [seats], the search's own; None: it made no simulation
+    values: NDArray[np.float64] | None  # [seats], the search's own; None: one action was legal
 
 
 class GameRecord:
@@ -74,7 +74,7 @@ class GameRecord:
             none = np.zeros(spec.num_actions, np.uint8)
             none[0] = 1  # as the search asks
             positions += [position(other, none) for other in range(spec.seats) if other != seat]
-        self._moves.append(_Move(positions, result.value if result.simulations else None))
+        self._moves.append(_Move(positions, result.value))
 
     def samples(self, end: TurnGame, outcome: Sequence[float]) -> list[Sample]:
         """The samples of a game that ended, as `end` shows, with `outcome` [seats]."""

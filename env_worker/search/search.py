@@ -19,7 +19,13 @@ from simul.common.config.search import SearchConfig
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.turn_game import CHANCE, Position, TurnGame, position_of
-from simul.env_worker.search.evaluation_cache import CachedEvaluation, EvaluationCache, logits_of, position_key
+from simul.env_worker.search.evaluation_cache import (
+    LEAST_PRIOR,
+    CachedEvaluation,
+    EvaluationCache,
+    logits_of,
+    position_key,
+)
 from simul.env_worker.search.loops import Root, RootColumns, Setting
 from simul.env_worker.search.outcomes import outcome_of
 from simul.env_worker.search.sequential_halving import visit_schedule
@@ -57,14 +63,14 @@ class SearchResult(NamedTuple):
         action: the move to play.
         actions, policy: sparse policy target: intp [K] and float32 [K] that add up to 1; empty after a cheap search
             and where one action was legal.
-        value: float64 [seats], mean of the root; 0 where one action was legal.
+        value: float64 [seats], mean of the root, proven where it is; None where one action was legal.
         simulations: number made for this move.
     """
 
     action: int
     actions: NDArray[np.intp]
     policy: NDArray[np.float32]
-    value: NDArray[np.float64]
+    value: NDArray[np.float64] | None
     simulations: int
 
 
@@ -158,7 +164,7 @@ class Search:
         tree = self._tree
         if self._legal == 1:
             only = tree.games[ROOT].legal_actions(int(tree.nodes.actor[ROOT]))
-            return SearchResult(int(only[0]), only[:0], np.zeros(0, np.float32), np.zeros(self.seats), 0)
+            return SearchResult(int(only[0]), only[:0], np.zeros(0, np.float32), None, 0)
         part = tree.edges_of(ROOT)
         actions = tree.edges.action[part].astype(np.intp)
         playable = self._playable()
@@ -169,7 +175,7 @@ class Search:
         else:
             policy = np.where(playable, tree.edges.visits[part], 0).astype(np.float64)
             if not policy.any():  # the visited actions are proven to be lost
-                policy = np.where(playable, tree.edges.prior[part], 0).astype(np.float64)
+                policy = np.where(playable, np.maximum(tree.edges.prior[part], LEAST_PRIOR), 0).astype(np.float64)
             place = self._place_by_visits(policy)
         kept = np.flatnonzero(policy) if self._full else np.empty(0, np.intp)
         target = (policy[kept] / policy[kept].sum()).astype(np.float32)
@@ -268,7 +274,7 @@ class Search:
         tree = self._tree
         game, acting = position.game, position.acting
         if not acting:
-            return tree.add_node(game, OVER, moves, outcome_of(game.returns(), self._config))
+            return tree.add_node(game, OVER, moves, outcome_of(game.learned_returns(), self._config))
         actor = acting[0]
         if len(acting) > 1:
             raise ConfigError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -58,6 +58,11 @@ class SearchedGame:
         self.search.begin(game, full=full, move=self.moves, noise=not greedy)
         self.moves += 1
 
+    @property
+    def policies(self) -> Iterable[str]:
+        """Those that have searched in this game."""
+        return self._searches.keys()
+
     def recorded(self, decision: Decision) -> bool:
         """True where the learner learns from this seat."""
         return bool(self._flags[decision.seat] & RECORD)
@@ -94,7 +99,7 @@ class SearchSource(TurnGameSource):
     def set_policies(self, names: Sequence[str]) -> None:
         """As of TurnGameSource; what is kept of past selves that are served no more is dropped."""
         super().set_policies(names)
-        playing = {game.decision.policy for game in self._searched.values() if game.decision is not None}
+        playing = {policy for game in self._searched.values() for policy in game.policies}
         for name in [name for name in self._caches if name.startswith(PAST_SELVES)]:
             if name not in names and name not in playing:
                 cache = self._caches.pop(name)
@@ -259,7 +264,7 @@ class SearchSource(TurnGameSource):
         self._simulations += result.simulations
         return Action(
             decision.env, decision.seat, decision.episode, decision.step, 0, result.action, 0.0,
-            float(result.value[decision.seat]), version,
+            0.0 if result.value is None else float(result.value[decision.seat]), version,
         )  # fmt: skip
 
     def _finish(self, hosted: HostedGame) -> None:
@@ -267,7 +272,7 @@ class SearchSource(TurnGameSource):
         samples: list[Sample] = []
         if game is not None:
             end = hosted.game
-            samples = game.record.samples(end, outcome_of(end.returns(), self._search).tolist())
+            samples = game.record.samples(end, outcome_of(end.learned_returns(), self._search).tolist())
         super()._finish(hosted)  # raises where the game does
         self._samples += samples
         self._recorded += len(samples)

@@ -183,7 +183,7 @@ class PolicySearch(Advisor):
         result = self._search.result()
         order = np.argsort(-result.policy, kind="stable")
         best = [(int(result.actions[at]), float(result.policy[at])) for at in order]
-        value = float(result.value[seat]) if best else None
+        value = None if result.value is None else float(result.value[seat])
         return Advice(result.action, best or [(result.action, 1.0)], value)
 
 

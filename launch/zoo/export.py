@@ -267,7 +267,7 @@ def _command(config: Config, meta: CheckpointMeta, run: RunDir) -> str:
         return "`simul up` with a configuration of its maker's"
     before, after = (_settings_of_learning(each) for each in (load_config(configuration), config))
     changed = [line for line in setting_lines(after) if line not in set(setting_lines(before))]
-    share = config.opponents.learned_share(config.game_section.seats() or meta.spec.seats)
+    share = config.learned_share(config.game_section.seats() or meta.spec.seats)
     stop, resumed = meta.horizon, ""
     if (total := config.learner.total_decisions) != AUTO:
         first = _first_start(run, meta) or meta

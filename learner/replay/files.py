@@ -63,12 +63,12 @@ class ReplayFiles:
             try:
                 data = read_regular(path, MOST_FILE_BYTES)
             except OSError as error:
-                notes.append(self._set_aside(path, error))
+                notes.append(self._set_aside(path, f"cannot be read: {error.strerror or error}"))
+                continue
+            if not data.startswith(self._first_line):
+                notes.append(self._set_aside(path, "holds no samples of this game and format"))
                 continue
             self._sizes[path] = len(data)
-            if not data.startswith(self._first_line):
-                notes.append(f"{path} holds no samples of this game and format: it is not read.")
-                continue
             at = len(self._first_line)
             while (record := self._read(data, at)) is not None:
                 at, first, samples = record
@@ -76,10 +76,10 @@ class ReplayFiles:
             if at < len(data):
                 notes.append(f"The last {len(data) - at} bytes of {path} are no whole record: they are not read.")
 
-    def _set_aside(self, path: Path, error: OSError) -> str:
-        """Rename a file that cannot be read, so that no new one takes its place. Returns a sentence about it."""
+    def _set_aside(self, path: Path, why: str) -> str:
+        """Rename a file that is not read, so that no new one takes its place. Returns a sentence about it."""
         aside = path.with_name(f"unread-{path.name}")
-        words = f"{path} cannot be read: {error.strerror or error}. Its samples are not used"
+        words = f"{path} {why}. Its samples are not used"
         try:
             path.rename(aside)
         except OSError:
@@ -97,13 +97,21 @@ class ReplayFiles:
             if os.write(self._open, record) < len(record):
                 raise OSError(0, "the disk is full")
         except OSError as error:
-            self.close()  # the record may be there in part: the next one begins a new file
+            self._cut_off()
             again, self._broken = self._broken, True
             reason = error.strerror or error
             return "" if again else f"Samples could not be written to {self._folder}: {reason}. Training goes on."
         self._sizes[self._newest] += len(record)
         self._broken = False
         return ""
+
+    def _cut_off(self) -> None:
+        """Remove a record that is there in part; where that fails, the next one begins a new file."""
+        if self._open >= 0:
+            try:
+                os.ftruncate(self._open, self._sizes[self._newest])
+            except OSError:
+                self.close()
 
     def close(self) -> None:
         """Close the file that is written to."""

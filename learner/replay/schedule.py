@@ -45,9 +45,9 @@ class UseSchedule:
         """Count stored samples."""
         self._arrived += samples
 
-    def count_drawn(self, samples: int) -> None:
-        """Count samples drawn for an update, one for each draw."""
-        self._drawn += samples
+    def count_drawn(self) -> None:
+        """Count the draws of an update."""
+        self._drawn += self.batch_rows
 
     def due(self, held: int) -> bool:
         """Whether an update of `batch_rows` draws is due; `held`: samples that can be drawn."""

@@ -73,7 +73,7 @@ class SampleTrainer:
         """See `Trainer`."""
         if not offers[0]:
             return None
-        self._schedule.count_drawn(self._schedule.batch_rows)
+        self._schedule.count_drawn()
         drawn = self._replay.draw(self._schedule.batch_rows)
         self._stages.lap("batch")
         return drawn

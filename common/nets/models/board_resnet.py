@@ -160,8 +160,8 @@ def _init_small(layer: nn.Conv2d | nn.Linear) -> None:
 class BoardResNet(RecurrentNetwork):
     """`blocks` residual blocks of `channels` planes on a board of any size; no memory.
 
-    Bytes of the board are scaled to [0, 1]. Numbers behind it, which are not, are added to every cell through a linear
-    layer. Raises ConfigError for vectors.
+    Bytes of the board are scaled to [0, 1], bytes behind it that go beyond 1 to [-4, 4]. What lies behind the board is
+    added to every cell through a linear layer. Raises ConfigError for vectors.
     """
 
     def __init__(

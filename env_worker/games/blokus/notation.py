@@ -8,7 +8,7 @@ from simul.env_worker.games.blokus.board import SQUARES, Variant, placement_numb
 from simul.env_worker.games.blokus.pieces import Square
 
 PASS_NAME = "pass"
-_SQUARE = re.compile(r"([a-t])([1-9][0-9]?)", re.IGNORECASE)
+_SQUARE = re.compile(r"([a-t])([1-9][0-9]?)", re.IGNORECASE | re.ASCII)
 
 
 def squares_of(variant: Variant, colour: int, action: int) -> list[Square]:
@@ -39,7 +39,15 @@ def parse_action(variant: Variant, colour: int, text: str) -> int:
     name = text.strip().lower()
     if name == PASS_NAME:
         return variant.placements
-    squares = [_parse_square(variant, part.strip(), text) for part in name.split(",")]
+    squares = []
+    for part in name.split(","):
+        square = parse_square(variant, part.strip())
+        if square is None:
+            raise ValueError(
+                f"expected squares from a1 to {last_square(variant)} with commas between, or pass; "
+                f"got {part.strip()!r} in {text.strip()!r}"
+            )
+        squares.append(square)
     back = -variant.turns[colour]
     number = placement_number(variant, [turned(square, back, variant.side) for square in squares])
     if number is None:
@@ -47,13 +55,15 @@ def parse_action(variant: Variant, colour: int, text: str) -> int:
     return number
 
 
-def _parse_square(variant: Variant, part: str, text: str) -> Square:
-    match = _SQUARE.fullmatch(part)
-    if match is not None:
-        row, column = variant.side - int(match[2]), ord(match[1]) - ord("a")
-        if 0 <= row < variant.side and column < variant.side:
-            return row, column
-    last = square_name(variant, (0, variant.side - 1))
-    raise ValueError(
-        f"expected squares from a1 to {last} with commas between, or pass; got {part!r} in {text.strip()!r}"
-    )
+def parse_square(variant: Variant, text: str) -> Square | None:
+    """(row, column) of a square's name; None where there is no such square on the board."""
+    match = _SQUARE.fullmatch(text)
+    if match is None:
+        return None
+    row, column = variant.side - int(match[2]), ord(match[1].lower()) - ord("a")
+    return (row, column) if 0 <= row < variant.side and column < variant.side else None
+
+
+def last_square(variant: Variant) -> str:
+    """The name of the top right one."""
+    return square_name(variant, (0, variant.side - 1))

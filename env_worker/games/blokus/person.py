@@ -12,7 +12,15 @@ from collections.abc import Iterable
 from simul.env_worker.games.base.action_names import shortened
 from simul.env_worker.games.blokus.board import HEADER, Variant
 from simul.env_worker.games.blokus.kernels import BLOCKED, LEFT, OWNER, Numbers
-from simul.env_worker.games.blokus.notation import PASS_NAME, action_name, parse_action, square_name, squares_of
+from simul.env_worker.games.blokus.notation import (
+    PASS_NAME,
+    action_name,
+    last_square,
+    parse_action,
+    parse_square,
+    square_name,
+    squares_of,
+)
 from simul.env_worker.games.blokus.pieces import NAMES, ORIENTATIONS, Shape, Square, normalised
 
 HELP = (
@@ -58,26 +66,21 @@ def _placed(variant: Variant, words: list[str]) -> list[Square]:
         words = [words[0], "1", words[1]]
     if len(words) != 3:
         raise ValueError(f"expected PIECE ORIENTATION SQUARE, such as `L4 3 e9`; got {shortened(' '.join(words))}")
-    if not (words[1].isdecimal() and 1 <= int(words[1]) <= len(shapes)):
+    if words[1] not in map(str, range(1, len(shapes) + 1)):
         what = f"orientations 1 to {len(shapes)}" if len(shapes) > 1 else "one orientation, 1"
         raise ValueError(
             f"{NAMES[piece]} has {what}; got {shortened(words[1])}. `list {NAMES[piece]}` draws those that fit"
         )
     shape = shapes[int(words[1]) - 1]
-    row, column = _square(variant, words[2])
+    square = parse_square(variant, words[2])
+    if square is None:
+        raise ValueError(f"expected a square from a1 to {last_square(variant)}; got {shortened(words[2])}")
+    row, column = square
     at_row, at_column = anchor(shape)
     squares = [(row + r - at_row, column + c - at_column) for r, c in shape]
     if not all(0 <= r < variant.side and 0 <= c < variant.side for r, c in squares):
         raise ValueError(f"{NAMES[piece]} {words[1]} at {words[2].lower()} does not lie on the board")
     return squares
-
-
-def _square(variant: Variant, text: str) -> Square:
-    column, row = ord(text[:1].lower() or " ") - ord("a"), text[1:]
-    if row.isdecimal() and 0 <= column < variant.side and 1 <= int(row) <= variant.side:
-        return variant.side - int(row), column
-    last = square_name(variant, (0, variant.side - 1))
-    raise ValueError(f"expected a square from a1 to {last}; got {shortened(text)}")
 
 
 def _why_not(variant: Variant, state: Numbers, colour: int, action: int) -> str:

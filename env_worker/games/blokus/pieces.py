@@ -33,7 +33,6 @@ PIECES: dict[str, str] = {
 }  # name -> rows, '#' for a square
 NAMES = tuple(PIECES)
 MONOMINO = NAMES.index("1")
-SQUARES_OF_ALL = sum(rows.count("#") for rows in PIECES.values())
 
 
 class Orientation(NamedTuple):

@@ -100,12 +100,6 @@ class Blokus(TurnGame):
         """How many there are, without a list of them."""
         return count_moves(self.state, self.tables.tree, self.tables.rules)
 
-    def mask(self, seat: int) -> NDArray[np.uint8]:
-        """uint8 [A], 1 = legal."""
-        mask = np.zeros(self.spec.num_actions, np.uint8)
-        mask[self.legal_actions(seat)] = 1
-        return mask
-
     def apply(self, actions: Mapping[int, int]) -> None:
         """The action of the one seat that acts."""
         if not self.acting():

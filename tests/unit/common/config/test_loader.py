@@ -192,6 +192,9 @@ def test_schedules_end_with_the_first_start_of_the_run_unless_a_number_says_othe
     assert (start.horizon(1), load(auto).horizon(1)) == (5000, 20_000_000)
     past = load(auto, "game=pokemon", "stop_after_decisions=1900", "opponents=self:0.8,past:0.1,random:0.1")
     assert (past.horizon(2), start.horizon(2)) == (1800, 5000), "the past selves' decisions are not learned"
+    alphazero = "game: blokus\nlearner: {algorithm: alphazero, batch_steps: 64, minibatches: 4, total_decisions: auto}"
+    searched = load(alphazero, "stop_after_decisions=5000", "opponents=self:0.5,past:0.5")
+    assert searched.horizon(2) == 5000, "of searched games a run counts the samples"
     assert start.horizon(1, kept=800, decisions=700) == 800, "of the first start, which the checkpoint keeps"
     assert start.horizon(1, kept=0, decisions=700) == 20_000_000, "a checkpoint of before horizons were kept"
 

@@ -61,6 +61,14 @@ def test_a_loop_typed_on_its_first_call_sees_changes_of_the_files_beside_it(tmp_
     assert _run(tmp_path / "main.py") == "44\n"
 
 
+def test_a_loop_of_stated_types_sees_constants_of_the_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("SIZE = 32\n")
+    (tmp_path / "loops.py").write_text("from beside import SIZE\n" + SOURCE.replace("2 * x", "SIZE + x"))
+    assert _run(tmp_path / "loops.py") == "53\n"
+    (tmp_path / "beside.py").write_text("SIZE = 40\n")
+    assert _run(tmp_path / "loops.py") == "61\n"
+
+
 def test_integers_and_constants_are_one_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     from numba import types
     from numba.core import caching

@@ -72,6 +72,25 @@ def test_the_value_of_a_leaf_changes_sign_on_its_way_to_the_root() -> None:
     assert search.result().value.tolist() == [-0.125, 0.125]
 
 
+class Misere(TicTacToe):
+    """Three in a row lose."""
+
+    def returns(self) -> list[float]:
+        return [-worth for worth in super().returns()]
+
+
+@pytest.mark.parametrize("noise", [False, True])
+def test_where_all_that_was_visited_loses_and_no_other_action_has_a_prior_one_of_the_others_is_played(noise) -> None:
+    sure = RowEvaluator(lambda observation, mask: (np.eye(len(mask))[2], 0.0))
+    search = searched(
+        after(Misere(), 0, 3, 1, 5), msgspec.structs.replace(PLAIN, simulations=1, noise_share=0.0), sure, noise=noise
+    )
+    result = search.result()
+    assert result.action in (4, 6, 7, 8)
+    assert result.actions.tolist() == [4, 6, 7, 8]
+    assert np.allclose(result.policy, 0.25)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_three_seats_each_maximise_their_own_value(method: str) -> None:
     search = searched(ThreeInTurn(), _config(method, simulations=1000))

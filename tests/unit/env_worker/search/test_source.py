@@ -327,6 +327,19 @@ def test_what_is_kept_of_past_selves_goes_with_them() -> None:
     assert source.metrics()["search"]["cache_misses"] > before["cache_misses"] > 0
 
 
+def test_a_past_self_that_is_served_no_more_stays_until_its_games_are_over() -> None:
+    source = _source(envs=8, opponents=OpponentsConfig(self_play=0.0, past=1.0), policies=["learner", "past/1"])
+    searching: set[str] = set()
+    while "past/1" not in searching or "learner" not in searching:
+        for request in _request(source):
+            searching.add(request.policy)
+            source.take_evaluation(request.number, _answer(source, request))
+    source.set_policies(["learner", "past/2"])
+    playing = [game for game in source._searched.values() if "past/1" in game.policies]
+    assert playing
+    assert all(game._searches["past/1"]._cache is source._caches["past/1"] for game in playing)
+
+
 class Told(TicTacToe):
     """Tells of each position how many squares were free at the end, and whose the corners were, seen by the seat."""
 

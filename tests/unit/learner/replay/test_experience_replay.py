@@ -168,13 +168,18 @@ def test_a_file_that_cannot_be_read_is_set_aside_and_not_overwritten(tmp_path, m
     assert (folder / f"unread-{path.name}").read_bytes() == data
 
 
-def test_samples_of_another_game_are_not_read(tmp_path) -> None:
+def test_samples_of_another_game_are_set_aside_and_not_overwritten(tmp_path) -> None:
     folder = tmp_path / "replay"
     replay = opened(folder)
     replay.add(batches(1)[0])
-    other = opened(folder, spec=GameSpec("other", observation_size=5, num_actions=21, observation_dtype="float16"))
+    (path,) = folder.iterdir()
+    data = path.read_bytes()
+    other_spec = GameSpec("other", observation_size=5, num_actions=21, observation_dtype="float16")
+    other = opened(folder, spec=other_spec)
     assert other.total == 0
     assert "holds no samples of this game and format" in other.notes[0]
+    other.add(batches(1, spec=other_spec)[0])
+    assert (folder / f"unread-{path.name}").read_bytes() == data
 
 
 def test_what_cannot_be_written_is_said_once_and_kept_in_memory(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,6 +195,8 @@ def test_what_cannot_be_written_is_said_once_and_kept_in_memory(tmp_path, monkey
     assert [note.partition(": ")[2] for note in replay.notes] == ["the disk is full. Training goes on."]
     assert replay.add(four)
     assert (replay.total, replay._buffer.rows) == (80, 80)
+    sizes = [file.stat().st_size for file in folder.iterdir()]
+    assert sizes == [replay._files.used_bytes], "nothing is left of what failed"
     again = opened(folder)
     assert again.total == 80
     assert again._buffer.rows == 40  # the first and the last message

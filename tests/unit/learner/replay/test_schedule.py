@@ -29,7 +29,7 @@ def test_so_many_draws_are_made_for_each_sample(uses: float, batch: int, arrival
         held += arrivals
         schedule.count_arrived(arrivals)
         while schedule.due(held):
-            schedule.count_drawn(batch)
+            schedule.count_drawn()
             drawn += batch
         if held >= 100:
             assert uses * held - batch < drawn <= uses * held
@@ -43,5 +43,5 @@ def test_nothing_is_owed_for_what_a_former_life_stored() -> None:
     assert not schedule.due(held=10_000)
     schedule.count_arrived(3)
     assert schedule.due(held=10_003)
-    schedule.count_drawn(10)
+    schedule.count_drawn()
     assert not schedule.due(held=10_003)

@@ -51,6 +51,10 @@ def test_a_piece_of_one_orientation_needs_no_number():
         ("L4 0 e9", "L4 has orientations 1 to 8; got '0'"),
         ("X 2 e9", "X has one orientation, 1; got '2'"),
         ("L4 1 z9", "expected a square from a1 to n14; got 'z9'"),
+        ("L4 3 \u01309", "expected a square from a1 to n14; got "),  # its lower case is two characters
+        ("L4 \u00b2 e9", "L4 has orientations 1 to 8; got "),
+        (f"L4 3 e{'9' * 5000}", "expected a square from a1 to n14; got 'e999"),
+        (f"L4 {'9' * 5000} e9", "L4 has orientations 1 to 8; got '999"),
         ("L4 1 e99", "expected a square from a1 to n14; got 'e99'"),
         ("I5 1 n1", "I5 1 at n1 does not lie on the board"),
         ("O 1 a1", "O at a1,b1,a2,b2: a piece of purple must cover the start, e10"),
