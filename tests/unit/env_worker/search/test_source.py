@@ -20,11 +20,13 @@ from simul.common.errors import FailingEnvError
 from simul.common.protocol.decisions import Decision
 from simul.common.protocol.masks import unpack_masks
 from simul.common.protocol.messages import DECISION
-from simul.common.protocol.samples import Sample
+from simul.common.protocol.samples import NO_ACTIONS, NO_PROBABILITIES, Sample
 from simul.env_worker.games.base import source as source_module
 from simul.env_worker.games.base.players import ANY_GAME
 from simul.env_worker.games.base.turn_game import position_of
 from simul.env_worker.search import source as search_source_module
+from simul.env_worker.search.game_record import GameRecord
+from simul.env_worker.search.search import SearchResult
 from simul.env_worker.search.source import SearchSource
 from simul.env_worker.source import EvaluationRequest, SearchingSource, SpectatedSource
 from tests.support.searching import RowEvaluator, hashed
@@ -404,6 +406,29 @@ def test_the_outcome_that_is_learned_is_the_lambda_return_of_the_values_that_wer
             after = 0.3 * found[i] + 0.7 * after
         assert mixed[i] == pytest.approx(after)
     assert sum(a != b for a, b in zip(true, mixed)) > len(true) / 2
+
+
+def test_a_search_that_reused_a_whole_tree_gives_its_value_and_an_only_action_none() -> None:
+    reused, only = (
+        SearchResult(4, NO_ACTIONS, NO_PROBABILITIES, value, simulations=0) for value in (np.array([0.25, -0.25]), None)
+    )
+    outcomes = []
+    for result in (reused, only):
+        record = GameRecord(np.random.default_rng(0), symmetries=False, td_lambda=0.0)
+        record.add(TicTacToe(), 0, result, policy_version=1)
+        (sample,) = record.samples(TicTacToe(), [1.0, -1.0])
+        outcomes.append(sample.outcome)
+    assert outcomes == [0.25, 1.0]
+
+
+def test_what_a_game_wants_learned_is_learned() -> None:
+    class Halved(TicTacToe):
+        def learned_returns(self) -> Sequence[float]:
+            return [worth / 2 for worth in self.returns()]
+
+    outcomes = {sample.outcome for sample in _played(_source(Halved, episodes=10))}
+    assert outcomes <= {-0.5, 0.0, 0.5}
+    assert len(outcomes) > 1
 
 
 def test_a_game_of_training_may_begin_with_random_plies() -> None:
