@@ -86,6 +86,7 @@ class Supervisor:
         self._polled_at = time.monotonic()
         self._phase = "starting"
         self._trained = False
+        self._made = False  # the run directory, by this start
         self._unchanged = False  # a start that was refused before a role started
         self._evaluations: Evaluations | None = None  # once the run's configuration is known
         self._status_file = StatusFile(run_dir, self._say)
@@ -94,24 +95,25 @@ class Supervisor:
         """Run until a signal or `stop_after_decisions`. Returns the exit code. Raises ConfigError, RoleDied.
 
         A start that is refused (exit code 2) removes the run directory if it made it; one that is refused before a role
-        starts leaves an older one as it was.
+        starts leaves an older one as it was. One that is refused because of another supervisor removes nothing.
         """
-        new = not self._run_dir.exists()
         try:
             return self._run_owned()
         except (ConfigError, RoleDied) as error:
-            if new and not self._trained and getattr(error, "exit_code", 2) == 2:
+            if self._made and not self._trained and getattr(error, "exit_code", 2) == 2:
                 self._run_dir.remove()
             raise
 
     def _run_owned(self) -> int:
         if self._config.run_dir_access == "group":
             os.umask(0o027)  # also of the roles
+        new = not self._run_dir.exists()
         self._run_dir.create(self._config.run_dir_access)
         run_lock.check_unowned(self._run_dir)
         self._signals.install()
         self._prepare_addresses()
         with self._roles:
+            self._made = new  # another supervisor may own it until the status socket is bound
             run_lock.claim(self._run_dir)
             try:
                 return self._run()
