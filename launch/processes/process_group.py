@@ -110,8 +110,7 @@ class NeededFiles:
         found = {name: self._content(name) for name in self._contents}
         lost = [name for name, content in self._contents.items() if found[name] != content]
         try:
-            for folder in (self._run_dir.root, self._run_dir.logs, self._run_dir.checkpoints):
-                folder.mkdir(parents=True, exist_ok=True)
+            self._run_dir.make_folders()
             self._run_dir.restore_start_files({name: self._contents[name] for name in lost})
         except OSError as error:
             return [f"{error.filename} is missing and cannot be written again: {error.strerror}"]

@@ -212,7 +212,8 @@ def test_what_vanished_is_written_again_as_it_was(run_dir):
     assert said == [f"{run_dir.root / name} had vanished and was written again" for name in before]
     assert {name: (run_dir.root / name).read_bytes() for name in before} == before
     assert stat.S_IMODE((run_dir.root / "token").stat().st_mode) == 0o600
-    assert run_dir.logs.is_dir()
+    for folder in (run_dir.root, run_dir.logs, run_dir.checkpoints):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert files.restore() == []
     (run_dir.root / "token").write_text("")
     (run_dir.root / "config.yaml").write_bytes(b"\x00\xff{")
