@@ -30,6 +30,7 @@ IDLE_SHARE = 0.01  # of a core: a process that starts, and uses less, waits or h
 ROLE_TITLES = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
 EXIT_RAISED = 1  # of Python after an exception, whose traceback is in the log
 EXIT_REFUSED = 2  # of a role that cannot start as it is configured; a sentence in the log says why
+FREE_SOME = "Free memory or processes, then start the run again."
 NEEDED_FILE_NAMES = ("config.yaml", SIGNATURE, "spec.json", "token")  # what a role reads when it starts
 
 RESTART_WINDOW_SEC = 120.0
@@ -174,6 +175,8 @@ class ProcessGroup:
         """Start `count` processes of `role`; `arguments`, if given, holds the extra ones of each.
 
         `gang`: where one of them dies, all are started again; each start has a `--meeting` of its own.
+
+        Raises RoleDied where the system gives no process.
         """
         self._needed.remember()
         if gang:
@@ -181,7 +184,11 @@ class ProcessGroup:
             arguments = [_meeting()] * count
         for index in range(count):
             extra = arguments[index] if arguments else ()
-            child = self._spawn(role, index, threads, extra)
+            try:
+                child = self._spawn(role, index, threads, extra)
+            except OSError as error:
+                failed = f"{LOG_NAMES[role]}-{index} could not be started ({error.strerror})"
+                raise RoleDied(f"{failed}. {FREE_SOME}", 1) from error
             self.members[role, index] = _Member(child, threads, extra)
 
     def ready(self, role: str) -> bool:
@@ -405,7 +412,7 @@ class ProcessGroup:
             failed = f"{self._title(child)} could not be started ({error.strerror})"
             delay = member.restart_policy.record_death(now, was_ready=False)
             if delay is None:
-                raise RoleDied(f"{failed} too often. Free memory or processes, then start the run again.", 1) from error
+                raise RoleDied(f"{failed} too often. {FREE_SOME}", 1) from error
             member.restart_at = now + delay
             return [f"{failed}, trying again"]
         member.restart_at = None

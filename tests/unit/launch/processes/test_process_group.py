@@ -103,6 +103,12 @@ def test_restarts_that_get_no_process_end_the_run_in_the_end(group, monkeypatch)
         group.restart_dead(turns[-1])
 
 
+def test_a_first_start_that_gets_no_process_ends_the_run_with_a_sentence(group, monkeypatch):
+    monkeypatch.setattr(role_process, "_popen", _no_process)
+    with pytest.raises(RoleDied, match=r"simul-worker-0 could not be started \(Resource .*\)\. Free memory"):
+        group.start("env_worker", 2, 1)
+
+
 SPEC = GameSpec("test", 4, 2)
 
 
