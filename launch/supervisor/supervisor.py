@@ -135,7 +135,7 @@ class Supervisor:
                 self._signals.restore()
 
     def _run(self) -> int:
-        failure: RoleDied | None = None
+        failure: RoleDied | ConfigError | None = None
         with run_lock.config_error_on_write_failure(self._run_dir):
             before, status_before = self._run_dir.read_start_files(), self._status_file.read()
         self._curves = RunCurves(self._run_dir, self._config)
@@ -159,12 +159,11 @@ class Supervisor:
                     self._curves.add_evaluation(result)
         except StartStopped:
             pass
-        except ConfigError:
-            if not self._trained:  # nothing of the run has changed
+        except (ConfigError, RoleDied) as error:
+            if isinstance(error, ConfigError) and not self._trained:  # nothing of the run has changed
                 self._status_file.restore(status_before)
                 self._unchanged = True
-            raise
-        except RoleDied as error:
+                raise
             failure = error
         clean = self._shut_down(quiet=failure is not None and not self._trained)
         final = self._take_snapshot(last=self._trained)

@@ -22,6 +22,8 @@ from simul.launch.processes.role_process import ResourceMeter
 from simul.launch.supervisor import supervisor as module
 from simul.launch.supervisor.supervisor import LONGEST_POLL_SEC, Supervisor
 
+from tests.support.command import phase_of
+
 
 @pytest.mark.parametrize("status_before", [None, b"", b'{"phase": "stopped"}'])
 def test_a_refused_start_has_shown_that_it_starts_and_leaves_what_was_there_before(tmp_path, status_before):
@@ -63,6 +65,23 @@ def test_a_start_in_the_new_directory_of_another_one_is_refused_and_removes_noth
     if held[0] is not None:
         held[0].close()
     assert other.token()
+
+
+def test_a_configuration_error_while_it_trains_ends_the_run_as_the_death_of_a_role_does(tmp_path, monkeypatch):
+    """Such as that of a file that a lost machine needs again: the learner saves before the run ends."""
+    supervisor, stopped = Supervisor(Config(), RunDir(tmp_path), make_display(True)), []
+
+    def start_up() -> None:
+        supervisor._trained = True
+        raise ConfigError("The configuration cannot be read.")
+
+    monkeypatch.setattr(module, "prepare_run", lambda config, *_, **__: config)
+    monkeypatch.setattr(supervisor, "_start_up", start_up)
+    monkeypatch.setattr(supervisor._group, "stop", lambda role, *_: stopped.append(role) or [])
+    with pytest.raises(ConfigError, match="The configuration cannot be read"):
+        supervisor.run()
+    assert stopped == ["env_worker", "inference_server", "learner"]
+    assert (phase_of(tmp_path), (tmp_path / "summary.json").exists()) == ("failed", True)
 
 
 CHILD = SimpleNamespace(
