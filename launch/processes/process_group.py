@@ -314,7 +314,7 @@ class ProcessGroup:
                     raise self._death_error(member, "too often; last with ")
                 member.restart_at = now + delay
                 sentences.append(f"{self._title(child)} died ({child.exit_reason()}), restarting")
-            elif member.stop_by is not None and now >= member.stop_by + self._save_patience_sec(child):
+            elif member.stop_by is not None and now >= member.stop_by + SAVE_PATIENCE_SEC * self._is_saving(child):
                 child.kill()
             elif member.restart_at is not None and now >= member.restart_at and not self._waits_for_gang(member):
                 sentences += self._needed.restore()
@@ -341,9 +341,10 @@ class ProcessGroup:
         for member in members:
             member.arguments = meeting
 
-    def _save_patience_sec(self, child: RoleLife) -> float:
+    def _is_saving(self, child: RoleLife) -> bool:
+        """As its last report says."""
         report = self._reports.last_report((child.role, child.index), child.run_id)
-        return SAVE_PATIENCE_SEC if report is not None and report.metrics.get("saving") else 0.0
+        return report is not None and bool(report.metrics.get("saving"))
 
     def _waits_for_gang(self, member: _Member) -> bool:
         """True while another process of its gang still runs that is to be started again with it."""
@@ -364,19 +365,24 @@ class ProcessGroup:
     def stop(self, role: str, patience_sec: float, meanwhile: Callable[[], bool]) -> list[str]:
         """Ask the processes of `role` to stop and wait; `meanwhile` is called often and returns True to kill them now.
 
+        `patience_sec` begins again with each report that one of them is saving, for SAVE_PATIENCE_SEC at most.
+
         Returns a sentence for each that did not exit cleanly.
         """
         members = [member for key, member in self.members.items() if key[0] == role]
         for member in members:
             member.child.request_stop()
-        deadline = time.monotonic() + patience_sec
-        hurry = False
-        while any(p.child.exit_code() is None for p in members) and time.monotonic() < deadline and not hurry:
+        began = now = time.monotonic()
+        deadline, hurry = began + patience_sec, False
+        while any(p.child.exit_code() is None for p in members) and now < deadline and not hurry:
             hurry = meanwhile()
+            now = time.monotonic()
+            if any(p.child.exit_code() is None and self._is_saving(p.child) for p in members):
+                deadline = min(now, began + SAVE_PATIENCE_SEC) + patience_sec
         sentences = []
         for member in members:
             if member.child.exit_code() is None:
-                why = "was killed at once" if hurry else f"did not stop in {patience_sec:.0f} s and was killed"
+                why = "was killed at once" if hurry else f"did not stop in {now - began:.0f} s and was killed"
                 sentences.append(f"{self._title(member.child)} {why}")
             elif member.restart_at is None and not member.child.exited_cleanly():
                 sentences.append(f"{self._title(member.child)} ended with {member.child.exit_reason()}")

@@ -25,6 +25,7 @@ from simul.launch.processes.signals import Signals
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint
 from simul.launch.supervisor.evaluations import Evaluations
 from simul.launch.supervisor.game_spec import StartStopped
+from simul.launch.supervisor.leftover_roles import leftover_roles
 from simul.launch.supervisor.page_process import PageProcess
 from simul.launch.supervisor.preflight import prepare_run
 from simul.launch.supervisor.run_curves import RunCurves
@@ -139,10 +140,12 @@ class Supervisor:
         with run_lock.config_error_on_write_failure(self._run_dir):
             before, status_before = self._run_dir.read_start_files(), self._status_file.read()
         self._curves = RunCurves(self._run_dir, self._config)
+        self._monitor.leftovers = leftover_roles(self._run_dir)
         try:
             self._config = prepare_run(
                 self._config, self._run_dir, self._command, self._origin, self._say, self._poll_while_starting,
-                written=self._written, elsewhere=self._cluster is not None, trust=self._trust,
+                written=self._written, left=self._monitor.leftovers, elsewhere=self._cluster is not None,
+                trust=self._trust,
             )  # fmt: skip
             decisions = self._curves.position.decisions
             evaluations = self._evaluations = Evaluations(self._config, self._run_dir, decisions, self._say)

@@ -21,7 +21,6 @@ from simul.launch.processes.report_receiver import ReportReceiver
 from simul.launch.processes.role_process import ResourceMeter
 from simul.launch.supervisor import supervisor as module
 from simul.launch.supervisor.supervisor import LONGEST_POLL_SEC, Supervisor
-
 from tests.support.command import phase_of
 
 
