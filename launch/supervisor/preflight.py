@@ -145,7 +145,7 @@ def prepare_run(
             if origin is not None:
                 say(origin.copy_into_run(spec, config.network.name))
             check_same_encoder(run_dir, spec, config)
-            networks = copy_frozen_opponent(config, run_dir, spec, trust, say)
+            networks = copy_frozen_opponent(config, run_dir, spec, trust, say, stopped)
             run_dir.write_config(msgspec.structs.replace(config, run_dir=str(run_dir.root)), networks)
             run_dir.write_spec(spec)
         except BaseException:
