@@ -227,6 +227,8 @@ class Learner:
         return self._write_checkpoint(now, last=last)
 
     def _write_checkpoint(self, now: float, *, last: bool) -> bool:
+        """The supervisor hears of it before: it does not kill a learner that writes. False where that failed."""
+        self._report_saving(True)
         progress, updater = self.progress, self._trainer.updater
         optimizer = optimizer_to_bytes(updater.network, updater.optimizer, updater.statistics())
         failure = self._checkpoints.save(
@@ -234,7 +236,12 @@ class Learner:
         )
         for sentence in filter(None, (failure, *self._checkpoints.drain_notes())):
             self._report(event=sentence)
+        self._report_saving(False)
         return not failure
+
+    def _report_saving(self, saving: bool) -> None:
+        self._saving = saving
+        self._reporter.send(self._metrics(time.monotonic()))
 
     def _finish_store(self) -> None:
         """Wait until the run's store has what was saved, at most STOP_WAIT_SEC; then report what it lacks."""

@@ -102,17 +102,6 @@ class RankedLearner(Learner):
             self._report(event=sentence)
         return not sentence
 
-    def _write_checkpoint(self, now: float, *, last: bool) -> bool:
-        """The supervisor hears of it before: it would kill a rank that does not end when another one has died."""
-        self._report_saving(True)
-        saved = super()._write_checkpoint(now, last=last)
-        self._report_saving(False)
-        return saved
-
-    def _report_saving(self, saving: bool) -> None:
-        self._saving = saving
-        self._reporter.send(self._metrics(time.monotonic()))
-
 
 class RankFollower(RankedLearner):
     """Any other rank: it learns from what it receives, and reports its part of the books."""

@@ -77,6 +77,7 @@ class RunDir:
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root).absolute()
         self._made: list[Path] = []  # by `create`
+        self._mode = 0o700  # of its folders
 
     @property
     def checkpoints(self) -> Path:
@@ -101,15 +102,14 @@ class RunDir:
 
         `access`: who may read them, the sockets and the token aside; `run_dir_access` of the configuration.
         """
-        mode = 0o750 if access == "group" else 0o700
+        self._mode = 0o750 if access == "group" else 0o700
         self._check_name()
         self._check_kinds()
         parts = (self.root, self.checkpoints, self.logs, self.root / SOCKETS, self.root / "token")
         self._made = [path for path in parts if not os.path.lexists(path)]
         try:
-            for folder in (self.root, self.checkpoints, self.logs):
-                folder.mkdir(mode=mode, parents=True, exist_ok=True)
-                self._keep_from_others(folder, mode if access == "group" else 0)
+            for folder in self.make_folders():
+                self._keep_from_others(folder, self._mode if access == "group" else 0)
             self._make_sockets()
             if not self._has_private_token():
                 self._make_token()
@@ -119,6 +119,13 @@ class RunDir:
                 f"The run directory {self.root} cannot be written: {error.strerror}. "
                 "Choose another one with --run-dir, or fix its permissions."
             ) from None
+
+    def make_folders(self) -> tuple[Path, ...]:
+        """Make those that are missing, with the access that `create` was given; returns all. Raises OSError."""
+        folders = (self.root, self.checkpoints, self.logs)
+        for folder in folders:
+            folder.mkdir(mode=self._mode, parents=True, exist_ok=True)
+        return folders
 
     @staticmethod
     def _keep_from_others(folder: Path, also: int) -> None:

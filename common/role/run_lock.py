@@ -205,29 +205,6 @@ def release(run_dir: RunDir) -> None:
         (run_dir.root / OWNER_FILE).unlink()
 
 
-def end_leftover_roles(run_dir: RunDir, patience_sec: float = 15.0) -> list[int]:
-    """Wait for the roles of a killed supervisor, which exit by themselves, then kill them. Returns their pids.
-
-    Those of another machine are none of its business: their pids may be other processes' here. Neither is a process
-    that was not started for this run directory, whatever a status.json of others says.
-    """
-    status = read_json(run_dir, "status.json")
-    listed = [
-        ProcessIdentity(p["pid"], p["create_time"], p.get("machine", ""))
-        for p in status.get("processes", ())
-        if p.get("create_time")
-    ]
-    left = [owner for owner in listed if owner.alive() and str(run_dir.root) in owner.command_line()]
-    deadline = time.monotonic() + patience_sec
-    while any(owner.alive() for owner in left) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    for owner in left:
-        if owner.alive():
-            with contextlib.suppress(psutil.Error):
-                psutil.Process(owner.pid).kill()
-    return [owner.pid for owner in left]
-
-
 def read_json(run_dir: RunDir, name: str) -> dict[str, Any]:
     """A small JSON file of the run directory; {} where it does not exist or is torn."""
     try:

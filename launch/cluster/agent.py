@@ -19,12 +19,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from simul.common.role.lifecycle import STOP_SIGNAL
+from simul.common.role.lifecycle import ORPHAN_SEC, SAVE_PATIENCE_SEC, STOP_SIGNAL
 from simul.common.role.machine import this_machine
 from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import NODE_KIND, has_checkpoints, keep_folder, make_folder
 from simul.common.runtime.logs import NODE_VARIABLE
 from simul.common.runtime.private_files import open_to_append, open_to_change, replace_file
+from simul.common.store.layout import STOP_WAIT_SEC
 from simul.launch.cluster.facts import machine_facts
 from simul.launch.cluster.messages import (
     FAILED_START,
@@ -55,7 +56,7 @@ from simul.launch.processes.role_process import (
 LOOK_EVERY_SEC = 0.1
 NEWS_EVERY_SEC = 0.5
 PIECE_BYTES = 256 * 1024  # of a log in one message
-DRAIN_SEC = 150.0  # after the supervisor is gone: longer than a learner may take to save
+LEARNER_DRAIN_SEC = SAVE_PATIENCE_SEC + STOP_WAIT_SEC  # after the supervisor is gone: it saves, and waits for its store
 
 
 class AgentRole:
@@ -260,7 +261,8 @@ class Agent:
         """The roles see that their parent is about to go, or are told so; they save and exit."""
         for role in self._roles.values():
             role.request_stop()
-        deadline = time.monotonic() + DRAIN_SEC
+        learns = any(role.wanted.role == "learner" for role in self._roles.values())
+        deadline = time.monotonic() + (LEARNER_DRAIN_SEC if learns else ORPHAN_SEC)
         while any(role.poll() is None for role in self._roles.values()) and time.monotonic() < deadline:
             time.sleep(LOOK_EVERY_SEC)
         for role in self._roles.values():

@@ -106,7 +106,7 @@ class Cluster:
         child = RemoteRole(role, index, self._run_dir, link, threads, arguments)
         child.node = link.node
         if link.hello is not None:
-            self._start(child, link.hello)
+            self._start_or_end(child, link.hello)
         return child
 
     def poll(self, now: float) -> list[str]:
@@ -228,6 +228,8 @@ class Cluster:
             self._start(child, hello)
         except OSError as error:
             child.end(FAILED_START, f"{error.filename} cannot be read: {error.strerror}")
+        except ConfigError as error:
+            child.end(FAILED_START, str(error).removesuffix("."))
 
     def _start(self, child: RemoteRole, hello: AgentHello) -> None:
         """Send what the process needs, and start it.

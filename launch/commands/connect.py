@@ -24,8 +24,11 @@ def add_connect(parser: argparse.ArgumentParser) -> None:
 
 def _connect(options: argparse.Namespace) -> int:
     if options.listen is not None:
+        from simul.common.errors import ConfigError
         from simul.launch.processes.role_process import run_in_foreground
 
+        if options.keys is not None:
+            raise ConfigError("The mock server of --listen has no keys: leave --keys out. Let your client use none.")
         run_dir = [] if options.target is None else [f"--run-dir={options.target}"]
         spec = [] if options.spec is None else [f"--spec={options.spec}"]
         arguments = [f"--parent={os.getpid()}", *run_dir, *spec, "--", options.listen]

@@ -27,7 +27,9 @@ OF_SHOWDOWN = {
 }  # fmt: skip
 SERVER = "127.0.0.1:8000"
 DEFAULTS = {"server": SERVER, "battles": 1, "concurrency": 4, "patience": 60.0, "replay_player": "own"}
-OF_TABLES = {"seat": "--seat", "opponents": "--opponent", "seed": "--seed", "page": "--page"}
+OF_TABLES = {
+    "seat": "--seat", "opponents": "--opponent", "seed": "--seed", "page": "--page", "page_port": "--page-port",
+}  # fmt: skip
 
 
 def add_play(play: argparse.ArgumentParser) -> None:
@@ -59,7 +61,7 @@ def _add_table(table: argparse._ArgumentGroup) -> None:
     table.add_argument("--seed", type=whole_number, metavar="N", help="of the game (default: a new one)")
     table.add_argument("--page", action="store_true", help="play in a browser of this machine: its address is printed")
     table.add_argument(
-        "--page-port", type=port, default=PORT, metavar="PORT", help="0: a free one (default: %(default)s)"
+        "--page-port", type=port, metavar="PORT", help=f"the same, at this port (default: {PORT}; 0: a free one)"
     )
 
 
@@ -112,7 +114,8 @@ def _play(options: argparse.Namespace) -> int:
     from simul.launch.commands.table import active_run_of, check_origin, find_origin, refuse_options, run_table
     from simul.launch.supervisor.store_process import local_checkpoints
 
-    if options.page:
+    page_port = PORT if options.page and options.page_port is None else options.page_port
+    if page_port is not None:
         check_installed()
     check_server(options.server or SERVER)
     if options.port is not None and options.server != LOCAL:
@@ -132,7 +135,7 @@ def _play(options: argparse.Namespace) -> int:
         player = _player(origin)
         if player == TABLE_PLAYER:
             refuse_options(options, OF_SHOWDOWN, "for Pokémon", origin)
-            return run_table(origin, [], options, person=options.seat or 0)
+            return run_table(origin, [], options, person=options.seat or 0, page_port=page_port)
         refuse_options(options, OF_TABLES, "for games at a table", origin)
         return _play_on_showdown(origin, options, player)
 

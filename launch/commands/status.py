@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from simul.common.role.run_directory import RunDir
 
 MOST_RATED = 8
-DOWN_LIMIT_SEC = 300.0  # longer than a supervisor waits for its roles, a learner at its store included
+DOWN_LIMIT_SEC = 300.0  # longer than a supervisor waits for its roles, except for a learner that is saving
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 
 

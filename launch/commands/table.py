@@ -136,14 +136,17 @@ def _is_left_out(value: object) -> bool:
     return value is None or value is False or value == []  # and 0 is given
 
 
-def run_table(origin: Origin, others: Sequence[Path], options: argparse.Namespace, *, person: int | None) -> int:
+def run_table(
+    origin: Origin, others: Sequence[Path], options: argparse.Namespace, *, person: int | None,
+    page_port: int | None = None,
+) -> int:  # fmt: skip
     """Start the game and wait for its end; returns the exit code. Raises ConfigError, RoleDied.
 
     Args:
         others: further checkpoints, of a game to watch.
-        options: of `play` or `watch`: `opponents`, `seed`, `sample`, `replays`; of `play` only: `policy`, `page`,
-            `page_port`.
+        options: of `play` or `watch`: `opponents`, `seed`, `sample`, `replays`; of `play` only: `policy`.
         person: seat of the person; None: a game to watch.
+        page_port: where it is played in a browser; None: in this terminal.
     """
     config = origin.config
     if game_called(config.game).player != TABLE_PLAYER:
@@ -172,10 +175,10 @@ def run_table(origin: Origin, others: Sequence[Path], options: argparse.Namespac
         if policies:
             arguments += [f"--remembering={name}" for name in _with_memory(run)]
         arguments = ["--run-dir", str(run.root), *arguments]
-        if getattr(options, "page", False):
+        if page_port is not None:
             from simul.launch.commands.game_in_page import play_in_page
 
-            return play_in_page(TABLE_PLAYER, arguments, options.page_port)
+            return play_in_page(TABLE_PLAYER, arguments, page_port)
         return run_in_foreground(TABLE_PLAYER, arguments)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from simul.common.role.run_directory import RunDir
-from simul.common.role.run_lock import write_atomically
+from simul.common.role.run_lock import ProcessIdentity, write_atomically
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.alerts import HeartbeatAlerts, LearningAlerts, OutageAlerts
 from simul.launch.processes.process_group import ProcessGroup
@@ -43,6 +43,11 @@ class ProcessFigures(msgspec.Struct, frozen=True):
     node: str = ""  # name of its machine, in a run on several
     stage_sec: dict[str, float] = {}  # where the time of its loop went, by stage
     loop_sec: float = 0.0  # wall clock of its loop, at the same moment
+
+    @property
+    def identity(self) -> ProcessIdentity:
+        """Of the process, to ask whether it lives."""
+        return ProcessIdentity(self.pid, self.create_time, self.machine)
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -80,7 +85,12 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class RunMonitor:
-    """Takes snapshots of a process group, keeps the events of its run, and raises alerts."""
+    """Takes snapshots of a process group, keeps the events of its run, and raises alerts.
+
+    Attributes:
+        leftovers: roles of the last supervisor, which was killed. Snapshots list those that live, so that the next
+            start finds them, too, where this one ends before them.
+    """
 
     def __init__(self, run_dir: str, reports: RoleReports, group: ProcessGroup, game: str = "") -> None:
         self._run_dir = run_dir
@@ -92,6 +102,7 @@ class RunMonitor:
         self._stopped_at: float | None = None
         self._decisions, self._battles, self._batches = (Rate(since=math.inf) for _ in range(3))
         self.events: deque[str] = deque(maxlen=200)
+        self.leftovers: list[ProcessFigures] = []
         self._heartbeats = HeartbeatAlerts()
         self._outages = OutageAlerts()
         self._learning = LearningAlerts(self._started)
@@ -136,7 +147,7 @@ class RunMonitor:
             server=server,
             learner=learner,
             workers=workers,
-            processes=self._processes(phase, now),
+            processes=[*(role for role in self.leftovers if role.identity.alive()), *self._processes(phase, now)],
             events=list(self.events),
             game=self._game,
             servers=self._of_each("inference_server", SERVER_FIGURES),

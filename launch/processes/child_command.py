@@ -121,17 +121,24 @@ class ChildCommand:
         atexit.unregister(self.stop)
 
     def _read_lines(self, pipe: Any) -> None:
-        for raw in pipe:
-            line = raw.decode(errors="replace").rstrip("\n")
+        """To the end, also where nothing can be printed any more: the command would block at a full pipe."""
+        printing = self._progress
+        try:
+            for raw in pipe:
+                line = raw.decode(errors="replace").rstrip("\n")
+                with self._arrived:
+                    self._lines.append(line)
+                    del self._lines[: -10 * KEPT_LINES]
+                    self._arrived.notify_all()
+                if printing:
+                    try:
+                        print_text(line)  # as a cell of a notebook shows it
+                    except (OSError, ValueError):  # its reader is gone, it is closed, or its encoding lacks a character
+                        printing = False
+        finally:
             with self._arrived:
-                self._lines.append(line)
-                del self._lines[: -10 * KEPT_LINES]
+                self._over = True
                 self._arrived.notify_all()
-            if self._progress:
-                print_text(line)  # as a cell of a notebook shows it
-        with self._arrived:
-            self._over = True
-            self._arrived.notify_all()
 
     def _read_result(self) -> None:
         assert self._process.stdout is not None

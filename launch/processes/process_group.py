@@ -30,6 +30,7 @@ IDLE_SHARE = 0.01  # of a core: a process that starts, and uses less, waits or h
 ROLE_TITLES = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
 EXIT_RAISED = 1  # of Python after an exception, whose traceback is in the log
 EXIT_REFUSED = 2  # of a role that cannot start as it is configured; a sentence in the log says why
+FREE_SOME = "Free memory or processes, then start the run again."
 NEEDED_FILE_NAMES = ("config.yaml", SIGNATURE, "spec.json", "token")  # what a role reads when it starts
 
 RESTART_WINDOW_SEC = 120.0
@@ -110,8 +111,7 @@ class NeededFiles:
         found = {name: self._content(name) for name in self._contents}
         lost = [name for name, content in self._contents.items() if found[name] != content]
         try:
-            for folder in (self._run_dir.root, self._run_dir.logs, self._run_dir.checkpoints):
-                folder.mkdir(parents=True, exist_ok=True)
+            self._run_dir.make_folders()
             self._run_dir.restore_start_files({name: self._contents[name] for name in lost})
         except OSError as error:
             return [f"{error.filename} is missing and cannot be written again: {error.strerror}"]
@@ -175,6 +175,8 @@ class ProcessGroup:
         """Start `count` processes of `role`; `arguments`, if given, holds the extra ones of each.
 
         `gang`: where one of them dies, all are started again; each start has a `--meeting` of its own.
+
+        Raises RoleDied where the system gives no process.
         """
         self._needed.remember()
         if gang:
@@ -182,7 +184,11 @@ class ProcessGroup:
             arguments = [_meeting()] * count
         for index in range(count):
             extra = arguments[index] if arguments else ()
-            child = self._spawn(role, index, threads, extra)
+            try:
+                child = self._spawn(role, index, threads, extra)
+            except OSError as error:
+                failed = f"{LOG_NAMES[role]}-{index} could not be started ({error.strerror})"
+                raise RoleDied(f"{failed}. {FREE_SOME}", 1) from error
             self.members[role, index] = _Member(child, threads, extra)
 
     def ready(self, role: str) -> bool:
@@ -308,7 +314,7 @@ class ProcessGroup:
                     raise self._death_error(member, "too often; last with ")
                 member.restart_at = now + delay
                 sentences.append(f"{self._title(child)} died ({child.exit_reason()}), restarting")
-            elif member.stop_by is not None and now >= member.stop_by + self._save_patience_sec(child):
+            elif member.stop_by is not None and now >= member.stop_by + SAVE_PATIENCE_SEC * self._is_saving(child):
                 child.kill()
             elif member.restart_at is not None and now >= member.restart_at and not self._waits_for_gang(member):
                 sentences += self._needed.restore()
@@ -335,9 +341,10 @@ class ProcessGroup:
         for member in members:
             member.arguments = meeting
 
-    def _save_patience_sec(self, child: RoleLife) -> float:
+    def _is_saving(self, child: RoleLife) -> bool:
+        """As its last report says."""
         report = self._reports.last_report((child.role, child.index), child.run_id)
-        return SAVE_PATIENCE_SEC if report is not None and report.metrics.get("saving") else 0.0
+        return report is not None and bool(report.metrics.get("saving"))
 
     def _waits_for_gang(self, member: _Member) -> bool:
         """True while another process of its gang still runs that is to be started again with it."""
@@ -358,19 +365,24 @@ class ProcessGroup:
     def stop(self, role: str, patience_sec: float, meanwhile: Callable[[], bool]) -> list[str]:
         """Ask the processes of `role` to stop and wait; `meanwhile` is called often and returns True to kill them now.
 
+        `patience_sec` begins again with each report that one of them is saving, for SAVE_PATIENCE_SEC at most.
+
         Returns a sentence for each that did not exit cleanly.
         """
         members = [member for key, member in self.members.items() if key[0] == role]
         for member in members:
             member.child.request_stop()
-        deadline = time.monotonic() + patience_sec
-        hurry = False
-        while any(p.child.exit_code() is None for p in members) and time.monotonic() < deadline and not hurry:
+        began = now = time.monotonic()
+        deadline, hurry = began + patience_sec, False
+        while any(p.child.exit_code() is None for p in members) and now < deadline and not hurry:
             hurry = meanwhile()
+            now = time.monotonic()
+            if any(p.child.exit_code() is None and self._is_saving(p.child) for p in members):
+                deadline = min(now, began + SAVE_PATIENCE_SEC) + patience_sec
         sentences = []
         for member in members:
             if member.child.exit_code() is None:
-                why = "was killed at once" if hurry else f"did not stop in {patience_sec:.0f} s and was killed"
+                why = "was killed at once" if hurry else f"did not stop in {now - began:.0f} s and was killed"
                 sentences.append(f"{self._title(member.child)} {why}")
             elif member.restart_at is None and not member.child.exited_cleanly():
                 sentences.append(f"{self._title(member.child)} ended with {member.child.exit_reason()}")
@@ -406,7 +418,7 @@ class ProcessGroup:
             failed = f"{self._title(child)} could not be started ({error.strerror})"
             delay = member.restart_policy.record_death(now, was_ready=False)
             if delay is None:
-                raise RoleDied(f"{failed} too often. Free memory or processes, then start the run again.", 1) from error
+                raise RoleDied(f"{failed} too often. {FREE_SOME}", 1) from error
             member.restart_at = now + delay
             return [f"{failed}, trying again"]
         member.restart_at = None

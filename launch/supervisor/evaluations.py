@@ -13,7 +13,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -260,9 +262,11 @@ class _Child:
         self._began = time.monotonic()
         self._ended_at = 0.0
         self._log = log
+        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 as long as this object; a child blocks at a full pipe
+        weakref.finalize(self, self._printed.close)
         with _opened(log) as errors:
             self._process = subprocess.Popen(
-                line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=role_environment(1),
+                line, stdin=subprocess.PIPE, stdout=self._printed, stderr=errors, env=role_environment(1),
                 start_new_session=sys.platform != "win32",
             )  # fmt: skip
         with contextlib.suppress(psutil.Error):  # before it has started others, which inherit it
@@ -282,10 +286,9 @@ class _Child:
 
     def result(self) -> Any:
         """What it printed. Raises ValueError where that is no JSON, as after a failure."""
-        assert self._process.stdout is not None
-        printed = self._process.stdout.read()
         self._close()
-        return json.loads(printed)
+        self._printed.seek(0)
+        return json.loads(self._printed.read())
 
     def failure(self) -> str:
         """How the process ended, with its last words; "" for exit code 0."""
@@ -316,10 +319,9 @@ class _Child:
         self._close()
 
     def _close(self) -> None:
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
 
 
 def _opened(log: Path) -> IO[bytes]:

@@ -28,8 +28,9 @@ ORIGIN = "origin"  # a file beside the weights: the value of `opponents.checkpoi
 
 
 def copy_frozen_opponent(
-    config: Config, run_dir: RunDir, spec: GameSpec, trust: Trust, say: Callable[[str], object]
-) -> frozenset[MarkedValue]:
+    config: Config, run_dir: RunDir, spec: GameSpec, trust: Trust, say: Callable[[str], object],
+    stopped: Callable[[], bool],
+) -> frozenset[MarkedValue]:  # fmt: skip
     """Copy the frozen opponent into the run, unless it is there; returns what it names as its network.
 
     `trust`: what the command line trusts. What is returned is trusted.
@@ -37,6 +38,7 @@ def copy_frozen_opponent(
     Raises:
         ConfigError: there is none, it is damaged, of another game or encoder, or names a network that is not trusted.
         OSError: it cannot be written.
+        RoleDied, StartStopped: while it was fetched from a store.
     """
     named = config.opponents.checkpoint
     if not config.opponents.frozen:
@@ -46,7 +48,8 @@ def copy_frozen_opponent(
         meta = _checked(target, named, spec, trust)
         say(f"the frozen opponent is version {meta.version} of {named}, as when the run began with it")
         return network_values(meta.network)
-    with local_checkpoints([named if "://" in named else zoo_folder(named) or Path(named)]) as (path,):
+    place = named if "://" in named else zoo_folder(named) or Path(named)
+    with local_checkpoints([place], say, stopped) as (path,):
         origin = newest_checkpoint(path, say)
         meta = _checked(origin, named, spec, trust)
         weights_only = msgspec.structs.replace(meta, files={WEIGHTS_FILE: meta.files[WEIGHTS_FILE]})

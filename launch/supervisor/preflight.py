@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 
 import msgspec
@@ -19,11 +19,13 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role import run_lock
 from simul.common.role.run_directory import RunDir
 from simul.common.transport import probe_bind
+from simul.launch.monitoring.snapshot import ProcessFigures
 from simul.launch.processes.process_group import Command
 from simul.launch.processes.role_process import role_environment
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint
 from simul.launch.supervisor.frozen_opponent import copy_frozen_opponent
 from simul.launch.supervisor.game_spec import ask_for_spec, check_same_encoder
+from simul.launch.supervisor.leftover_roles import end_leftover_roles
 from simul.launch.supervisor.run_curves import check_metrics
 from simul.launch.supervisor.store_process import prepare_store
 
@@ -106,6 +108,7 @@ def prepare_run(
     stopped: Callable[[], bool],
     *,
     written: Mapping[str, str],
+    left: Sequence[ProcessFigures] = (),
     elsewhere: bool = False,
     trust: Trust = NOTHING,
 ) -> Config:
@@ -113,6 +116,7 @@ def prepare_run(
 
     Args:
         written: places of the keys that the user wrote: see `load_config`.
+        left: roles of the last supervisor, whose end is waited for: see `end_leftover_roles`.
         trust: what the command line trusts.
         elsewhere: the roles run on other machines, where devices are and the learner fetches its checkpoints itself.
 
@@ -124,8 +128,7 @@ def prepare_run(
         StartStopped: `stopped()` became true.
     """
     check_network(config)
-    if run_lock.end_leftover_roles(run_dir):
-        say("the last supervisor was killed; its processes have ended")
+    end_leftover_roles(left, say, stopped)
     check_resources(config, devices=not elsewhere)
     check_metrics(config)
     with run_lock.config_error_on_write_failure(run_dir):
@@ -142,7 +145,7 @@ def prepare_run(
             if origin is not None:
                 say(origin.copy_into_run(spec, config.network.name))
             check_same_encoder(run_dir, spec, config)
-            networks = copy_frozen_opponent(config, run_dir, spec, trust, say)
+            networks = copy_frozen_opponent(config, run_dir, spec, trust, say, stopped)
             run_dir.write_config(msgspec.structs.replace(config, run_dir=str(run_dir.root)), networks)
             run_dir.write_spec(spec)
         except BaseException:

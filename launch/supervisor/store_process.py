@@ -38,15 +38,19 @@ def prepare_store(config: Config, run_dir: RunDir, spec: GameSpec, say: Say, sto
 
 
 @contextmanager
-def local_checkpoints(checkpoints: Sequence[Path | str]) -> Iterator[list[Path]]:
-    """`checkpoints` as paths; URLs are fetched for the time of the block. Raises ConfigError, RoleDied."""
+def local_checkpoints(
+    checkpoints: Sequence[Path | str],
+    say: Say = lambda said: complain(f"simul: {said}\n"),
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[list[Path]]:
+    """`checkpoints` as paths; URLs are fetched for the time of the block. Raises as `prepare_store`."""
     with temporary_folder("simul-fetched-") as folder:
         paths = []
         for number, checkpoint in enumerate(checkpoints):
             if isinstance(checkpoint, str):
                 run = folder / str(number) / checkpoint.rstrip("/").rpartition("/")[2]  # results name it so
                 to = str(run / "checkpoints")
-                _run(["--url", checkpoint, "--fetch-to", to], lambda said: complain(f"simul: {said}\n"), lambda: False)
+                _run(["--url", checkpoint, "--fetch-to", to], say, stopped)
                 checkpoint = run
             paths.append(checkpoint)
         yield paths

@@ -25,6 +25,7 @@ from simul.launch.processes.signals import Signals
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint
 from simul.launch.supervisor.evaluations import Evaluations
 from simul.launch.supervisor.game_spec import StartStopped
+from simul.launch.supervisor.leftover_roles import leftover_roles
 from simul.launch.supervisor.page_process import PageProcess
 from simul.launch.supervisor.preflight import prepare_run
 from simul.launch.supervisor.run_curves import RunCurves
@@ -86,6 +87,7 @@ class Supervisor:
         self._polled_at = time.monotonic()
         self._phase = "starting"
         self._trained = False
+        self._made = False  # the run directory, by this start
         self._unchanged = False  # a start that was refused before a role started
         self._evaluations: Evaluations | None = None  # once the run's configuration is known
         self._status_file = StatusFile(run_dir, self._say)
@@ -94,24 +96,25 @@ class Supervisor:
         """Run until a signal or `stop_after_decisions`. Returns the exit code. Raises ConfigError, RoleDied.
 
         A start that is refused (exit code 2) removes the run directory if it made it; one that is refused before a role
-        starts leaves an older one as it was.
+        starts leaves an older one as it was. One that is refused because of another supervisor removes nothing.
         """
-        new = not self._run_dir.exists()
         try:
             return self._run_owned()
         except (ConfigError, RoleDied) as error:
-            if new and not self._trained and getattr(error, "exit_code", 2) == 2:
+            if self._made and not self._trained and getattr(error, "exit_code", 2) == 2:
                 self._run_dir.remove()
             raise
 
     def _run_owned(self) -> int:
         if self._config.run_dir_access == "group":
             os.umask(0o027)  # also of the roles
+        new = not self._run_dir.exists()
         self._run_dir.create(self._config.run_dir_access)
         run_lock.check_unowned(self._run_dir)
         self._signals.install()
         self._prepare_addresses()
         with self._roles:
+            self._made = new  # another supervisor may own it until the status socket is bound
             run_lock.claim(self._run_dir)
             try:
                 return self._run()
@@ -133,14 +136,16 @@ class Supervisor:
                 self._signals.restore()
 
     def _run(self) -> int:
-        failure: RoleDied | None = None
+        failure: RoleDied | ConfigError | None = None
         with run_lock.config_error_on_write_failure(self._run_dir):
             before, status_before = self._run_dir.read_start_files(), self._status_file.read()
         self._curves = RunCurves(self._run_dir, self._config)
+        self._monitor.leftovers = leftover_roles(self._run_dir)
         try:
             self._config = prepare_run(
                 self._config, self._run_dir, self._command, self._origin, self._say, self._poll_while_starting,
-                written=self._written, elsewhere=self._cluster is not None, trust=self._trust,
+                written=self._written, left=self._monitor.leftovers, elsewhere=self._cluster is not None,
+                trust=self._trust,
             )  # fmt: skip
             decisions = self._curves.position.decisions
             evaluations = self._evaluations = Evaluations(self._config, self._run_dir, decisions, self._say)
@@ -157,12 +162,11 @@ class Supervisor:
                     self._curves.add_evaluation(result)
         except StartStopped:
             pass
-        except ConfigError:
-            if not self._trained:  # nothing of the run has changed
+        except (ConfigError, RoleDied) as error:
+            if isinstance(error, ConfigError) and not self._trained:  # nothing of the run has changed
                 self._status_file.restore(status_before)
                 self._unchanged = True
-            raise
-        except RoleDied as error:
+                raise
             failure = error
         clean = self._shut_down(quiet=failure is not None and not self._trained)
         final = self._take_snapshot(last=self._trained)

@@ -46,14 +46,14 @@ class WorkerBinding:
 
     def __init__(self, workers: int, servers: int) -> None:
         self.bound = bind_workers(workers, range(servers))
-        self._workers = workers
+        self._workers, self._servers = workers, servers
         self._failed_at: dict[int, float] = {}
         self._waiting: dict[int, list[int]] = {}  # by a server that was not ready at the start: its workers
 
     def start_without(self, late: Collection[int]) -> None:
         """Workers of servers that are `late` start on the others, until theirs works for the first time."""
         self._waiting = {late_one: [w for w, server in self.bound.items() if server == late_one] for late_one in late}
-        ready = set(self.bound.values()) - set(late)
+        ready = set(range(self._servers)) - set(late)  # with workers or not
         if ready:
             self.bound = bind_workers(self._workers, ready, self.bound)
 

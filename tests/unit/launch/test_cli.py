@@ -12,6 +12,7 @@ import pytest
 from simul.common.runtime.installation import ROOT
 from simul.launch import cli
 from simul.launch.commands.policies import LIST_TIMEOUT_SEC
+from simul.launch.processes import role_process
 
 
 def test_a_bad_configuration_is_exit_code_2_and_names_every_problem(tmp_path, capsys):
@@ -109,6 +110,12 @@ def test_a_run_that_is_not_active_is_refused_at_once(command, tmp_path, capsys):
     assert cli.main([*command.split(), "--run-dir", str(tmp_path)]) == 2
     assert f"No run is active in {tmp_path}. Start it with `simul up`" in capsys.readouterr().err
     assert time.monotonic() - began < LIST_TIMEOUT_SEC
+
+
+def test_keys_for_the_mock_server_are_refused_and_not_left_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(role_process, "run_in_foreground", lambda *_: 0)
+    assert cli.main(["connect", "--listen", "tcp://127.0.0.1:5556", "--keys", str(tmp_path)]) == 2
+    assert "The mock server of --listen has no keys" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["up", "eval", "policies list", "keys new"])

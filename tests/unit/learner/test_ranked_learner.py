@@ -26,7 +26,7 @@ from simul.learner.checkpoints.checkpoint_store import CheckpointStore, RunFacts
 from simul.learner.checkpoints.last_version import LastVersionFile
 from simul.learner.checkpoints.league import League
 from simul.learner.io.learner_io import LearnerIO
-from simul.learner.learner import LearnerParts, LearningSchedule, TrainingProgress
+from simul.learner.learner import Learner, LearnerParts, LearningSchedule, TrainingProgress
 from simul.learner.ranked_learner import RankedLearner, RankFollower
 from simul.learner.ranks import RankLostError
 from simul.learner.training.trainer import Trained
@@ -175,10 +175,10 @@ class Rank:
         schedule = LearningSchedule(3, 20, lambda decisions: 0.1, lambda decisions: Settings())
         published = LastVersionFile(folder)
         kind = RankFollower if rank else RankedLearner
-        parts = LearnerParts(
+        self.parts = LearnerParts(
             self.trainer, make_io(), self.checkpoints, published, self.reporter, self.stop, schedule, TrainingProgress()
         )
-        self._learner = kind(self.ranks, parts)
+        self._learner = kind(self.ranks, self.parts)
         self.thread = threading.Thread(target=self._live, daemon=True)
         self.outcome: bool | RankLostError | None = None
 
@@ -233,6 +233,16 @@ def test_a_save_that_takes_longer_than_a_collective_may_loses_no_rank(run_ranks)
     assert said == [True, True], "one at a milestone, after 2 updates; one at the end"
     assert not ranks[0].reporter.saving
     assert ranks[0].checkpoints.saved_updates == 3
+
+
+def test_a_learner_of_one_process_reports_that_it_saves_too(tmp_path) -> None:
+    """A supervisor that stops the run waits for it."""
+    alone, said = Rank(0, ThreadGroup(), tmp_path, lambda *_: None, 0), []
+    alone.store.before = lambda: said.append(alone.reporter.saving)  # type: ignore[method-assign]
+    learner = Learner(alone.parts)
+    learner.progress.updates = 1
+    assert learner._save(last=True)
+    assert [*said, alone.reporter.saving] == [True, False]
 
 
 def test_no_rank_ends_before_the_first_one_has_saved(run_ranks) -> None:

@@ -126,36 +126,17 @@ def test_a_run_of_another_machine_is_active_while_its_status_changes(elsewhere, 
         writer.join()
 
 
-@pytest.mark.parametrize("machine", [this_process().machine, "", "node-7/0123/4"])
-def test_leftover_roles_are_ended_on_their_own_machine_only(run_dir, machine):
-    line = [sys.executable, "-c", "input()", "--run-dir", str(run_dir.root)]
-    with subprocess.Popen(line, stdin=subprocess.PIPE) as process:
-        wait_for(lambda: psutil.Process(process.pid).cmdline())  # empty for a moment of its start
-        started = psutil.Process(process.pid).create_time()
-        listed = [{"pid": process.pid, "create_time": started, "machine": machine}]
-        run_lock.write_atomically(run_dir, "status.json", {"processes": listed})
-        ended = run_lock.end_leftover_roles(run_dir, patience_sec=0.0)
-        here = not machine.startswith("node-7")
-        assert ended == [process.pid] * here
-        if not here:
-            assert process.poll() is None
-            process.communicate(b"\n")
-    assert process.returncode == (-9 if here else 0)
-
-
-def _named(run_dir, process: subprocess.Popen[bytes], name: str) -> None:
-    """A run directory of others says that the process is of its run."""
+def _named(run_dir, process: subprocess.Popen[bytes]) -> None:
+    """A run directory of others says that the process is its supervisor."""
     wait_for(lambda: psutil.Process(process.pid).cmdline())
-    identity = ProcessIdentity(process.pid, psutil.Process(process.pid).create_time())
-    content = identity if name == "supervisor.pid" else {"processes": [msgspec.to_builtins(identity)]}
-    run_lock.write_atomically(run_dir, name, content)
+    run_lock.write_atomically(
+        run_dir, "supervisor.pid", ProcessIdentity(process.pid, psutil.Process(process.pid).create_time())
+    )
 
 
-def test_files_of_a_run_directory_end_no_process_that_is_none_of_its_run(run_dir):
+def test_a_run_directory_of_others_ends_no_process_that_is_no_supervisor(run_dir):
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        _named(run_dir, process, "status.json")
-        assert run_lock.end_leftover_roles(run_dir, patience_sec=0.0) == []
-        _named(run_dir, process, "supervisor.pid")
+        _named(run_dir, process)
         with pytest.raises(ConfigError, match=rf"names process {process.pid}, .*Nothing was stopped"):
             down(run_dir.root)
         process.communicate(b"\n")
@@ -166,7 +147,7 @@ def test_files_of_a_run_directory_end_no_process_that_is_none_of_its_run(run_dir
 def test_down_believes_no_file_of_another_user(run_dir):
     program = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); input()  # simul"
     with subprocess.Popen([sys.executable, "-c", program, "up"], stdin=subprocess.PIPE) as process:
-        _named(run_dir, process, "supervisor.pid")
+        _named(run_dir, process)
         assert run_lock.is_own_supervisor(run_dir, living_owner(run_dir))
         os.chown(run_dir.root / "supervisor.pid", 65534, 65534)
         with pytest.raises(ConfigError, match="Nothing was stopped"):

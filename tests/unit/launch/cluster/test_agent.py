@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -46,6 +47,22 @@ def _listen(news: int, to_agent: int) -> list[News]:
                 heard.append(message)
     os.write(to_agent, encode_frame(Leave(remove=True)))
     return heard
+
+
+@pytest.mark.parametrize(("role", "least_sec", "most_sec"), [("learner", 600.0, 800.0), ("env_worker", 10.0, 30.0)])
+def test_a_learner_that_saves_where_the_supervisor_is_gone_has_the_time_and_no_other_role(
+    tmp_path, monkeypatch, role, least_sec, most_sec
+):
+    now, killed = [0.0], []
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=lambda sec: now.__setitem__(0, now[0] + sec))
+    monkeypatch.setattr(agent_module, "time", clock)
+    agent = Agent(tmp_path / "node", 0, 0)
+    agent._roles[7] = SimpleNamespace(
+        wanted=StartRole(role=role, index=0, run_id=7, threads=1), poll=lambda: None, request_stop=lambda: None,
+        kill=lambda: killed.append(now[0]),
+    )  # fmt: skip
+    agent._drain()
+    assert least_sec < killed[0] < most_sec
 
 
 @pytest.fixture

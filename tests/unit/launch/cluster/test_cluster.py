@@ -236,17 +236,27 @@ def test_where_a_machine_is_lost_between_the_starts_of_two_ranks_both_start_on_t
     _poll_until(cluster, lambda: len(engine.channels[LEARNER][1].heard) == 4)
 
 
-def test_a_process_whose_files_are_gone_when_its_machine_is_found_could_not_be_started(
-    cluster, engine, run_dir
+@pytest.mark.parametrize("found_later", [True, False])
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("token", "{} cannot be read: No such file or directory"),
+        ("config.yaml", "The configuration of the run, {}, cannot be read: No such file or directory"),
+    ],
+)
+def test_a_process_whose_files_are_gone_when_it_starts_again_could_not_be_started(
+    cluster, engine, run_dir, name, why, found_later
 ) -> None:
-    engine.free.clear()
-    _lost_worker(cluster, engine)
-    role: RemoteRole = cluster.launch("env_worker", 0, 1, ())
-    (run_dir.root / "token").unlink()
+    if found_later:
+        engine.free.clear()
+        _lost_worker(cluster, engine)
+        role: RemoteRole = cluster.launch("env_worker", 0, 1, ())
+    (run_dir.root / name).unlink()
     engine.free.set()
+    if not found_later:
+        role = cluster.launch("env_worker", 0, 1, ())
     _poll_until(cluster, lambda: role.exit_code() is not None)
-    reason = f"{run_dir.root / 'token'} cannot be read: No such file or directory"
-    assert (role.exit_code(), role.exit_reason()) == (127, reason)
+    assert (role.exit_code(), role.exit_reason()) == (127, why.format(run_dir.root / name))
 
 
 def test_a_machine_that_is_found_later_is_not_used_where_its_versions_differ(cluster, engine) -> None:

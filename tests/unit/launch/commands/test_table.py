@@ -13,7 +13,8 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import claim
 from simul.launch import cli
-from simul.launch.commands import table
+from simul.launch.commands import game_in_page, table
+from simul.launch.commands.page import PORT
 from simul.launch.zoo import entries
 from tests.support.checkpoints import SMALL, write_checkpoint
 
@@ -64,6 +65,17 @@ def test_an_active_run_of_the_game_comes_before_the_zoo(entry, tmp_path):
         table.find_origin("ofc", None, run.root, [])
     with pytest.raises(ConfigError, match=r"--set changes nothing of the run in .*mine, which is active"):
         table.find_origin(None, None, run.root, ["seed=3"])
+
+
+@pytest.mark.parametrize(
+    ("options", "where"), [([], None), (["--page"], PORT), (["--page-port", "0"], 0), (["--page", "--page-port=0"], 0)]
+)
+def test_a_port_of_the_page_means_the_page(monkeypatch, options, where):
+    monkeypatch.setattr(table, "run_in_foreground", lambda module, arguments: played.append(None) or 0)
+    monkeypatch.setattr(game_in_page, "play_in_page", lambda module, arguments, port: played.append(port) or 0)
+    played = []
+    assert cli.main(["play", "ofc", "--opponent", "random", *options]) == 0
+    assert played == [where]
 
 
 @pytest.mark.parametrize(("option", "value"), [("--run-dir", "runs/x"), ("--policy", "past/5")])

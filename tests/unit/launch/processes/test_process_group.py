@@ -103,6 +103,12 @@ def test_restarts_that_get_no_process_end_the_run_in_the_end(group, monkeypatch)
         group.restart_dead(turns[-1])
 
 
+def test_a_first_start_that_gets_no_process_ends_the_run_with_a_sentence(group, monkeypatch):
+    monkeypatch.setattr(role_process, "_popen", _no_process)
+    with pytest.raises(RoleDied, match=r"simul-worker-0 could not be started \(Resource .*\)\. Free memory"):
+        group.start("env_worker", 2, 1)
+
+
 SPEC = GameSpec("test", 4, 2)
 
 
@@ -201,6 +207,32 @@ def test_a_fetch_from_the_store_is_a_state_of_its_own_and_takes_as_long_as_it_do
     assert all("slow to start" in sentence for sentence in said[len(fetched) :])
 
 
+@pytest.mark.parametrize(
+    ("saves_sec", "ends_sec", "killed_sec"),
+    [(0.0, 1000.0, 120.0), (400.0, 500.0, None), (500.0, 1000.0, 620.0), (1000.0, 1000.0, 720.0)],
+)
+def test_a_learner_that_saves_when_the_run_stops_is_not_killed_before_that_is_over(
+    tmp_path, monkeypatch, saves_sec, ends_sec, killed_sec
+):
+    now, killed = [0.0], []
+    monkeypatch.setattr(process_group, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    learner = SimpleNamespace(role="learner", index=0, run_id=1, node="", request_stop=lambda: None)
+    learner.exit_code, learner.exited_cleanly = lambda: 0 if now[0] >= ends_sec else None, lambda: True
+    learner.kill = lambda: killed.append(now[0])
+    reports = RoleReports()
+    group = ProcessGroup(RunDir(tmp_path), reports, launch=lambda *_: learner)
+    group.start("learner", 1, 1)
+
+    def meanwhile() -> bool:
+        now[0] += 10.0
+        reports.add_report(report(learner, saving=now[0] <= saves_sec), now[0])
+        return False
+
+    said = [] if killed_sec is None else [f"the learner did not stop in {killed_sec:.0f} s and was killed"]
+    assert group.stop("learner", 120.0, meanwhile) == said
+    assert killed == [killed_sec or ends_sec]
+
+
 def test_what_vanished_is_written_again_as_it_was(run_dir):
     run_dir.write_config(config_from_tree({"game": "own.game:Game"}, "the test"))  # signed
     files = NeededFiles(run_dir)
@@ -212,7 +244,8 @@ def test_what_vanished_is_written_again_as_it_was(run_dir):
     assert said == [f"{run_dir.root / name} had vanished and was written again" for name in before]
     assert {name: (run_dir.root / name).read_bytes() for name in before} == before
     assert stat.S_IMODE((run_dir.root / "token").stat().st_mode) == 0o600
-    assert run_dir.logs.is_dir()
+    for folder in (run_dir.root, run_dir.logs, run_dir.checkpoints):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert files.restore() == []
     (run_dir.root / "token").write_text("")
     (run_dir.root / "config.yaml").write_bytes(b"\x00\xff{")

@@ -105,6 +105,12 @@ def test_every_so_many_decisions_the_newest_checkpoint_is_evaluated_and_the_best
     assert run.said[2].endswith("200, the best is 300")
 
 
+def test_a_result_that_is_longer_than_a_pipe_holds_is_read(run):
+    run.program = f"import json, sys; print(json.dumps({{**json.loads(sys.argv[1]), 'more': 'x' * {1 << 18}}}))"
+    run.save(5)
+    assert run.result(EVERY)["games"] == 20
+
+
 def test_strength_that_falls_in_three_evaluations_in_a_row_is_said(run):
     scores = (80.0, 90.0, 80.0, 70.0, 60.0, 50.0, 55.0)
     for version, score in enumerate(scores, start=1):

@@ -14,6 +14,7 @@ from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.launch.supervisor.frozen_opponent import copy_frozen_opponent
+from simul.launch.supervisor.game_spec import StartStopped
 from tests.support.checkpoints import write_small_checkpoint
 
 SPEC = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=2)
@@ -26,11 +27,15 @@ def run_dir(tmp_path):
     return found
 
 
+def against(place) -> Config:
+    return Config(game="openspiel", opponents=OpponentsConfig(self_play=0.0, frozen=1.0, checkpoint=str(place)))
+
+
 def copied(run_dir, place, trust=NOTHING, spec=SPEC) -> tuple[int, list[str]]:
     """The version of the copy, and what was said."""
     said: list[str] = []
-    config = Config(game="openspiel", opponents=OpponentsConfig(self_play=0.0, frozen=1.0, checkpoint=str(place)))
-    run_dir.write_config(config, copy_frozen_opponent(config, run_dir, spec, trust, said.append))
+    config = against(place)
+    run_dir.write_config(config, copy_frozen_opponent(config, run_dir, spec, trust, said.append, lambda: False))
     return read_meta(run_dir.checkpoints / FROZEN).version, said
 
 
@@ -56,8 +61,16 @@ def test_a_copy_that_is_damaged_is_made_again(tmp_path, run_dir):
     assert weights.read_bytes() == (victim / "weights.safetensors").read_bytes()
 
 
+def test_one_that_is_fetched_from_a_store_is_said_in_the_view_and_a_stop_ends_the_fetch(tmp_path, run_dir, capfd):
+    victim = write_small_checkpoint(tmp_path / "victim", 7, spec=SPEC)
+    version, said = copied(run_dir, f"file://{victim}")
+    assert (version, len(said), capfd.readouterr().err) == (7, 2, "")
+    with pytest.raises(StartStopped):
+        copy_frozen_opponent(against(f"file://{victim}/"), run_dir, SPEC, NOTHING, print, lambda: True)
+
+
 def test_no_share_copies_nothing(run_dir):
-    assert copy_frozen_opponent(Config(), run_dir, SPEC, NOTHING, print) == frozenset()
+    assert copy_frozen_opponent(Config(), run_dir, SPEC, NOTHING, print, lambda: False) == frozenset()
     assert not (run_dir.checkpoints / FROZEN).exists()
 
 

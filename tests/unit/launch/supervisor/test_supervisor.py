@@ -13,12 +13,15 @@ import pytest
 from simul.common.config.schema import Config
 from simul.common.errors import ConfigError
 from simul.common.protocol.messages import Report
+from simul.common.role import run_lock
 from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring.alerts import ALERT_AFTER_SEC, STANDSTILL_SEC
 from simul.launch.monitoring.view.display import make_display
+from simul.launch.processes.report_receiver import ReportReceiver
 from simul.launch.processes.role_process import ResourceMeter
 from simul.launch.supervisor import supervisor as module
 from simul.launch.supervisor.supervisor import LONGEST_POLL_SEC, Supervisor
+from tests.support.command import phase_of
 
 
 @pytest.mark.parametrize("status_before", [None, b"", b'{"phase": "stopped"}'])
@@ -42,6 +45,42 @@ def test_a_refused_start_has_shown_that_it_starts_and_leaves_what_was_there_befo
     assert run_dir.root.exists() is (status_before is not None)
     assert (status.read_bytes() if status.exists() else b"") == (status_before or b"")
     assert list(Path(tempfile.gettempdir()).glob(f"{run_dir._sockets_prefix}*")) == []
+
+
+@pytest.mark.parametrize("first", [run_lock.claim, ReportReceiver])
+def test_a_start_in_the_new_directory_of_another_one_is_refused_and_removes_nothing(tmp_path, monkeypatch, first):
+    """The other one makes the directory after this one has seen that there is none."""
+    run_dir, other = RunDir(tmp_path / "run"), RunDir(tmp_path / "run")
+    create, held = run_dir.create, []
+
+    def create_second(access: str) -> None:
+        other.create()
+        held.append(first(other))
+        create(access)
+
+    monkeypatch.setattr(run_dir, "create", create_second)
+    with pytest.raises(ConfigError, match=r"already active|in use by another process"):
+        Supervisor(Config(), run_dir, make_display(True)).run()
+    if held[0] is not None:
+        held[0].close()
+    assert other.token()
+
+
+def test_a_configuration_error_while_it_trains_ends_the_run_as_the_death_of_a_role_does(tmp_path, monkeypatch):
+    """Such as that of a file that a lost machine needs again: the learner saves before the run ends."""
+    supervisor, stopped = Supervisor(Config(), RunDir(tmp_path), make_display(True)), []
+
+    def start_up() -> None:
+        supervisor._trained = True
+        raise ConfigError("The configuration cannot be read.")
+
+    monkeypatch.setattr(module, "prepare_run", lambda config, *_, **__: config)
+    monkeypatch.setattr(supervisor, "_start_up", start_up)
+    monkeypatch.setattr(supervisor._group, "stop", lambda role, *_: stopped.append(role) or [])
+    with pytest.raises(ConfigError, match="The configuration cannot be read"):
+        supervisor.run()
+    assert stopped == ["env_worker", "inference_server", "learner"]
+    assert (phase_of(tmp_path), (tmp_path / "summary.json").exists()) == ("failed", True)
 
 
 CHILD = SimpleNamespace(

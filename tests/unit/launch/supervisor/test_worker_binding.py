@@ -67,6 +67,14 @@ def test_workers_of_a_late_server_start_on_the_others_and_go_to_it_once_it_works
     assert not binding.take_back({0: True, 1: True}), "once"
 
 
+def test_the_worker_of_a_late_server_starts_on_one_that_is_ready_and_had_no_worker():
+    binding = WorkerBinding(1, 2)
+    late = binding.bound[0]
+    binding.start_without([late])
+    assert binding.bound == {0: 1 - late}
+    assert binding.take_back({0: True, 1: True}) == {0: late}
+
+
 def test_where_every_server_is_late_workers_keep_theirs():
     binding = WorkerBinding(4, 2)
     before = dict(binding.bound)
