@@ -39,8 +39,9 @@ def add_sweep(sweep: argparse.ArgumentParser) -> None:
 def _sweep(options: argparse.Namespace) -> int:
     from simul.launch.sweep.sweep import SweepOptions, sweep
 
-    named = options.study or Path(Path(options.config).stem)
-    folder = FOLDER / named if len(named.parts) == 1 and not os.path.isdir(named) else named
+    folder = options.study or FOLDER / Path(options.config).stem
+    if len(folder.parts) == 1 and not os.path.isdir(folder):
+        folder = FOLDER / folder
     return sweep(
         SweepOptions(
             options.config, options.space, options.trials, folder, options.mode, tuple(options.overrides),
