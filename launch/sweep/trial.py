@@ -111,7 +111,8 @@ class TrialRun:
             plan = self._plan
             settings = [*plan.overrides, *plan.own, *self._settings, f"stop_after_decisions={plan.decisions - before}"]
             line = ["up", self._plan.config, "--mode", self._plan.mode, "--plain", "--run-dir", str(self._run_dir.root)]
-            self._child = ChildCommand([*line, *(word for each in settings for word in ("--set", each))], False)
+            line += [word for each in settings for word in ("--set", each)]
+            self._child = ChildCommand(line, False, environment={"SIMUL_NOTIFY": ""})
         return words
 
     def evaluations(self) -> list[Evaluation]:

@@ -23,11 +23,13 @@ class FakeCommand:
     """`simul up` as a process that has ended; `error`: what its check raises."""
 
     lines: list[list[str]] = []
+    environments: list[dict[str, str]] = []
     error: Exception | None = None
     running = False
 
-    def __init__(self, arguments, progress):
+    def __init__(self, arguments, progress, *, environment):
         self.lines.append(list(arguments))
+        self.environments.append(environment)
 
     def wait(self):
         pass
@@ -41,6 +43,7 @@ class FakeCommand:
 def plan(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ChildCommand", FakeCommand)
     monkeypatch.setattr(FakeCommand, "lines", [])
+    monkeypatch.setattr(FakeCommand, "environments", [])
     monkeypatch.setattr(FakeCommand, "error", None)
     return Plan("cartpole", "default", ("seed=3",), ("evaluation.every_decisions=1000",), 4000, tmp_path)
 
@@ -66,6 +69,11 @@ def test_a_new_one_is_simul_up_with_the_settings_of_all_then_its_own(plan):
     assert [word for word in line if "=" in word] == [
         "seed=3", "evaluation.every_decisions=1000", "learner.clip=0.3", "stop_after_decisions=4000",
     ]  # fmt: skip
+
+
+def test_a_trial_sends_no_notices(plan):
+    TrialRun(plan, 0, []).start()
+    assert FakeCommand.environments == [{"SIMUL_NOTIFY": ""}]
 
 
 def test_one_that_was_stopped_is_resumed_for_what_it_lacks(plan):
