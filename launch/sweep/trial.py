@@ -138,6 +138,10 @@ class TrialRun:
             except SimulError as error:
                 self._fail(str(error).rpartition("simul: ")[2])  # after the lines of the run
                 return
+            answered, wanted = read_position(self._run_dir).decisions, self._plan.decisions
+            if answered < ENOUGH * wanted:
+                self._fail(f"it was stopped at {answered:,.0f} of {wanted:,} decisions")
+                return
         if self._last is None:
             self._begin_last_evaluation()
         elif not self._last.running or self._last.poll(0.0):

@@ -76,6 +76,14 @@ def test_a_trial_sends_no_notices(plan):
     assert FakeCommand.environments == [{"SIMUL_NOTIFY": ""}]
 
 
+def test_one_that_ended_early_has_failed(plan):
+    kept(plan, 3200)
+    trial = TrialRun(plan, 0, [])
+    trial.start()
+    trial.poll()
+    assert (trial.over, trial.fault) == (True, "it was stopped at 3,200 of 4,000 decisions")
+
+
 def test_one_that_was_stopped_is_resumed_for_what_it_lacks(plan):
     kept(plan, 3200)
     trial = TrialRun(plan, 0, [])
