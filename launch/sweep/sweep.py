@@ -30,6 +30,7 @@ CHECKPOINT_EVERY_SEC = 10.0  # at most: an evaluation is of a checkpoint
 POLL_SEC = 0.2
 MOST_FAILED = 3  # trials in a row
 INTERRUPTED = 130
+STOPPING = "stopping: the trials that run save, to be resumed (Ctrl-C again: now)"
 OWN_PLACE = ("store=''", "server.endpoint=''", "server.prometheus_port=0", "prometheus_port=0")  # of each trial
 
 
@@ -154,14 +155,28 @@ class _Sweep:
             while not signals.stop and self._fill(waiting, lambda: signals.stop):
                 for trial in list(self._running):
                     self._step(trial)
-                self._view.update(self._study.trials, {each.number: each.decisions for each in self._running})
+                learning = [each for each in self._running if not each.stopping]
+                self._view.update(self._study.trials, {each.number: each.decisions for each in learning})
                 time.sleep(POLL_SEC)
         finally:
-            for trial in self._running:
-                trial.stop()
+            self._stop_trials(signals)
             self._view.close(self._study.trials())
             signals.restore()
         return self._end(stopped=signals.stop)
+
+    def _stop_trials(self, signals: Signals) -> None:
+        """Ask all that run to save and end, then wait for them; from a second signal on they end at once."""
+        if self._running:
+            self._view.say(STOPPING)
+        for trial in self._running:
+            if not trial.stopping:
+                trial.stop()
+        while not all(trial.over for trial in self._running):
+            for trial in self._running:
+                if signals.now:
+                    trial.stop()
+                trial.poll()
+            time.sleep(POLL_SEC)
 
     def _fill(self, waiting: list[tuple[int, list[str]]], stopped: Callable[[], bool]) -> bool:
         """Start what there is room for; false where nothing is left to do. Raises SimulError.
@@ -186,6 +201,10 @@ class _Sweep:
 
     def _step(self, trial: TrialRun) -> None:
         trial.poll()
+        if trial.stopping:  # pruned
+            if trial.over:
+                self._running.remove(trial)
+            return
         for each in trial.evaluations():
             if self._study.is_new(trial.number, each.step):
                 self._view.say(f"trial {trial.number}: evaluation {each.step}, score {each.score:.4g}")
@@ -193,12 +212,13 @@ class _Sweep:
                 trial.stop()
                 self._study.prune(trial.number)
                 self._view.say(f"trial {trial.number} is pruned: it falls behind")
-                self._leave(trial)
+                self._failed_in_a_row = 0
                 return
         if trial.over:
             self._close(trial)
 
     def _close(self, trial: TrialRun) -> None:
+        self._running.remove(trial)
         score = trial.score
         if trial.fault or score is None:
             self._study.fail(trial.number, trial.fault)
@@ -207,11 +227,7 @@ class _Sweep:
         else:
             self._study.finish(trial.number, score)
             self._view.say(f"trial {trial.number} finished: score {score:.4g}")
-        self._leave(trial, failed=bool(trial.fault))
-
-    def _leave(self, trial: TrialRun, *, failed: bool = False) -> None:
-        self._running.remove(trial)
-        self._failed_in_a_row *= failed
+            self._failed_in_a_row = 0
 
     def _end(self, *, stopped: bool) -> int:
         best, folder = self._study.best(), self._options.folder

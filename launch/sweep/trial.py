@@ -68,12 +68,13 @@ class Evaluation:
 
 
 class TrialRun:
-    """`start` once, then `poll` until `over`; then `score`, or `fault` where there is none."""
+    """`start` once, then `poll` until `over`; then `score`, or `fault` where there is none and it was not stopped."""
 
     def __init__(self, plan: Plan, number: int, settings: Sequence[str]) -> None:
         self.number = number
         self.fault = ""
         self.over = False
+        self.stopping = False  # asked to end early
         self._plan = plan
         self._settings = tuple(settings)
         self._run_dir = plan.run_dir(number)
@@ -132,8 +133,11 @@ class TrialRun:
             if self._child.running:
                 return
             child, self._child = self._child, None
+            child.wait()
+            if self.stopping:
+                self.over = True
+                return
             try:
-                child.wait()
                 child.check()
             except SimulError as error:
                 self._fail(str(error).rpartition("simul: ")[2])  # after the lines of the run
@@ -168,10 +172,15 @@ class TrialRun:
             return None
 
     def stop(self) -> None:
-        """End the run, with a checkpoint, so that it can be resumed."""
+        """Ask the run to end, with a checkpoint, so that it can be resumed; the second time: at once.
+
+        It has ended once `poll` has set `over`.
+        """
+        self.stopping = True
         if self._child is not None:
-            self._child.stop()
-            self._child = None
+            self._child.ask_to_stop()
+            return
+        self.over = True
         if self._last is not None:
             self._last.close()
             self._last = None

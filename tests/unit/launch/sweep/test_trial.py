@@ -24,6 +24,7 @@ class FakeCommand:
 
     lines: list[list[str]] = []
     environments: list[dict[str, str]] = []
+    asked = 0  # how often to stop
     error: Exception | None = None
     running = False
 
@@ -32,7 +33,10 @@ class FakeCommand:
         self.environments.append(environment)
 
     def wait(self):
-        pass
+        assert not self.running
+
+    def ask_to_stop(self):
+        FakeCommand.asked += 1
 
     def check(self):
         if self.error is not None:
@@ -44,7 +48,9 @@ def plan(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ChildCommand", FakeCommand)
     monkeypatch.setattr(FakeCommand, "lines", [])
     monkeypatch.setattr(FakeCommand, "environments", [])
+    monkeypatch.setattr(FakeCommand, "asked", 0)
     monkeypatch.setattr(FakeCommand, "error", None)
+    monkeypatch.setattr(FakeCommand, "running", False)
     return Plan("cartpole", "default", ("seed=3",), ("evaluation.every_decisions=1000",), 4000, tmp_path)
 
 
@@ -74,6 +80,20 @@ def test_a_new_one_is_simul_up_with_the_settings_of_all_then_its_own(plan):
 def test_a_trial_sends_no_notices(plan):
     TrialRun(plan, 0, []).start()
     assert FakeCommand.environments == [{"SIMUL_NOTIFY": ""}]
+
+
+def test_one_that_is_asked_to_stop_is_over_once_it_has_ended(plan, monkeypatch):
+    kept(plan, 3200)
+    monkeypatch.setattr(FakeCommand, "running", True)
+    trial = TrialRun(plan, 0, [])
+    trial.start()
+    trial.stop()
+    trial.poll()
+    assert (FakeCommand.asked, trial.stopping, trial.over) == (1, True, False)
+    trial.stop()
+    monkeypatch.setattr(FakeCommand, "running", False)
+    trial.poll()
+    assert (FakeCommand.asked, trial.over, trial.fault) == (2, True, "")
 
 
 def test_one_that_ended_early_has_failed(plan):
