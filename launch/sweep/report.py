@@ -99,7 +99,7 @@ def _short(value: object) -> str:
 
 def write_best(folder: Path, plan: Plan, best: Tried, trials: int) -> Path:
     """best.yaml: a configuration that `simul up` takes; its run directory is one of its own. Raises OSError."""
-    config = plan.load_best(best.settings, f"runs/{folder.name}-best")
+    config = plan.load_best(best.number, best.settings, f"runs/{folder.name}-best")
     head = (
         f"# The best of {trials} trials of `simul sweep {plan.config}`: trial {best.number}, score {best.score:.4g}.\n"
         f"# {', '.join(best.settings)}\n\n"

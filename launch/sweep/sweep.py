@@ -219,6 +219,8 @@ class _Sweep:
 
     def _close(self, trial: TrialRun) -> None:
         self._running.remove(trial)
+        for sentence in trial.said:
+            self._view.say(f"trial {trial.number}: {sentence}")
         score = trial.score
         if trial.fault or score is None:
             self._study.fail(trial.number, trial.fault)

@@ -108,6 +108,7 @@ def test_the_best_is_a_configuration_and_what_falls_behind_is_pruned(options, ca
     assert f"learner.clip={best.learner.clip}" in printed.partition("best: trial")[2]
     assert (options.folder / "sweep.png").read_bytes().startswith(b"\x89PNG")
     assert "what mattered:" in printed
+    assert "trial 0: version 0 could not be evaluated\n" in printed  # by the last evaluation
 
 
 def test_a_killed_sweep_goes_on_and_a_finished_one_takes_more_trials(options, monkeypatch, capsys):
