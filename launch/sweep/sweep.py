@@ -145,6 +145,7 @@ class _Sweep:
         self._view = SweepView(options.trials, plan.decisions)
         self._running: list[TrialRun] = []
         self._failed_in_a_row = 0
+        self._gave_up = ""  # why the sweep ends before its trials have ended
 
     def run(self) -> int:
         """The exit code. Raises SimulError."""
@@ -179,16 +180,17 @@ class _Sweep:
             time.sleep(POLL_SEC)
 
     def _fill(self, waiting: list[tuple[int, list[str]]], stopped: Callable[[], bool]) -> bool:
-        """Start what there is room for; false where nothing is left to do. Raises SimulError.
+        """Start what there is room for; false where nothing is left to do, or too many failed.
 
         `waiting`: (number, settings) of trials to resume; those that are started are removed.
         """
-        if self._failed_in_a_row >= MOST_FAILED:
-            raise SimulError(f"{MOST_FAILED} trials in a row failed, and the sweep ends.{self._last_fault()}")
         while len(self._running) < self._options.parallel and not stopped():
+            if not waiting and self._study.begun >= self._options.trials:
+                break
+            if self._failed_in_a_row >= MOST_FAILED:
+                self._gave_up = f"{MOST_FAILED} trials in a row failed, and the sweep ends.{self._last_fault()}"
+                return False
             if not waiting:
-                if self._study.begun >= self._options.trials:
-                    break
                 waiting.append(self._study.ask())
             number, settings = waiting[0]
             trial = TrialRun(self._plan, number, settings)
@@ -239,7 +241,7 @@ class _Sweep:
             if stopped:
                 return INTERRUPTED
             pruned = sum(each.state == "pruned" for each in self._study.trials())
-            raise SimulError(f"No trial finished; {pruned} were pruned.{self._last_fault()}")
+            raise SimulError(self._gave_up or f"No trial finished; {pruned} were pruned.{self._last_fault()}")
         shares = self._study.importances()
         file = write_best(folder, self._plan, best, self._study.begun)
         picture = draw_picture(folder, self._study.trials(), shares)
@@ -247,6 +249,8 @@ class _Sweep:
         self._view.say(f"what mattered: {mattered or f'too few trials finished to say, {ENOUGH} are needed'}")
         self._view.say(f"best: trial {best.number}, score {best.score:.4g}: {', '.join(best.settings)}")
         self._view.say(f"written: {file} (simul up {file}), {picture}")
+        if self._gave_up:
+            raise SimulError(self._gave_up)
         return INTERRUPTED if stopped else 0
 
     def _last_fault(self) -> str:

@@ -160,6 +160,18 @@ def test_no_trial_finished_is_a_sentence(options, monkeypatch):
         sweep(options)
 
 
+def test_the_best_is_written_where_trials_fail_at_the_end(options, monkeypatch, capsys):
+    monkeypatch.setattr(FakeTrial, "faults", dict.fromkeys((1, 2, 3), "the device is missing"))
+    assert sweep(options._replace(trials=4)) == 0  # no other was to begin
+    assert load_config(options.folder / "best.yaml")
+    (options.folder / "best.yaml").unlink()
+    monkeypatch.setattr(FakeTrial, "faults", dict.fromkeys(range(4, 9), "the device is missing"))
+    with pytest.raises(SimulError, match=r"^3 trials in a row failed, and the sweep ends\. Trial 6: the device"):
+        sweep(options._replace(trials=9))
+    assert load_config(options.folder / "best.yaml")
+    assert "best: trial 0" in capsys.readouterr().out
+
+
 def test_ctrl_c_asks_all_trials_then_waits_and_a_second_one_asks_again(options, monkeypatch, capsys):
     before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     monkeypatch.setattr("simul.launch.processes.signals.ECHO_SEC", 0.0)
