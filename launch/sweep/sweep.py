@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,7 +56,7 @@ def sweep(options: SweepOptions) -> int:
 
     Raises:
         ConfigError: a sentence says what to change; nothing was started.
-        SimulError: no trial finished.
+        SimulError: no trial finished, several in a row failed, or the best could not be written.
     """
     check_installed()
     if options.parallel > (cores := max(int(usable_cores()), 1)):
@@ -65,20 +66,23 @@ def sweep(options: SweepOptions) -> int:
     space = read_space(options.space)
     plan, config = _plan(options)
     check_space(space, lambda setting: plan.load([setting], "the space"), str(options.space))
-    try:
-        options.folder.mkdir(parents=True, exist_ok=True)
-        refusal = f"A sweep goes on in {options.folder}. Wait for it, stop it, or choose another --study."
-        with hold_lock(options.folder / LOCK, refusal):
+    refusal = f"A sweep goes on in {options.folder}. Wait for it, stop it, or choose another --study."
+    with ExitStack() as until_done:
+        try:
+            options.folder.mkdir(parents=True, exist_ok=True)
+            until_done.enter_context(hold_lock(options.folder / LOCK, refusal))
             _check_same(options.folder, config, space, options.pruner)
-            study = SweepStudy(options.folder, space, config.seed, options.pruner)
-            if not study.begun and next(options.folder.glob("trial-[0-9]*"), None):
-                raise ConfigError(
-                    f"{options.folder} holds runs of a study whose {DATABASE} is gone: they would be taken for trials "
-                    "of the new one. Choose another --study, or remove the folder."
-                )
-            return _Sweep(options, plan, study).run()
-    except OSError as error:
-        raise ConfigError(f"{options.folder} cannot be written: {error.strerror}. Choose another --study.") from None
+        except OSError as error:
+            raise ConfigError(
+                f"{options.folder} cannot be written: {error.strerror}. Choose another --study."
+            ) from None
+        study = SweepStudy(options.folder, space, config.seed, options.pruner)
+        if not study.begun and next(options.folder.glob("trial-[0-9]*"), None):
+            raise ConfigError(
+                f"{options.folder} holds runs of a study whose {DATABASE} is gone: they would be taken for trials "
+                "of the new one. Choose another --study, or remove the folder."
+            )
+        return _Sweep(options, plan, study, config.evaluation.every_decisions).run()
 
 
 def _plan(options: SweepOptions) -> tuple[Plan, Config]:
@@ -138,10 +142,12 @@ def _first_difference(before: dict[str, Any], now: dict[str, Any]) -> str:
 class _Sweep:
     """The loop: starts trials, hears of their evaluations, prunes, and shows how far they are."""
 
-    def __init__(self, options: SweepOptions, plan: Plan, study: SweepStudy) -> None:
+    def __init__(self, options: SweepOptions, plan: Plan, study: SweepStudy, every: int) -> None:
+        """`every`: decisions from one evaluation of a trial to the next."""
         self._options = options
         self._plan = plan
         self._study = study
+        self._every = every
         self._view = SweepView(options.trials, plan.decisions)
         self._running: list[TrialRun] = []
         self._failed_in_a_row = 0
@@ -243,8 +249,12 @@ class _Sweep:
             pruned = sum(each.state == "pruned" for each in self._study.trials())
             raise SimulError(self._gave_up or f"No trial finished; {pruned} were pruned.{self._last_fault()}")
         shares = self._study.importances()
-        file = write_best(folder, self._plan, best, self._study.begun)
-        picture = draw_picture(folder, self._study.trials(), shares)
+        try:
+            file = write_best(folder, self._plan, best, self._study.begun)
+            picture = draw_picture(folder, self._study.trials(), shares)
+        except OSError as error:
+            why = f"{folder} cannot be written: {error.strerror}"
+            raise SimulError(f"{why}. Make room: the same command writes the best trial then.") from None
         mattered = ", ".join(f"{key} {share:.0%}" for key, share in shares.items())
         self._view.say(f"what mattered: {mattered or f'too few trials finished to say, {ENOUGH} are needed'}")
         self._view.say(f"best: trial {best.number}, score {best.score:.4g}: {', '.join(best.settings)}")

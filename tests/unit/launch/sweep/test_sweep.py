@@ -187,6 +187,25 @@ def test_ctrl_c_asks_all_trials_then_waits_and_a_second_one_asks_again(options, 
     assert capsys.readouterr().out.count("stopping: ") == 1
 
 
+def test_a_sweep_whose_reader_is_gone_goes_on(options, monkeypatch):
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert sweep(options._replace(trials=1)) == 0
+        monkeypatch.undo()
+    assert (options.folder / "best.yaml").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_a_sentence(options, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"file/study cannot be written: Not a directory\. Choose another --study"):
+        sweep(options._replace(folder=tmp_path / "file" / "study"))
+    (options.folder / "sweep.png").mkdir(parents=True)
+    with pytest.raises(SimulError, match=r"study cannot be written: Is a directory\. Make room"):
+        sweep(options._replace(trials=1))
+
+
 def test_trials_must_end_and_have_a_core(options, monkeypatch):
     with pytest.raises(ConfigError, match="say --stop-after-decisions 60000"):
         sweep(options._replace(decisions=None))
