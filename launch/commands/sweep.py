@@ -28,8 +28,8 @@ def add_sweep(sweep: argparse.ArgumentParser) -> None:
     sweep.add_argument("--stop-after-decisions", type=count, metavar="N", help="of each trial (default: as configured)")
     sweep.add_argument(
         "--prune", choices=PRUNERS, default="median",
-        help="which trials end early: those below the median at the same evaluation, by successive halving, or none "
-        "(default: %(default)s)",
+        help="which trials end early: those below the median of finished ones at the same evaluation, by successive "
+        "halving, or none (default: %(default)s)",
     )  # fmt: skip
     sweep.add_argument("--mode", default="default", metavar="NAME", help="as for `up`")
     sweep.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 DATABASE = "study.db"
-STARTUP_TRIALS = 4  # that are not pruned: the median of fewer says little
+STARTUP_TRIALS = 4  # that must have finished: the median of fewer says little
 WARMUP_STEPS = 2  # step of a trial's evaluations from which on it may be pruned; the first is 1
 ENOUGH = 5  # finished trials, of which the importance of keys is asked
 MOST_SEED = 2**32 - 1

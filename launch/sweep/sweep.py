@@ -21,7 +21,7 @@ from simul.common.runtime.private_files import read_regular, replace_file
 from simul.launch.processes.signals import Signals
 from simul.launch.sweep.report import SweepView, draw_picture, write_best
 from simul.launch.sweep.space import Dimension, check_space, read_space
-from simul.launch.sweep.study import DATABASE, ENOUGH, SweepStudy, check_installed
+from simul.launch.sweep.study import DATABASE, ENOUGH, WARMUP_STEPS, SweepStudy, check_installed
 from simul.launch.sweep.trial import Plan, TrialRun
 
 EVALUATIONS = 10  # of a trial, where the configuration does not say how often
@@ -158,6 +158,11 @@ class _Sweep:
         signals = Signals()
         signals.install()
         waiting = list(self._study.resume())
+        if self._options.pruner == "median" and WARMUP_STEPS * self._every > self._plan.decisions:
+            self._view.say(
+                f"no trial will be pruned: evaluation.every_decisions {self._every} is above half of a trial's "
+                f"{self._plan.decisions} decisions, and the median judges from evaluation {WARMUP_STEPS} on"
+            )
         try:
             while not signals.stop and self._fill(waiting, lambda: signals.stop):
                 for trial in list(self._running):

@@ -109,6 +109,7 @@ def test_the_best_is_a_configuration_and_what_falls_behind_is_pruned(options, ca
     assert (options.folder / "sweep.png").read_bytes().startswith(b"\x89PNG")
     assert "what mattered:" in printed
     assert "trial 0: version 0 could not be evaluated\n" in printed  # by the last evaluation
+    assert "is above half" not in printed
 
 
 def test_a_killed_sweep_goes_on_and_a_finished_one_takes_more_trials(options, monkeypatch, capsys):
@@ -204,6 +205,11 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(options, tmp_path):
     (options.folder / "sweep.png").mkdir(parents=True)
     with pytest.raises(SimulError, match=r"study cannot be written: Is a directory\. Make room"):
         sweep(options._replace(trials=1))
+
+
+def test_a_plan_in_which_nothing_can_be_pruned_says_so(options, capsys):
+    sweep(options._replace(trials=1, overrides=("evaluation.every_decisions=251",)))
+    assert "evaluation.every_decisions 251 is above half of a trial's 500 decisions" in capsys.readouterr().out
 
 
 def test_trials_must_end_and_have_a_core(options, monkeypatch):
