@@ -28,8 +28,8 @@ def add_sweep(sweep: argparse.ArgumentParser) -> None:
     sweep.add_argument("--stop-after-decisions", type=count, metavar="N", help="of each trial (default: as configured)")
     sweep.add_argument(
         "--prune", choices=PRUNERS, default="median",
-        help="which trials end early: those below the median at the same evaluation, by successive halving, or none "
-        "(default: %(default)s)",
+        help="which trials end early: those below the median of finished ones at the same evaluation, by successive "
+        "halving, or none (default: %(default)s)",
     )  # fmt: skip
     sweep.add_argument("--mode", default="default", metavar="NAME", help="as for `up`")
     sweep.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
@@ -39,8 +39,9 @@ def add_sweep(sweep: argparse.ArgumentParser) -> None:
 def _sweep(options: argparse.Namespace) -> int:
     from simul.launch.sweep.sweep import SweepOptions, sweep
 
-    named = options.study or Path(Path(options.config).stem)
-    folder = FOLDER / named if len(named.parts) == 1 and not os.path.isdir(named) else named
+    folder = options.study or FOLDER / Path(options.config).stem
+    if len(folder.parts) == 1 and not os.path.isdir(folder):
+        folder = FOLDER / folder
     return sweep(
         SweepOptions(
             options.config, options.space, options.trials, folder, options.mode, tuple(options.overrides),

@@ -68,13 +68,22 @@ class ChildCommand:
                 self._process.wait()
                 break
             except KeyboardInterrupt:
-                self._signal()
+                self.ask_to_stop()
         self._finish()
+
+    def ask_to_stop(self) -> None:
+        """Ask it to stop, without waiting; the second time: at once."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(ProcessLookupError, BrokenPipeError):
+            if self._asked:
+                self._process.send_signal(signal.SIGINT)
+            self._asked = True
+            self._process.stdin.close()
 
     def stop(self) -> None:
         """Ask it to stop, and wait."""
         if self.running:
-            self._signal()
+            self.ask_to_stop()
         self.wait()
 
     def wait_for_line(self, part: str) -> str | None:
@@ -102,15 +111,6 @@ class ChildCommand:
     def last_lines(self) -> str:
         """What it printed last."""
         return "\n".join(self._lines[-KEPT_LINES:])
-
-    def _signal(self) -> None:
-        """Ask it to stop; the second time: now."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(ProcessLookupError, BrokenPipeError):
-            if self._asked:
-                self._process.send_signal(signal.SIGINT)
-            self._asked = True
-            self._process.stdin.close()
 
     def _finish(self) -> None:
         for reader in self._readers:

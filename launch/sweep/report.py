@@ -18,7 +18,7 @@ from rich.table import Table
 
 from simul.common.runtime.private_files import replace_file
 from simul.common.runtime.terminal_console import SafeConsole
-from simul.common.runtime.terminal_text import print_text
+from simul.launch.monitoring.view.output import standard_output
 from simul.launch.sweep.study import Tried
 from simul.launch.sweep.trial import Plan
 
@@ -39,7 +39,7 @@ class SweepView:
     def __init__(self, trials: int, decisions: int) -> None:
         """`trials`: of the sweep; `decisions`: of each."""
         self._trials, self._decisions = trials, decisions
-        self._console = SafeConsole()
+        self._console = SafeConsole(file=standard_output())
         self._live: Live | None = None
         self._next = 0.0
         if self._console.is_terminal:
@@ -48,10 +48,7 @@ class SweepView:
 
     def say(self, sentence: str) -> None:
         """Show an event."""
-        if self._live is not None:
-            self._live.console.print(sentence)
-        else:
-            print_text(sentence)
+        self._console.print(sentence, soft_wrap=True)
 
     def update(self, trials: Callable[[], Sequence[Tried]], decisions: Mapping[int, int]) -> None:
         """Show new figures; called often. `decisions`: of those that run, by number."""
@@ -64,7 +61,7 @@ class SweepView:
             return
         ended = sum(each.state != "running" for each in tried)
         parts = [f"trial {number} {words}" for number, words in self._progress(decisions).items()]
-        print_text(f"{ended} of {self._trials} trials ended; {', '.join(parts) or 'none runs'}")
+        self.say(f"{ended} of {self._trials} trials ended; {', '.join(parts) or 'none runs'}")
 
     def close(self, tried: Sequence[Tried]) -> None:
         """Restore the terminal and print the whole table."""
@@ -99,7 +96,7 @@ def _short(value: object) -> str:
 
 def write_best(folder: Path, plan: Plan, best: Tried, trials: int) -> Path:
     """best.yaml: a configuration that `simul up` takes; its run directory is one of its own. Raises OSError."""
-    config = plan.load_best(best.settings, f"runs/{folder.name}-best")
+    config = plan.load_best(best.number, best.settings, f"runs/{folder.name}-best")
     head = (
         f"# The best of {trials} trials of `simul sweep {plan.config}`: trial {best.number}, score {best.score:.4g}.\n"
         f"# {', '.join(best.settings)}\n\n"

@@ -108,7 +108,8 @@ def _choices(key: str, given: Mapping[str, Any]) -> Dimension:
         raise ConfigError("choices stand alone, without low, high, log, int and step")
     if not isinstance(choices, list) or not choices:
         raise ConfigError(f"expected choices: a list of values such as [16, 32]; got {choices!r}")
-    texts = tuple(setting_lines({key: choice})[0].removeprefix(f"{key}=") for choice in choices)
+    lines = [setting_lines({key: [choice]})[0] for choice in choices]  # in a list a mapping is one value, too
+    texts = tuple(line.removeprefix(f"{key}=[").removesuffix("]") for line in lines)
     if twice := next((text for text in texts if texts.count(text) > 1), None):
         raise ConfigError(f"the choice {twice} is given twice")
     return Dimension(key, choices=texts)
@@ -127,25 +128,29 @@ def _range(key: str, given: Mapping[str, Any]) -> Dimension:
     for name in ("log", "int"):
         if not isinstance(given.get(name, False), bool):
             raise ConfigError(f"expected true or false as {name}; got {given[name]!r}")
-    log, whole = given.get("log", False), given.get("int", _takes_whole(key, low, high))
+    takes_whole = _takes_whole(key)
+    by_default = isinstance(low, int) and isinstance(high, int) if takes_whole is None else takes_whole
+    log, whole = given.get("log", False), given.get("int", by_default)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ConfigError(f"low must be less than high; got low {low}, high {high}")
     if log and low <= 0:
         raise ConfigError(f"a logarithmic range begins above 0; got low {low}")
     if step is not None and (log or not 0 < step <= high - low):
         raise ConfigError(f"expected a step above 0 that fits between low and high, and no log; got {step}")
+    if takes_whole and not whole:
+        raise ConfigError("it takes whole numbers, and int is false")
     if whole and not all(float(value).is_integer() for value in (low, high, step or 1)):
         raise ConfigError(f"it takes whole numbers; got low {low}, high {high}{f', step {step}' if step else ''}")
     numbers = [int(value) if whole else float(value) for value in (low, high)]
     return Dimension(key, numbers[0], numbers[1], log, whole, step)
 
 
-def _takes_whole(key: str, low: float, high: float) -> bool:
-    """Whether only whole numbers fit: the key's type says so, else low and high are whole."""
+def _takes_whole(key: str) -> bool | None:
+    """Whether the key's type takes whole numbers only; None where it takes any value."""
     kinds = list(_plain_kinds(type_at(key)))
     if any(isinstance(kind, inspect.FloatType) for kind in kinds):
         return False
-    return any(isinstance(kind, inspect.IntType) for kind in kinds) or (isinstance(low, int) and isinstance(high, int))
+    return any(isinstance(kind, inspect.IntType) for kind in kinds) or None
 
 
 def _plain_kinds(kind: inspect.Type) -> Iterator[inspect.Type]:

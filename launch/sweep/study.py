@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 DATABASE = "study.db"
-STARTUP_TRIALS = 4  # that are not pruned: the median of fewer says little
+STARTUP_TRIALS = 4  # that must have finished: the median of fewer says little
 WARMUP_STEPS = 2  # step of a trial's evaluations from which on it may be pruned; the first is 1
 ENOUGH = 5  # finished trials, of which the importance of keys is asked
 MOST_SEED = 2**32 - 1
@@ -83,7 +83,8 @@ class SweepStudy:
         # A sweep that goes on must not draw the same again.
         self._study.sampler = optuna.samplers.TPESampler(seed=(seed + self.begun) % MOST_SEED)
         self._open: dict[int, Trial] = {}
-        self._last_step: dict[int, int] = {}  # of open trials
+        self._halving = pruner == "halving"
+        self._newest: dict[int, tuple[int, float]] = {}  # (step, score) of open trials
 
     def trials(self) -> list[Tried]:
         """All, in the order in which they began."""
@@ -94,7 +95,8 @@ class SweepStudy:
         running = self._optuna.trial.TrialState.RUNNING
         left = [frozen for frozen in self._study.get_trials(deepcopy=False) if frozen.state == running]
         for frozen in left:
-            self._last_step[frozen.number] = max(frozen.intermediate_values, default=0)
+            if frozen.intermediate_values:
+                self._newest[frozen.number] = max(frozen.intermediate_values.items())
         return [self._begin(self._optuna.Trial(self._study, frozen._trial_id)) for frozen in left]
 
     def ask(self) -> tuple[int, list[str]]:
@@ -105,19 +107,25 @@ class SweepStudy:
     def report(self, number: int, step: int, score: float) -> bool:
         """An evaluation of an open trial, new or not; true where it falls behind the others and is to be stopped.
 
-        Steps that the trial has no evaluation of get the score of the next one.
+        A step that was skipped, because the evaluation before it took longer, has the score of the step before. The
+        median judges a trial at its own evaluations alone. A rung of halving, which would take the later score of a
+        trial that skipped it, judges by the score before.
         """
+        if not self.is_new(number, step):
+            return False
         trial = self._open[number]
-        for each in range(self._last_step.get(number, 0) + 1, step + 1):
-            self._last_step[number] = each
-            trial.report(score, each)
-            if trial.should_prune():
+        last, before = self._newest.get(number, (step - 1, score))
+        self._newest[number] = step, score
+        for missing in range(last + 1, step):
+            trial.report(before, missing)
+            if self._halving and trial.should_prune():
                 return True
-        return False
+        trial.report(score, step)
+        return trial.should_prune()
 
     def is_new(self, number: int, step: int) -> bool:
         """Whether the open trial has reported no evaluation of this step or a later one."""
-        return step > self._last_step.get(number, 0)
+        return number not in self._newest or step > self._newest[number][0]
 
     def finish(self, number: int, score: float) -> None:
         """Close a trial with its objective."""

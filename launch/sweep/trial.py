@@ -20,11 +20,12 @@ from simul.common.errors import ConfigError, SimulError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import living_owner, read_json
 from simul.common.runtime.private_files import read_regular
-from simul.launch.monitoring.curves.writers import past_evaluations
+from simul.launch.monitoring.curves.writers import CSV_NAME, past_evaluations
 from simul.launch.processes.child_command import ChildCommand
 from simul.launch.supervisor.evaluations import BestResult, Evaluations
 from simul.launch.supervisor.run_curves import read_position
 
+GOES_ON = " Training goes on."  # of a run; a trial has ended by then
 ENOUGH = 0.99  # of a trial's decisions: a run stops a few short of them, or after them
 
 
@@ -48,10 +49,19 @@ class Plan(NamedTuple):
         """The configuration of a trial. Raises ConfigError."""
         return load_config(self.config, [*self.overrides, *self.own, *settings], self.mode, given_in=given_in)
 
-    def load_best(self, settings: Sequence[str], run_dir: str) -> Config:
-        """The configuration of a run in `run_dir` with these settings that is no trial. Raises ConfigError."""
+    def load_best(self, number: int, settings: Sequence[str], run_dir: str) -> Config:
+        """The configuration of a run in `run_dir` that is no trial, with the settings of one. Raises ConfigError."""
         above = [*settings, f"stop_after_decisions={self.decisions}", *setting_lines({"run_dir": run_dir})]
-        return load_config(self.config, [*self.overrides, *above], self.mode)
+        return self.settled(load_config(self.config, [*self.overrides, *above], self.mode), number)
+
+    def settled(self, config: Config, number: int) -> Config:
+        """`config` with the opponents of a trial's run, which drops defaults that the game cannot have."""
+        try:
+            run = self.run_dir(number).read_config()
+        except ConfigError:  # its run directory was removed
+            return config
+        evaluation = msgspec.structs.replace(config.evaluation, opponents=run.evaluation.opponents)
+        return msgspec.structs.replace(config, opponents=run.opponents, evaluation=evaluation)
 
     def run_dir(self, number: int) -> RunDir:
         """Of a trial."""
@@ -68,19 +78,22 @@ class Evaluation:
 
 
 class TrialRun:
-    """`start` once, then `poll` until `over`; then `score`, or `fault` where there is none."""
+    """`start` once, then `poll` until `over`; then `score`, or `fault` where there is none and it was not stopped."""
 
     def __init__(self, plan: Plan, number: int, settings: Sequence[str]) -> None:
         self.number = number
         self.fault = ""
+        self.said: list[str] = []  # by its last evaluation
         self.over = False
+        self.stopping = False  # asked to end early
         self._plan = plan
         self._settings = tuple(settings)
         self._run_dir = plan.run_dir(number)
         self._config = Config()
         self._child: ChildCommand | None = None
         self._last: Evaluations | None = None  # of the newest checkpoint, once the run has ended
-        self._said: list[str] = []
+        self._found: list[Evaluation] = []
+        self._read_at = (0, 0)  # size and time of the curves that they were found in
 
     @property
     def free(self) -> bool:
@@ -111,17 +124,27 @@ class TrialRun:
             plan = self._plan
             settings = [*plan.overrides, *plan.own, *self._settings, f"stop_after_decisions={plan.decisions - before}"]
             line = ["up", self._plan.config, "--mode", self._plan.mode, "--plain", "--run-dir", str(self._run_dir.root)]
-            self._child = ChildCommand([*line, *(word for each in settings for word in ("--set", each))], False)
+            line += [word for each in settings for word in ("--set", each)]
+            self._child = ChildCommand(line, False, environment={"SIMUL_NOTIFY": ""})
         return words
 
     def evaluations(self) -> list[Evaluation]:
-        """Those in the run's curves so far."""
-        every, found = self._config.evaluation.every_decisions, []
+        """Those in the run's curves so far, which are read where they have changed."""
+        every = self._config.evaluation.every_decisions
+        if not every:  # its settings do not fit together
+            return []
+        try:
+            file = (self._run_dir.root / CSV_NAME).stat()
+        except OSError:
+            return []
+        if (file.st_size, file.st_mtime_ns) == self._read_at:
+            return self._found
+        self._read_at, self._found = (file.st_size, file.st_mtime_ns), []
         for each in past_evaluations(self._run_dir.root):
             with contextlib.suppress(KeyError, ValueError):  # a row that is not whole
                 step = max(round(each["decisions_learned"] / every), 1)
-                found.append(Evaluation(step, each["score"], int(each["policy_version"])))
-        return found
+                self._found.append(Evaluation(step, each["score"], int(each["policy_version"])))
+        return self._found
 
     def poll(self) -> None:
         """Called often: notices the run's end, and evaluates its newest checkpoint then."""
@@ -131,18 +154,25 @@ class TrialRun:
             if self._child.running:
                 return
             child, self._child = self._child, None
+            child.wait()
+            if self.stopping:
+                self.over = True
+                return
             try:
-                child.wait()
                 child.check()
             except SimulError as error:
                 self._fail(str(error).rpartition("simul: ")[2])  # after the lines of the run
+                return
+            answered, wanted = read_position(self._run_dir).decisions, self._plan.decisions
+            if answered < ENOUGH * wanted:
+                self._fail(f"it was stopped at {answered:,.0f} of {wanted:,} decisions")
                 return
         if self._last is None:
             self._begin_last_evaluation()
         elif not self._last.running or self._last.poll(0.0):
             self.over = True
         if self.over and self.score is None:
-            self.fault = self._said[-1] if self._said else "it was never evaluated"
+            self.fault = self.said.pop() if self.said else "it was never evaluated"
 
     def _begin_last_evaluation(self) -> None:
         newest = next(iter(checkpoint_folders(self._run_dir.checkpoints)), None)
@@ -150,8 +180,9 @@ class TrialRun:
         if newest is None or int(newest.name) in versions:
             self.over = True
             return
-        self._last = Evaluations(self._config, self._run_dir, 0.0, self._said.append)
-        self._last.poll(float(self._config.evaluation.every_decisions))
+        config = self._plan.settled(self._config, self.number)
+        self._last = Evaluations(config, self._run_dir, 0.0, lambda said: self.said.append(said.removesuffix(GOES_ON)))
+        self._last.poll(float(config.evaluation.every_decisions))
 
     @property
     def score(self) -> float | None:
@@ -163,10 +194,15 @@ class TrialRun:
             return None
 
     def stop(self) -> None:
-        """End the run, with a checkpoint, so that it can be resumed."""
+        """Ask the run to end, with a checkpoint, so that it can be resumed; the second time: at once.
+
+        It has ended once `poll` has set `over`.
+        """
+        self.stopping = True
         if self._child is not None:
-            self._child.stop()
-            self._child = None
+            self._child.ask_to_stop()
+            return
+        self.over = True
         if self._last is not None:
             self._last.close()
             self._last = None

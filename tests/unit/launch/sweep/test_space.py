@@ -28,6 +28,12 @@ def test_ranges_are_whole_where_the_key_is_or_both_ends_are():
     ]
 
 
+def test_a_choice_may_be_a_mapping():
+    (only,) = space_of({"network.options": {"choices": [{}, {"hidden": 16, "memory": "none"}]}}, "s")
+    assert only.choices == ("{}", "{hidden: 16, memory: none}")
+    assert load_config("cartpole", [only.setting(only.choices[1])]).network.options == {"hidden": 16, "memory": "none"}
+
+
 def test_the_file_is_read_as_a_configuration_is(tmp_path):
     file = tmp_path / "space.yaml"
     file.write_text("learner.clip: {low: 1e-2, high: 5e-1}\n")
@@ -77,6 +83,9 @@ def test_an_empty_space_and_settings_of_the_sweep_are_refused():
             space_of({key: {"choices": [1]}}, "s.yaml")
     with pytest.raises(ConfigError, match=r"takes whole numbers; got low 1, high 2\.5"):
         space_of({"learner.epochs": {"low": 1, "high": 2.5}}, "s.yaml")
+    with pytest.raises(ConfigError, match=r"learner\.epochs: it takes whole numbers, and int is false"):
+        space_of({"learner.epochs": {"low": 1, "high": 8, "int": False}}, "s.yaml")
+    assert not space_of({"network.options.hidden": {"low": 1, "high": 8, "int": False}}, "s.yaml")[0].whole
 
 
 def test_what_the_configuration_refuses_is_said_in_its_words():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 
 import pytest
@@ -25,19 +27,40 @@ class FakeTrial:
 
     faults: dict[int, str] = {}
     started: list[int] = []
+    asked: list[int] = []  # to stop
     stop_at: int | None = None  # the sweep is killed while this one runs
+    signal_at: list[tuple[int, int]] = []  # (number, polls): Ctrl-C then
+    running = 0
+    most_running = 0
     free = True
 
     def __init__(self, plan, number, settings):
         self.number, self.settings = number, settings
-        self.over, self.fault, self.decisions, self.score = False, "", 0, None
+        self.over, self.stopping, self.fault, self.decisions, self.score = False, False, "", 0, None
+        self.said = [f"version {number} could not be evaluated"]
+        self._polls, self._saves = 0, 3
         self._clip = float(next(each for each in settings if "clip" in each).partition("=")[2])
 
     def start(self):
         self.started.append(self.number)
+        FakeTrial.running += 1
+        FakeTrial.most_running = max(self.running, self.most_running)
         return "begins"
 
     def poll(self):
+        if self.over:
+            return
+        self._polls += 1
+        if (self.number, self._polls) in self.signal_at:
+            signal.raise_signal(signal.SIGINT)
+        self._advance()
+        FakeTrial.running -= self.over
+
+    def _advance(self):
+        if self.stopping:
+            self._saves -= 1
+            self.over = self._saves <= 0
+            return
         if self.number == self.stop_at:
             raise KeyboardInterrupt
         self.decisions += 100
@@ -54,7 +77,8 @@ class FakeTrial:
         return [Evaluation(step, self._clip * step, step) for step in range(1, self.decisions // 100 + 1)]
 
     def stop(self):
-        pass
+        self.asked.append(self.number)
+        self.stopping = True
 
 
 @pytest.fixture
@@ -63,6 +87,10 @@ def options(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "POLL_SEC", 0.0)
     monkeypatch.setattr(FakeTrial, "faults", {})
     monkeypatch.setattr(FakeTrial, "started", [])
+    monkeypatch.setattr(FakeTrial, "asked", [])
+    monkeypatch.setattr(FakeTrial, "running", 0)
+    monkeypatch.setattr(FakeTrial, "most_running", 0)
+    monkeypatch.setattr(module, "usable_cores", lambda: 2.0)
     (tmp_path / "space.yaml").write_text("learner.clip: {low: 0.1, high: 0.9}\nlearner.epochs: {choices: [1, 2]}\n")
     return SweepOptions("cartpole", tmp_path / "space.yaml", 8, tmp_path / "study", decisions=500)
 
@@ -72,6 +100,7 @@ def test_the_best_is_a_configuration_and_what_falls_behind_is_pruned(options, ca
     printed = capsys.readouterr().out
     assert FakeTrial.started == list(range(8))
     assert "is pruned: it falls behind" in printed
+    assert FakeTrial.most_running == 1  # one that is pruned saves first, and nothing waits for it
     best = load_config(options.folder / "best.yaml")
     assert best.stop_after_decisions == 500
     assert best.run_dir == "runs/study-best"
@@ -79,6 +108,8 @@ def test_the_best_is_a_configuration_and_what_falls_behind_is_pruned(options, ca
     assert f"learner.clip={best.learner.clip}" in printed.partition("best: trial")[2]
     assert (options.folder / "sweep.png").read_bytes().startswith(b"\x89PNG")
     assert "what mattered:" in printed
+    assert "trial 0: version 0 could not be evaluated\n" in printed  # by the last evaluation
+    assert "is above half" not in printed
 
 
 def test_a_killed_sweep_goes_on_and_a_finished_one_takes_more_trials(options, monkeypatch, capsys):
@@ -128,6 +159,57 @@ def test_no_trial_finished_is_a_sentence(options, monkeypatch):
         sweep(options._replace(trials=2))
     with pytest.raises(SimulError, match=r"3 trials in a row failed, and the sweep ends\. Trial 4: the device"):
         sweep(options)
+
+
+def test_the_best_is_written_where_trials_fail_at_the_end(options, monkeypatch, capsys):
+    monkeypatch.setattr(FakeTrial, "faults", dict.fromkeys((1, 2, 3), "the device is missing"))
+    assert sweep(options._replace(trials=4)) == 0  # no other was to begin
+    assert load_config(options.folder / "best.yaml")
+    (options.folder / "best.yaml").unlink()
+    monkeypatch.setattr(FakeTrial, "faults", dict.fromkeys(range(4, 9), "the device is missing"))
+    with pytest.raises(SimulError, match=r"^3 trials in a row failed, and the sweep ends\. Trial 6: the device"):
+        sweep(options._replace(trials=9))
+    assert load_config(options.folder / "best.yaml")
+    assert "best: trial 0" in capsys.readouterr().out
+
+
+def test_ctrl_c_asks_all_trials_then_waits_and_a_second_one_asks_again(options, monkeypatch, capsys):
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    monkeypatch.setattr("simul.launch.processes.signals.ECHO_SEC", 0.0)
+    monkeypatch.setattr(FakeTrial, "signal_at", [(0, 2), (1, 3)])
+    try:
+        assert sweep(options._replace(parallel=2)) == module.INTERRUPTED
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+    assert FakeTrial.asked[:2] == [0, 1]
+    assert FakeTrial.asked.count(0) >= 2
+    assert FakeTrial.asked.count(1) >= 2
+    assert capsys.readouterr().out.count("stopping: ") == 1
+
+
+def test_a_sweep_whose_reader_is_gone_goes_on(options, monkeypatch):
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert sweep(options._replace(trials=1)) == 0
+        monkeypatch.undo()
+    assert (options.folder / "best.yaml").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_a_sentence(options, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"file/study cannot be written: Not a directory\. Choose another --study"):
+        sweep(options._replace(folder=tmp_path / "file" / "study"))
+    (options.folder / "sweep.png").mkdir(parents=True)
+    with pytest.raises(SimulError, match=r"study cannot be written: Is a directory\. Make room"):
+        sweep(options._replace(trials=1))
+
+
+def test_a_plan_in_which_nothing_can_be_pruned_says_so(options, capsys):
+    sweep(options._replace(trials=1, overrides=("evaluation.every_decisions=251",)))
+    assert "evaluation.every_decisions 251 is above half of a trial's 500 decisions" in capsys.readouterr().out
 
 
 def test_trials_must_end_and_have_a_core(options, monkeypatch):
