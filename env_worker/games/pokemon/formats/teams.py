@@ -51,6 +51,8 @@ _REASONS = {
     "players": "is not for two players",
     "kind": "is played neither in singles nor in doubles",
     "name": "is played in doubles, which its name does not say: that is not supported",
+    "species": "has species of its own, which no observation describes",
+    "size": "gives out teams of more than six Pokemon, of which no observation describes more",
     "draws": "draws teams of its own: {key} would have no effect, leave it empty",
     "teams": "gives out no teams of its own: name a file or a folder of teams with pokemon.teams",
 }

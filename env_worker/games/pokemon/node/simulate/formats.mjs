@@ -1,35 +1,54 @@
 // Whether a format can be played here, and whether teams are legal in it, as the simulator decides.
 
+const TEAM_SIZE = 6, MOVES = 4; // of an observation
+
 /**
  * @param {string[]} teams as people write them (Showdown's export) or packed; none for formats that draw their own
  * @returns {{problem: string, doubles: boolean, formats: string[], teams: string[], illegal: [number, string[]][]}}
- *    problem: '' | 'unknown' (then `formats` lists what there is) | 'players' | 'kind' | 'teams' (it needs some)
- *    | 'draws' (it needs none);
- *    teams: packed; illegal: place of a team and what the validator says of it
+ *    problem: '' | 'unknown' (then `formats` lists what there is) | 'players' | 'kind' | 'species' (it has some of its
+ *    own) | 'size' (of the teams that it draws) | 'teams' (it needs some) | 'draws' (it needs none);
+ *    teams: packed; illegal: place of a team, and what the validator says of it or why no observation describes it
  */
 export function checkFormat(sim, id, teams) {
 	const answer = { problem: '', doubles: false, formats: [], teams: [], illegal: [] };
 	const format = sim.Dex.formats.get(id);
 	answer.doubles = format.gameType === 'doubles';
-	if (!format.exists) {
-		answer.problem = 'unknown';
-		answer.formats = sim.Dex.formats.all().map(known => known.id);
-	} else if (format.playerCount !== 2) {
-		answer.problem = 'players';
-	} else if (format.gameType !== 'singles' && format.gameType !== 'doubles') {
-		answer.problem = 'kind';
-	} else if (!format.team && !teams.length) {
-		answer.problem = 'teams';
-	} else if (format.team && teams.length) {
-		answer.problem = 'draws';
-	}
+	answer.problem = problemOf(sim, format, teams);
+	if (answer.problem === 'unknown') answer.formats = sim.Dex.formats.all().map(known => known.id);
 	if (answer.problem || format.team) return answer;
 	const validator = sim.TeamValidator.get(format);
 	teams.forEach((text, place) => {
 		const team = sim.Teams.import(text);
-		const objections = team?.length ? validator.validateTeam(team) : ['there is no team in it'];
-		if (objections?.length) answer.illegal.push([place, objections]);
+		let objections = team?.length ? validator.validateTeam(team) : ['there is no team in it'];
+		if (!objections?.length) objections = unobservable(team);
+		if (objections.length) answer.illegal.push([place, objections]);
 		else answer.teams.push(sim.Teams.pack(team));
 	});
 	return answer;
+}
+
+function problemOf(sim, format, teams) {
+	if (!format.exists) return 'unknown';
+	if (format.playerCount !== 2) return 'players';
+	if (format.gameType !== 'singles' && format.gameType !== 'doubles') return 'kind';
+	if (hasOwnSpecies(sim, format)) return 'species';
+	if (!format.team) return teams.length ? '' : 'teams';
+	if (teams.length) return 'draws';
+	return sim.Dex.formats.getRuleTable(format).maxTeamSize > TEAM_SIZE ? 'size' : '';
+}
+
+/** Whether its mod has species that its generation does not have. */
+function hasOwnSpecies(sim, format) {
+	const dex = sim.Dex.forFormat(format), { Pokedex } = sim.Dex.mod(`gen${dex.gen}`).data;
+	return Object.keys(dex.data.Pokedex).some(species => !(species in Pokedex));
+}
+
+/** Why no observation describes a team that the validator allows: custom games have next to no limits. */
+function unobservable(team) {
+	const reasons = [];
+	if (team.length > TEAM_SIZE) reasons.push(`it has ${team.length} Pokemon, ${TEAM_SIZE} can be observed.`);
+	for (const { name, species, moves } of team) {
+		if (moves.length > MOVES) reasons.push(`${name || species} has ${moves.length} moves, ${MOVES} can be chosen.`);
+	}
+	return reasons;
 }

@@ -67,6 +67,8 @@ def test_an_unknown_format_names_the_nearest():
     [
         ("players", "two players"),
         ("kind", "neither in singles nor"),
+        ("species", "species of its own"),
+        ("size", "teams of more than six"),
         ("teams", "pokemon.teams"),
         ("draws", "no effect"),
     ],
