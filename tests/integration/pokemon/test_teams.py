@@ -37,7 +37,8 @@ PICKS = 3  # decisions that a team preview of gen9bssregi takes
         ({"format": "gen9chatbats"}, "species of its own"),
         ({"format": "gen9ou"}, r"pokemon\.teams"),
         ({"format": "gen8ou", "teams": str(TEAMS)}, "Great Tusk"),
-        ({"format": "gen9inheritance", "teams": str(TEAMS)}, "Dragapult is banned"),  # its rules use a global of Showdown's
+        # Its rules use a global of Showdown's.
+        ({"format": "gen9inheritance", "teams": str(TEAMS)}, "Dragapult is banned"),
         ({"format": "gen9randombattle", "teams": str(TEAMS)}, "no effect"),
         ({"format": "gen9randombattle", "opponent_teams": str(TEAMS)}, r"pokemon\.opponent_teams would have no effect"),
         ({"format": "gen9randombattle", "teams": f"{BUILDERS}:Alternating"}, r"pokemon\.teams would have no effect"),

@@ -148,3 +148,23 @@ def test_too_many_battles_that_code_of_the_users_own_fails_end_the_run(host):
     with pytest.raises(FailingEnvError, match=r"20 of the last 20 episodes failed.*: mybot.py:1: boom \(20 times\)"):
         fail()
     assert len(host.stopped) == source.metrics()["episodes"]["aborted"]["opponent_error"] == LEAST_EPISODES
+
+
+def test_crashes_are_said_with_their_reason_and_end_the_run_where_most_battles_crash(host):
+    source = source_at(host, max_failed_share=0.5)
+
+    def crash(battle: int) -> None:
+        said = CommandError(battle, None, None, "crashed", "no such species")
+        host.ticks.append(HostTick(errors=[said], ended=[BattleEnd(battle, None, 1, "crashed")]))
+        source.poll()
+
+    for battle in range(LEAST_EPISODES - 1):
+        crash(battle)
+    metrics = source.metrics()
+    assert metrics["episodes"]["aborted"] == {"simulator_crashed": LEAST_EPISODES - 1}
+    assert [event for event in metrics["events"] if "crashed" in event] == [
+        "a battle crashed: no such species (battle 0, which is aborted)",
+        "a battle crashed: no such species (battle 9, which is aborted, 10 times so far)",
+    ]
+    with pytest.raises(FailingEnvError, match=r"20 of the last 20 episodes failed.*no such species \(20 times\)"):
+        crash(LEAST_EPISODES - 1)
