@@ -31,6 +31,9 @@ PICKS = 3  # decisions that a team preview of gen9bssregi takes
     ("settings", "words"),
     [
         ({"format": "gen9randombatle"}, "did you mean gen9randombattle"),
+        ({"format": "gen9RandomBattle"}, "'gen9RandomBattle' 'gen9randombattle'; write it so"),
+        ({"format": "gen7ag", "teams": str(TEAMS)}, "'gen7ag' 'gen7anythinggoes'; write it so"),
+        ({"format": "gen9randombattle@@@Inverse Moon"}, "custom rules that the simulator refuses: Unrecognized rule"),
         ({"format": "gen9metronomebattle", "teams": str(TEAMS)}, "its name does not say"),
         ({"format": "gen5triplescustomgame"}, "neither in singles nor in doubles"),
         ({"format": "gen6randombattleb12p6noteampreview"}, "teams of more than six Pokemon"),

@@ -4,18 +4,20 @@ const TEAM_SIZE = 6, MOVES = 4; // of an observation
 
 /**
  * @param {string[]} teams as people write them (Showdown's export) or packed; none for formats that draw their own
- * @returns {{problem: string, doubles: boolean, formats: string[], teams: string[], illegal: [number, string[]][]}}
- *    problem: '' | 'unknown' (then `formats` lists what there is) | 'players' | 'kind' | 'species' (it has some of its
- *    own) | 'size' (of the teams that it draws) | 'teams' (it needs some) | 'draws' (it needs none);
+ * @returns {{id: string, problem: string, rules: string, doubles: boolean, formats: string[], teams: string[],
+ *            illegal: [number, string[]][]}}
+ *    id: the format as the simulator spells it, without custom rules;
+ *    problem: '' | 'unknown' (then `formats` lists what there is) | 'rules' (then `rules` is the simulator's objection)
+ *    | 'players' | 'kind' | 'species' (it has some of its own) | 'size' (of the teams that it draws) | 'teams' (it needs
+ *    some) | 'draws' (it needs none);
  *    teams: packed; illegal: place of a team, and what the validator says of it or why no observation describes it
  */
 export function checkFormat(sim, id, teams) {
-	const answer = { problem: '', doubles: false, formats: [], teams: [], illegal: [] };
-	const format = sim.Dex.formats.get(id);
-	answer.doubles = format.gameType === 'doubles';
-	answer.problem = problemOf(sim, format, teams);
-	if (answer.problem === 'unknown') answer.formats = sim.Dex.formats.all().map(known => known.id);
-	if (answer.problem || format.team) return answer;
+	const format = sim.Dex.formats.get(id), rules = format.exists ? objectionToRules(sim, id) : '';
+	const problem = rules ? 'rules' : problemOf(sim, format, teams), doubles = format.gameType === 'doubles';
+	const answer = { id: format.id, problem, rules, doubles, formats: [], teams: [], illegal: [] };
+	if (problem === 'unknown') answer.formats = sim.Dex.formats.all().map(known => known.id);
+	if (problem || format.team) return answer;
 	const validator = sim.TeamValidator.get(format);
 	teams.forEach((text, place) => {
 		const team = sim.Teams.import(text);
@@ -25,6 +27,17 @@ export function checkFormat(sim, id, teams) {
 		else answer.teams.push(sim.Teams.pack(team));
 	});
 	return answer;
+}
+
+/** Custom rules stand behind `@@@`; a format that is asked for leaves out those that the simulator cannot take. */
+function objectionToRules(sim, id) {
+	if (!id.includes('@@@')) return '';
+	try {
+		sim.Dex.formats.validate(id);
+		return '';
+	} catch (error) {
+		return error.message.replace(/\.$/, '');
+	}
 }
 
 function problemOf(sim, format, teams) {

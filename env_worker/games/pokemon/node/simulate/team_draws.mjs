@@ -18,7 +18,7 @@ export class TeamDraws {
 	draw(format, seed, keep) {
 		if (format.team !== 'random' || !STATELESS.test(format.mod)) return undefined;
 		if (!keep) return this.generate(format, seed);
-		const name = `${format.id}/${seed}`;
+		const name = `${nameOf(format)}/${seed}`;
 		let team = this.kept.get(name);
 		if (team === undefined) {
 			team = JSON.stringify(this.generate(format, seed));
@@ -29,9 +29,14 @@ export class TeamDraws {
 	}
 
 	generate(format, seed) {
-		let generator = this.generators.get(format.id);
+		const name = nameOf(format);
+		let generator = this.generators.get(name);
 		if (generator) generator.setSeed(seed);
-		else this.generators.set(format.id, generator = this.sim.Teams.getGenerator(format, seed));
+		else this.generators.set(name, generator = this.sim.Teams.getGenerator(format, seed));
 		return generator.getTeam({ seed });
 	}
+}
+
+function nameOf({ id, customRules }) {
+	return customRules ? `${id}@@@${customRules}` : id;
 }

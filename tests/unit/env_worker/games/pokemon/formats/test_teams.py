@@ -20,7 +20,7 @@ class Answering:
         self.answer = {"problem": "", "doubles": False, "formats": [], "teams": [], "illegal": []} | answer
 
     def check_format(self, battle_format, teams):
-        return self.answer
+        return {"id": battle_format.partition("@@@")[0]} | self.answer
 
 
 def test_a_file_holds_one_team_or_a_backup_of_many(tmp_path):
@@ -60,6 +60,14 @@ def test_an_unknown_format_names_the_nearest():
         legal_teams(host, "gen9u", [])
     with pytest.raises(ConfigError, match="try gen9randombattle"):
         legal_teams(host, "zzz", [])
+
+
+def test_another_spelling_than_the_simulators_is_refused():
+    """Sets, doubles and the spec's name follow from the spelling."""
+    with pytest.raises(ConfigError, match="spells 'gen9RandomDoublesBattle' 'gen9randomdoublesbattle'; write it so"):
+        legal_teams(Answering(id="gen9randomdoublesbattle", doubles=True), "gen9RandomDoublesBattle", [])
+    with pytest.raises(ConfigError, match="'gen9OU@@@Inverse Mod' 'gen9ou@@@Inverse Mod'"):
+        legal_teams(Answering(id="gen9ou"), "gen9OU@@@Inverse Mod", [])
 
 
 @pytest.mark.parametrize(
