@@ -58,12 +58,21 @@ def test_what_cannot_be_played_is_one_sentence(settings, words):
     [
         ([f"{name}\n- Tackle" for name in MANY], "my.txt: it has 7 Pokemon, 6 can be observed"),
         (["Mew\n- Tackle\n- Splash\n- Surf\n- Growl\n- Leer"], "my.txt: Mew has 5 moves, 4 can be chosen"),
+        (
+            ["Rotom-Wash\n- Surf", "Rotom-Heat\n- Surf"],
+            "my.txt: two of its Pokemon are called Rotom.*give one a nickname",
+        ),
+        (["Rex (Mew)\n- Surf", "Rex (Ditto)\n- Surf"], "my.txt: two of its Pokemon are called Rex"),
     ],
 )
 def test_a_team_that_no_observation_describes_is_refused(host, team, words):
     """Custom games allow 24 Pokemon and 24 moves."""
     with pytest.raises(ConfigError, match=words):
         legal_teams(host, "gen9customgame", [TeamText("my.txt", "\n\n".join(team))])
+
+
+def test_two_of_a_species_may_have_names_of_their_own(host):
+    assert len(legal_teams(host, "gen9customgame", [TeamText("my.txt", "Rex (Mew)\n- Surf\n\nMew\n- Surf")])) == 1
 
 
 def test_every_seat_picks_its_team_first():

@@ -1,6 +1,7 @@
 // Whether a format can be played here, and whether teams are legal in it, as the simulator decides.
 
 const TEAM_SIZE = 6, MOVES = 4; // of an observation
+const LONGEST_NAME = 20; // the simulator cuts names
 
 /**
  * @param {string[]} teams as people write them (Showdown's export) or packed; none for formats that draw their own
@@ -22,9 +23,10 @@ export function checkFormat(sim, id, teams) {
 	teams.forEach((text, place) => {
 		const team = sim.Teams.import(text);
 		let objections = team?.length ? validator.validateTeam(team) : ['there is no team in it'];
-		if (!objections?.length) objections = unobservable(team);
+		const packed = sim.Teams.pack(team);
+		if (!objections?.length) objections = unobservable(sim, sim.Teams.unpack(packed));
 		if (objections.length) answer.illegal.push([place, objections]);
-		else answer.teams.push(sim.Teams.pack(team));
+		else answer.teams.push(packed);
 	});
 	return answer;
 }
@@ -57,11 +59,22 @@ function hasOwnSpecies(sim, format) {
 }
 
 /** Why no observation describes a team that the validator allows: custom games have next to no limits. */
-function unobservable(team) {
-	const reasons = [];
+function unobservable(sim, team) {
+	const reasons = [], names = new Set();
 	if (team.length > TEAM_SIZE) reasons.push(`it has ${team.length} Pokemon, ${TEAM_SIZE} can be observed.`);
-	for (const { name, species, moves } of team) {
-		if (moves.length > MOVES) reasons.push(`${name || species} has ${moves.length} moves, ${MOVES} can be chosen.`);
+	for (const set of team) {
+		const name = nameInBattle(sim, set);
+		if (set.moves.length > MOVES) reasons.push(`${name} has ${set.moves.length} moves, ${MOVES} can be chosen.`);
+		if (names.has(name)) {
+			reasons.push(`two of its Pokemon are called ${name}, and only names tell them apart: give one a nickname.`);
+		}
+		names.add(name);
 	}
 	return reasons;
+}
+
+/** By which lines and requests name it: see the constructor of the simulator's Pokemon. */
+function nameInBattle(sim, { name, species }) {
+	const own = name && name !== species ? name : sim.Dex.species.get(species || name).baseSpecies;
+	return own.slice(0, LONGEST_NAME);
 }
