@@ -24,6 +24,8 @@ WIDTH = 256  # teams that may be drawn at a time; the host keeps four times as m
 class TeamPool:
     """Teams are numbered, and a seed names each. Battle n draws two of WIDTH, from 2 n / uses on.
 
+    Only for formats whose drawn teams a host keeps: elsewhere nothing would be saved by it.
+
     Args:
         seed: of the worker.
         uses: battles that a team plays on average.

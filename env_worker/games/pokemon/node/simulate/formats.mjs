@@ -1,22 +1,27 @@
 // Whether a format can be played here, and whether teams are legal in it, as the simulator decides.
 
+import { keepsTeams } from './team_draws.mjs';
+
 const TEAM_SIZE = 6, MOVES = 4; // of an observation
 const LONGEST_NAME = 20; // the simulator cuts names
 
 /**
  * @param {string[]} teams as people write them (Showdown's export) or packed; none for formats that draw their own
- * @returns {{id: string, problem: string, rules: string, doubles: boolean, formats: string[], teams: string[],
- *            illegal: [number, string[]][]}}
+ * @returns {{id: string, problem: string, rules: string, doubles: boolean, reusable: boolean, formats: string[],
+ *            teams: string[], illegal: [number, string[]][]}}
  *    id: the format as the simulator spells it, without custom rules;
  *    problem: '' | 'unknown' (then `formats` lists what there is) | 'rules' (then `rules` is the simulator's objection)
  *    | 'players' | 'kind' | 'species' (it has some of its own) | 'size' (of the teams that it draws) | 'teams' (it needs
  *    some) | 'draws' (it needs none);
+ *    reusable: a seed names the same drawn team in every battle;
  *    teams: packed; illegal: place of a team, and what the validator says of it or why no observation describes it
  */
 export function checkFormat(sim, id, teams) {
 	const format = sim.Dex.formats.get(id), rules = format.exists ? objectionToRules(sim, id) : '';
 	const problem = rules ? 'rules' : problemOf(sim, format, teams), doubles = format.gameType === 'doubles';
-	const answer = { id: format.id, problem, rules, doubles, formats: [], teams: [], illegal: [] };
+	const answer = {
+		id: format.id, problem, rules, doubles, reusable: keepsTeams(format), formats: [], teams: [], illegal: [],
+	};
 	if (problem === 'unknown') answer.formats = sim.Dex.formats.all().map(known => known.id);
 	if (problem || format.team) return answer;
 	const validator = sim.TeamValidator.get(format);

@@ -3,6 +3,11 @@
 const MOST_KEPT = 1024; // about 1.5 KB each
 const STATELESS = /^gen[4-9]$/; // before, and in factories, what one seat has drawn narrows what the other may draw
 
+/** Whether a seed alone names a team of a format. */
+export function keepsTeams(format) {
+	return format.team === 'random' && STATELESS.test(format.mod);
+}
+
 export class TeamDraws {
 	constructor(sim) {
 		this.sim = sim;
@@ -16,7 +21,7 @@ export class TeamDraws {
 	 * @returns {object[] | undefined} sets of its own for each caller; undefined: the battle must draw for itself
 	 */
 	draw(format, seed, keep) {
-		if (format.team !== 'random' || !STATELESS.test(format.mod)) return undefined;
+		if (!keepsTeams(format)) return undefined;
 		if (!keep) return this.generate(format, seed);
 		const name = `${nameOf(format)}/${seed}`;
 		let team = this.kept.get(name);

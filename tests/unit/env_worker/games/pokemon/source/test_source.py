@@ -1,12 +1,17 @@
 """The source against a host that misbehaves on command."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.errors import FailingEnvError
 from simul.common.protocol.decisions import Action
 from simul.common.protocol.messages import ABORTED, START
 from simul.env_worker.games.base.failures import LEAST_EPISODES
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick
+from simul.env_worker.games.pokemon.source.source import PokemonSource
 from tests.support.fake_host import FakeHost, source_at
 
 
@@ -106,6 +111,19 @@ def test_outcomes(source, host, winner, reason, outcome):
     assert metrics["episodes"]["finished"] == 1
     assert metrics["episodes"]["ties"] == (outcome == "ties")
     assert metrics["turns"] == 9
+
+
+@pytest.mark.parametrize("reusable", [True, False])
+def test_drawn_teams_play_again_only_where_the_host_keeps_them(host, monkeypatch, reusable):
+    said = {"id": "gen9randombattle", "problem": "", "doubles": False, "teams": [], "illegal": []}
+    host.check_format = lambda *asked: said | {"reusable": reusable}
+    starts = []
+    host.start_battle = lambda battle, battle_format, start: starts.append(start)
+    source = PokemonSource(PokemonConfig(), OpponentsConfig(), envs=3, seed=0, index=0)
+    monkeypatch.setattr(source, "_make_keeper", lambda: SimpleNamespace(start=lambda: host))
+    source.start()
+    assert [start.reuse for start in starts] == [reusable] * 3
+    assert all(start.team_seeds[0] != start.team_seeds[1] for start in starts)
 
 
 def test_a_crashed_battle_is_aborted_and_replaced(source, host):
