@@ -82,7 +82,8 @@ def test_a_disabled_move_may_be_usable_as_a_max_or_z_move(views):
     grown = {"maxMoves": offer(*FOUR, disabled=["growl"])}
     may = single(*disabled, trapped=True, canDynamax=True, maxMoves=grown)
     assert legal(views, may, "gen8customgame") == [6, 18, 19, 21]
-    assert legal(views, single(*disabled, trapped=True, maxMoves=grown), "gen8customgame") == [6], "it is dynamaxed"
+    dynamaxed = single(*disabled, trapped=True, maxMoves=grown)
+    assert legal(views, dynamaxed, "gen8customgame") == [6, 7, 9], "its moves are max moves, as the simulator judges"
     z_moves = [None, {"move": "Z", "target": "normal"}, None, None]
     assert legal(views, single(*disabled, trapped=True, canZMove=z_moves), "gen7customgame") == [6, 15]
     assert legal(views, single(*disabled, trapped=True, canMegaEvo=True), "gen6customgame") == [6, 10]
@@ -151,6 +152,8 @@ def test_a_disabled_move_of_doubles_may_be_usable_as_a_max_or_z_move(views):
     guard = {"move": "maxguard", "target": "self", "disabled": True}
     may = {"canDynamax": True, "maxMoves": {"maxMoves": [{"move": "maxstrike", "target": "adjacentFoe"}, guard]}}
     assert left(views, pair(moves=moves, trapped=True, **may), "gen8doublescustomgame") == {70, 71}
+    dynamaxed = pair(moves=moves, trapped=True, maxMoves=may["maxMoves"])
+    assert left(views, dynamaxed, "gen8doublescustomgame") == {10, 11}, "its moves are max moves"
     assert left(views, pair(moves=moves, trapped=True, canZMove=z_moves), "gen7doublescustomgame") == {50, 51}
 
 

@@ -133,6 +133,18 @@ def test_each_seat_hears_what_its_player_stream_would_deliver(host, battle_forma
             assert [request for _, _, request in records if request is not None] == requests
 
 
+def test_custom_rules_of_a_format_hold(host):
+    rules = "Max Team Size=3,Inverse Mod"
+    for number, reuse in ((6000, False), (6001, True)):
+        host.start_battle(number, f"{GEN9}@@@{rules}", start_of(number)._replace(reuse=reuse))
+    host.flush()
+    records = wait(host).records
+    assert len(records) == 4
+    for record in records:
+        assert len(record.request["side"]["pokemon"]) == 3
+        assert "|rule|Inverse Mod: " in record.lines
+
+
 def test_unavailable_choice_asks_only_that_seat_again(host):
     table = Table(host, "gen6randombattle").play(TRAPPING, live=3, base=5000)
     errors = [error for errors in table.errors.values() for error in errors]

@@ -116,6 +116,9 @@ SCENES = (
     Scene("max moves", 8, (team("Snorlax/thickfat/tackle,splash"), team(WALL)), ("1d 2 2", "1 1 1"),
           {(seat, f"global.{who}_active.last_move"): move_id("maxstrike") for seat, who in ((0, "own"), (1, "foe"))}
           | {(0, "global.own_active.protect_count"): [1 / 3]}),
+    Scene("max moves after Encore", 8,
+          (team("Blissey/naturalcure/tackle,splash"), team("Snorlax/thickfat/encore,splash")), ("1 1d 2 1", "1 2 2 2"),
+          {(0, "move.1.usable"): [0.0], (0, "global.own_active.last_move"): move_id("maxguard")}),
     Scene("a z-move", 7, (team("Snorlax/thickfat/tackle,splash/normaliumz"), team(WALL)), ("1z 2", "1 1"),
           {(1, "global.foe_active.last_move"): move_id("breakneckblitz")}),
     Scene("a status z-move", 7, (team("Snorlax/thickfat/tackle,splash/normaliumz"), team(WALL)), ("2z 2", "1 1"),

@@ -31,11 +31,18 @@ process.stdout.write(JSON.stringify({ found, kept: draws.kept.size }));
 """
 
 
+KEPT = {*(f"gen{gen}randombattle" for gen in range(4, 10)), "gen9randomdoublesbattle"}
+
+
+def test_the_host_says_whose_teams_it_keeps(host):
+    assert {name for name in FORMATS if host.check_format(name, [])["reusable"]} == KEPT
+
+
 def test_the_teams_are_the_simulators_own():
     command = [str(find_node().path), "--input-type=module", "-e", COMPARE, orjson.dumps(FORMATS).decode()]
     done = subprocess.run(command, capture_output=True, check=True, cwd=HOST_FOLDER / "simulate")
     answer = orjson.loads(done.stdout)
     drawn = {name for name, same in answer["found"].items() if same}
-    assert drawn == {*(f"gen{gen}randombattle" for gen in range(4, 10)), "gen9randomdoublesbattle"}
+    assert drawn == KEPT
     assert all(answer["found"][name] == [True] * 6 for name in drawn)
     assert answer["kept"] == len(drawn) * 12

@@ -14,6 +14,7 @@ from simul.common.config.schema import OpponentsConfig
 from simul.common.config.trust import EVERYTHING
 from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.formats.team_draws import check_battles
+from simul.env_worker.games.pokemon.formats.teams import TeamText, legal_teams
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
 from simul.env_worker.games.pokemon.tables.layout import PREVIEW_START
 from tests.support.battles import check_accounts, make_source, played
@@ -22,6 +23,7 @@ BUILDERS = "tests.support.pokemon.teambuilders"
 FOLDER = Path(__file__).parents[2] / "golden" / "pokemon" / "teams"
 TEAMS = FOLDER / "gen9ou.txt"
 BSS = partial(PokemonConfig, format="gen9bssregi", teams=str(FOLDER / "gen9bssregi.txt"), max_turns=60)
+MANY = ("Mew", "Eevee", "Ditto", "Snorlax", "Absol", "Pikachu", "Onix")
 PICKS = 3  # decisions that a team preview of gen9bssregi takes
 
 
@@ -29,10 +31,17 @@ PICKS = 3  # decisions that a team preview of gen9bssregi takes
     ("settings", "words"),
     [
         ({"format": "gen9randombatle"}, "did you mean gen9randombattle"),
+        ({"format": "gen9RandomBattle"}, "'gen9RandomBattle' 'gen9randombattle'; write it so"),
+        ({"format": "gen7ag", "teams": str(TEAMS)}, "'gen7ag' 'gen7anythinggoes'; write it so"),
+        ({"format": "gen9randombattle@@@Inverse Moon"}, "custom rules that the simulator refuses: Unrecognized rule"),
         ({"format": "gen9metronomebattle", "teams": str(TEAMS)}, "its name does not say"),
         ({"format": "gen5triplescustomgame"}, "neither in singles nor in doubles"),
+        ({"format": "gen6randombattleb12p6noteampreview"}, "teams of more than six Pokemon"),
+        ({"format": "gen9chatbats"}, "species of its own"),
         ({"format": "gen9ou"}, r"pokemon\.teams"),
         ({"format": "gen8ou", "teams": str(TEAMS)}, "Great Tusk"),
+        # Its rules use a global of Showdown's.
+        ({"format": "gen9inheritance", "teams": str(TEAMS)}, "Dragapult is banned"),
         ({"format": "gen9randombattle", "teams": str(TEAMS)}, "no effect"),
         ({"format": "gen9randombattle", "opponent_teams": str(TEAMS)}, r"pokemon\.opponent_teams would have no effect"),
         ({"format": "gen9randombattle", "teams": f"{BUILDERS}:Alternating"}, r"pokemon\.teams would have no effect"),
@@ -42,6 +51,28 @@ PICKS = 3  # decisions that a team preview of gen9bssregi takes
 def test_what_cannot_be_played_is_one_sentence(settings, words):
     with pytest.raises(ConfigError, match=words):
         check_battles(PokemonConfig(**settings), EVERYTHING)
+
+
+@pytest.mark.parametrize(
+    ("team", "words"),
+    [
+        ([f"{name}\n- Tackle" for name in MANY], "my.txt: it has 7 Pokemon, 6 can be observed"),
+        (["Mew\n- Tackle\n- Splash\n- Surf\n- Growl\n- Leer"], "my.txt: Mew has 5 moves, 4 can be chosen"),
+        (
+            ["Rotom-Wash\n- Surf", "Rotom-Heat\n- Surf"],
+            "my.txt: two of its Pokemon are called Rotom.*give one a nickname",
+        ),
+        (["Rex (Mew)\n- Surf", "Rex (Ditto)\n- Surf"], "my.txt: two of its Pokemon are called Rex"),
+    ],
+)
+def test_a_team_that_no_observation_describes_is_refused(host, team, words):
+    """Custom games allow 24 Pokemon and 24 moves."""
+    with pytest.raises(ConfigError, match=words):
+        legal_teams(host, "gen9customgame", [TeamText("my.txt", "\n\n".join(team))])
+
+
+def test_two_of_a_species_may_have_names_of_their_own(host):
+    assert len(legal_teams(host, "gen9customgame", [TeamText("my.txt", "Rex (Mew)\n- Surf\n\nMew\n- Surf")])) == 1
 
 
 def test_every_seat_picks_its_team_first():

@@ -22,8 +22,8 @@ def generation(battle_format: str) -> int:
 
 
 def is_doubles(battle_format: str) -> bool:
-    """Whether two Pokemon a side stand on the field."""
-    return any(name in battle_format for name in DOUBLES_NAMES)
+    """Whether two Pokemon a side stand on the field; custom rules, behind `@@@`, say nothing of it."""
+    return any(name in battle_format.partition("@@@")[0] for name in DOUBLES_NAMES)
 
 
 ENCODER_VERSION = 5  # raise it when a number changes its meaning but not its place

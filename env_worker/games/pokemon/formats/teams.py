@@ -24,6 +24,8 @@ WIDTH = 256  # teams that may be drawn at a time; the host keeps four times as m
 class TeamPool:
     """Teams are numbered, and a seed names each. Battle n draws two of WIDTH, from 2 n / uses on.
 
+    Only for formats whose drawn teams a host keeps: elsewhere nothing would be saved by it.
+
     Args:
         seed: of the worker.
         uses: battles that a team plays on average.
@@ -48,9 +50,12 @@ SHOWN = 3  # problems of teams that an error message quotes
 ALIKE = 0.5  # of difflib's ratios
 _TITLE = re.compile(r"^===.*===\s*$", re.MULTILINE)  # between the teams of a Showdown backup
 _REASONS = {
+    "rules": "has custom rules that the simulator refuses: {rules}",
     "players": "is not for two players",
     "kind": "is played neither in singles nor in doubles",
     "name": "is played in doubles, which its name does not say: that is not supported",
+    "species": "has species of its own, which no observation describes",
+    "size": "gives out teams of more than six Pokemon, of which no observation describes more",
     "draws": "draws teams of its own: {key} would have no effect, leave it empty",
     "teams": "gives out no teams of its own: name a file or a folder of teams with pokemon.teams",
 }
@@ -91,8 +96,8 @@ def legal_teams(
     """The teams, packed; none for a format that draws its own. `key`: what errors call the setting.
 
     Raises:
-        ConfigError: the format is unknown (with the nearest names), cannot be played here, or a team is illegal
-            (with the validator's message).
+        ConfigError: the format is unknown (with the nearest names) or spelt in another way than the simulator's, cannot
+            be played here, or a team is illegal (with the validator's message).
     """
     answer = host.check_format(battle_format, [team.text for team in teams])
     problem = answer["problem"]
@@ -100,10 +105,14 @@ def legal_teams(
         near = _nearest(battle_format, answer["formats"])
         hint = f"did you mean {' or '.join(near)}?" if near else "try gen9randombattle."
         raise ConfigError(f"pokemon.format: the simulator knows no format {battle_format!r}; {hint}")
+    name, mark, rules = battle_format.partition("@@@")
+    if name != answer["id"]:
+        right = f"{answer['id']}{mark}{rules}"
+        raise ConfigError(f"pokemon.format: the simulator spells {battle_format!r} {right!r}; write it so.")
     if not problem and answer["doubles"] != is_doubles(battle_format):
         problem = "name"
     if problem:
-        raise ConfigError(f"pokemon.format: {battle_format} {_REASONS[problem].format(key=key)}.")
+        raise ConfigError(f"pokemon.format: {battle_format} {_REASONS[problem].format(key=key, **answer)}.")
     illegal = [f"{teams[place].source}: {problem}" for place, words in answer["illegal"] for problem in words]
     if not illegal:
         illegal = [

@@ -8,7 +8,12 @@ from simul.common.protocol.decisions import Decision
 from simul.env_worker.games.pokemon.host.backend import BattleBackend
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick, SeatRecord, SeatRow
 from simul.env_worker.games.pokemon.opponents.player_keeper import PlayerAnswer, PlayerFailure
-from simul.env_worker.games.pokemon.source.battle_pool import OPPONENT_ERROR, OWN_CODE, BattlePool
+from simul.env_worker.games.pokemon.source.battle_pool import (
+    OPPONENT_ERROR,
+    OWN_CODE,
+    SIMULATOR_CRASHED,
+    BattlePool,
+)
 from simul.env_worker.games.pokemon.source.matchmaking import LiveBattle
 from simul.env_worker.games.pokemon.source.own_code import OwnCodeError
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
@@ -28,7 +33,7 @@ class BackendEvents:
     def apply(self, backend: BattleBackend, tick: HostTick) -> list[Decision]:
         """Decisions and ends that a tick brings; requests to scripted seats are queued (`ScriptedTurns`).
 
-        Raises FailingEnvError where the user's code fails in too many battles.
+        Raises FailingEnvError where the user's code fails in too many battles, or too many crash.
         """
         decisions: list[Decision] = []
         for error in tick.errors:
@@ -128,8 +133,11 @@ class BackendEvents:
 
     def _apply_error(self, backend: BattleBackend, error: CommandError, decisions: list[Decision]) -> None:
         battle = self._battles.battles.get(error.battle) if error.battle is not None else None
+        if battle is not None and error.kind == "crashed":
+            self._battles.fail(battle, SIMULATOR_CRASHED, f"a battle crashed: {error.message}", decisions)
+            return
         if battle is None or error.seat is None or error.kind not in ("unavailable", "invalid", "exhausted"):
-            return  # an end follows `crashed`
+            return
         seat = battle.seats[error.seat]
         if isinstance(seat, HostedBotSeat):
             return  # the bot has been told

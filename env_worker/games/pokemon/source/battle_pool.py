@@ -17,6 +17,7 @@ from simul.env_worker.games.pokemon.source.seats import OwnPlayerSeat, PolicySea
 from simul.env_worker.recent_episodes import Episode
 
 OPPONENT_ERROR, OWN_CODE = "opponent_error", "own_code"  # causes of aborted battles: an own player; own_code.py
+SIMULATOR_CRASHED = "simulator_crashed"  # an exception in the host, of the simulator or of what reads it
 MOST_FAILED, FAILED_OF, LEAST_FAILED = 0.01, 1000, 10  # battles aborted by OWN_CODE, of the last ones
 
 
@@ -48,6 +49,7 @@ class BattlePool:
         self._episodes = [0] * envs
         self._failures = {
             OPPONENT_ERROR: EpisodeFailures(max_failed_share, envs),
+            SIMULATOR_CRASHED: EpisodeFailures(max_failed_share, envs),
             OWN_CODE: EpisodeFailures(
                 MOST_FAILED, envs, setting="the allowed share", recent=FAILED_OF, least_failures=LEAST_FAILED
             ),
@@ -86,9 +88,10 @@ class BattlePool:
     def fail(
         self, battle: LiveBattle, cause: str, what: Exception | str, ends: list[Decision] | None, detail: str = ""
     ) -> None:  # fmt: skip
-        """Count a battle as aborted by the user's own code: `what` it did, the same words each time, and a `detail`.
+        """Count a battle as aborted by an error in it: `what` it was, the same words each time, and a `detail`.
 
-        `cause`: OPPONENT_ERROR or OWN_CODE. Raises FailingEnvError where that happened in too many of the last battles.
+        `cause`: OPPONENT_ERROR, SIMULATOR_CRASHED or OWN_CODE. Raises FailingEnvError where that happened in too many
+        of the last battles.
         """
         self.abort(battle, cause, ends)
         failures = self._failures[cause]

@@ -97,8 +97,8 @@ class PokemonSource:
         self._battles = BattlePool(
             self._matchmaker, self._score, config.format, envs, episodes, config.max_turns, max_failed_share
         )
-        if episodes is None and config.team_uses > 1:
-            self._battles.team_pool = TeamPool(f"{seed}/{index}", config.team_uses)
+        pooled = episodes is None and config.team_uses > 1 and config.transport == "ipc"
+        self._team_pool = TeamPool(f"{seed}/{index}", config.team_uses) if pooled else None
         if replays is not None:
             self._battles.replays = BattleReplays(replays, index, replay_player)
         self._turns = ScriptedTurns(self._score)
@@ -117,6 +117,8 @@ class PokemonSource:
         self._keeper = keeper = self._make_keeper()
         backend = keeper.start()
         self._battles.teams = TeamDraws.opened(self._config, backend, self._trust)
+        if self._team_pool is not None and backend.check_format(self._config.format, ())["reusable"]:
+            self._battles.team_pool = self._team_pool
         self._battles.start_battles(backend)
 
     def poll(self) -> list[Decision]:

@@ -90,7 +90,6 @@ class DamageMove(NamedTuple):
     oddity: int
     bits: int
     mask: int
-    priority: int
     few_hits: bool
     hits: tuple[float, float]
 
@@ -121,7 +120,6 @@ def damage_move(gen: int, name: str) -> DamageMove | None:
         oddity=ODDITIES.get(move_id, NO_ODDITY),
         bits=_bits(gen, move_id, entry),
         mask=_mask(gen, move_id, entry),
-        priority=entry["priority"],
         few_hits=entry.get("multihit") == [2, 5],
         hits=_hits(gen, entry.get("multihit", 1)),
     )

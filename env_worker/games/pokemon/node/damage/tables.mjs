@@ -4,7 +4,7 @@ const TRAILING_DIGITS = /[0-9]+$/;
 
 /** One move; fields as in tables/damage_moves.py. */
 class DamageMove {
-	constructor(id, [type, category, power, powerKind, typeKind, fixed, amount, oddity, bits, , priority, fewHits, hits, mask]) {
+	constructor(id, [type, category, power, powerKind, typeKind, fixed, amount, oddity, bits, , fewHits, hits, mask]) {
 		this.id = id;
 		this.type = type;
 		this.category = category;
@@ -15,7 +15,6 @@ class DamageMove {
 		this.amount = amount;
 		this.oddity = oddity;
 		this.bits = bits;
-		this.priority = priority;
 		this.fewHits = fewHits;
 		this.hits = hits;
 		this.low = mask[0];
@@ -57,7 +56,6 @@ export class DamageTables {
 		this.weights = map(raw.weights);
 		this.unfinished = new Set(raw.unfinished);
 		this.moves = new Map(Object.entries(raw.moves).map(([id, numbers]) => [id, new DamageMove(id, numbers)]));
-		this.found = new Map();
 		this.retyping = map(raw.retyping);
 		this.byWeather = raw.by_weather;
 		this.byTerrain = raw.by_terrain;
@@ -94,20 +92,6 @@ export class DamageTables {
 
 	/** A move as requests spell it (`hiddenpowerfire60`, `return102`); null for what does no damage. */
 	move(name) {
-		let move = this.found.get(name);
-		if (move === undefined) {
-			move = this.find(name);
-			this.found.set(name, move);
-		}
-		return move;
-	}
-
-	/** An attack without a name, a rule or an effect of its own. */
-	plainMove(type, category, power) {
-		return new DamageMove('', [type, category, power, 0, 0, 0, 0, 0, 0, 0, 0, false, [1, 0], this.facts.meets_screens]);
-	}
-
-	find(name) {
 		if (name.startsWith('hiddenpower')) {
 			const move = this.moves.get(name.replace(TRAILING_DIGITS, ''));
 			if (move === undefined) return null;
@@ -118,5 +102,10 @@ export class DamageTables {
 		}
 		for (const plain of ['return', 'frustration']) if (name.startsWith(plain)) return this.moves.get(plain) ?? null;
 		return this.moves.get(name) ?? null;
+	}
+
+	/** An attack without a name, a rule or an effect of its own. */
+	plainMove(type, category, power) {
+		return new DamageMove('', [type, category, power, 0, 0, 0, 0, 0, 0, 0, false, [1, 0], this.facts.meets_screens]);
 	}
 }

@@ -58,15 +58,16 @@ export class Choices {
 
 	allowMoves(asked, known) {
 		const offered = asked.moves;
-		const maxMoves = asked.canDynamax ? asked.maxMoves.maxMoves : undefined;
-		const gimmicks = [asked.canMegaEvo, asked.canZMove, maxMoves, asked.canTerastallize];
+		const maxMoves = asked.maxMoves?.maxMoves;
+		const plain = maxMoves && !asked.canDynamax ? maxMoves : offered; // a dynamaxed Pokemon's moves are max moves
+		const gimmicks = [asked.canMegaEvo, asked.canZMove, asked.canDynamax && maxMoves, asked.canTerastallize];
 		const aligned = offered.length === known.length;
 		for (let i = 0; i < offered.length && i < 4; i++) {
 			const entry = offered[i];
 			const move = aligned ? i : knownSlot(entry.id, known, i);
 			this.moveEntries[move] = entry;
 			this.moveSlots[move] = i + 1;
-			if (!entry.disabled) this.mask[FIRST_MOVE + move] = 1;
+			if (plain[i] && !plain[i].disabled) this.mask[FIRST_MOVE + move] = 1;
 			for (let kind = 0; kind < 4; kind++) {
 				const gimmick = gimmicks[kind];
 				if (!gimmick) continue;

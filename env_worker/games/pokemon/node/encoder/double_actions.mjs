@@ -12,7 +12,6 @@ export const PASS = 0, FIRST_SWITCH = 1, FIRST_MOVE = 7;
 export const TARGETS = [-2, -1, 0, 1, 2];
 const PER_MOVE = TARGETS.length, PER_GIMMICK = 4 * PER_MOVE;
 const FIND_ITSELF = [0], FOES = [1, 2];
-const OTHER_MOVES = new Set([2, 3]); // Z-moves and max moves may be usable where the move itself is disabled
 
 /** What an action stands for; `member`, `move`: -1 where it is none. gimmick: 0 none, 1 mega .. 4 tera. */
 export class Meaning {
@@ -106,7 +105,7 @@ export class SlotChoices {
 	allowMoves(request, slot, spent) {
 		const asked = request.active[slot], known = request.side.pokemon[slot].moves, offered = asked.moves;
 		const maxMoves = asked.maxMoves?.maxMoves;
-		const plain = maxMoves === undefined || asked.canDynamax ? offered : maxMoves;
+		const plain = maxMoves && !asked.canDynamax ? maxMoves : offered; // a dynamaxed Pokemon's moves are max moves
 		const forms = [plain, asked.canMegaEvo && offered, asked.canZMove, asked.canDynamax && maxMoves,
 			asked.canTerastallize && offered];
 		if (spent) forms[spent] = null;
@@ -117,7 +116,8 @@ export class SlotChoices {
 			this.moveSlots[move] = i + 1;
 			for (let kind = 0; kind < forms.length; kind++) {
 				const form = forms[kind] ? forms[kind][i] : null;
-				if (!form || form.disabled || (entry.disabled && !OTHER_MOVES.has(kind))) continue;
+				// Z-moves and max moves may be usable where the move itself is disabled.
+				if (!form || form.disabled) continue;
 				const at = FIRST_MOVE + PER_GIMMICK * kind + PER_MOVE * move - TARGETS[0];
 				for (const target of targets(form.target, request, slot)) this.mask[at + target] = 1;
 			}

@@ -42,6 +42,7 @@ export class HostedBattle {
 		if (format.playerCount !== 2) throw new Error(`${command.format} is not for two players`);
 		this.battle = new sim.Battle({
 			formatid: format.id,
+			format, // an id leaves custom rules out
 			seed: seedText(command.seed),
 			send: (type, data) => this.receive(type, data),
 			p1: playerOptions(name1, command, 0, format, draws),

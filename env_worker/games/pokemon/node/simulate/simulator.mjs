@@ -13,6 +13,7 @@ export function loadSimulator(wantAccelerated = true) {
 	const packageFolder = path.resolve(path.dirname(entry), '..', '..');
 	const { version } = require(path.join(packageFolder, 'package.json'));
 	const sim = require(entry);
+	globalThis.Dex ??= sim.Dex; // rules of some formats read it there, as in Showdown's server
 	if (!wantAccelerated) return { sim, version, accelerated: false, note: 'acceleration is off' };
 	const { accelerated, note } = accelerate(sim, path.dirname(entry));
 	return { sim, version, accelerated, note };

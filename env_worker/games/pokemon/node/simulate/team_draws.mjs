@@ -3,6 +3,11 @@
 const MOST_KEPT = 1024; // about 1.5 KB each
 const STATELESS = /^gen[4-9]$/; // before, and in factories, what one seat has drawn narrows what the other may draw
 
+/** Whether a seed alone names a team of a format. */
+export function keepsTeams(format) {
+	return format.team === 'random' && STATELESS.test(format.mod);
+}
+
 export class TeamDraws {
 	constructor(sim) {
 		this.sim = sim;
@@ -16,9 +21,9 @@ export class TeamDraws {
 	 * @returns {object[] | undefined} sets of its own for each caller; undefined: the battle must draw for itself
 	 */
 	draw(format, seed, keep) {
-		if (format.team !== 'random' || !STATELESS.test(format.mod)) return undefined;
+		if (!keepsTeams(format)) return undefined;
 		if (!keep) return this.generate(format, seed);
-		const name = `${format.id}/${seed}`;
+		const name = `${nameOf(format)}/${seed}`;
 		let team = this.kept.get(name);
 		if (team === undefined) {
 			team = JSON.stringify(this.generate(format, seed));
@@ -29,9 +34,14 @@ export class TeamDraws {
 	}
 
 	generate(format, seed) {
-		let generator = this.generators.get(format.id);
+		const name = nameOf(format);
+		let generator = this.generators.get(name);
 		if (generator) generator.setSeed(seed);
-		else this.generators.set(format.id, generator = this.sim.Teams.getGenerator(format, seed));
+		else this.generators.set(name, generator = this.sim.Teams.getGenerator(format, seed));
 		return generator.getTeam({ seed });
 	}
+}
+
+function nameOf({ id, customRules }) {
+	return customRules ? `${id}@@@${customRules}` : id;
 }

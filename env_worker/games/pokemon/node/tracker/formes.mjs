@@ -124,13 +124,6 @@ export function switchIn(mon, details = '') {
 	}
 }
 
-export function megaEvolve(mon, stone) {
-	const mega = mon.species.endsWith('mega') ? mon.species : `${mon.species}mega`;
-	mon.setTemporaryAbility(null);
-	if (mon.dex.speciesById.has(mega)) setSpecies(mon, mega, false);
-	else if (/[XYxy]$/.test(stone)) setSpecies(mon, mega + stone.at(-1).toLowerCase(), false);
-}
-
 export function primalReversion(mon) {
 	setSpecies(mon, mon.species.endsWith('primal') ? mon.species : `${mon.species}primal`, false);
 }

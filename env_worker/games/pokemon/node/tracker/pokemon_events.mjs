@@ -6,7 +6,7 @@ import { endEffect, startEffect, startTypeChange } from './effects.mjs';
 import { wasIllusion } from './entries.mjs';
 import { endField, isOwnSide, need, ofPokemon } from './event_parts.mjs';
 import {
-	addMove, addType, changeForme, currentTypes, megaEvolve, primalReversion, switchIn, takeForme, terastallize,
+	addMove, addType, changeForme, currentTypes, primalReversion, switchIn, takeForme, terastallize,
 	transform,
 } from './formes.mjs';
 import { Health, Standing } from './standing.mjs';
@@ -167,8 +167,7 @@ function mega(tracker, event) {
 	if (isOwnSide(tracker, event[2])) tracker.usedMega = true;
 	else tracker.opponentUsedMega = true;
 	need(event, 4);
-	const mon = tracker.getPokemon(event[2]);
-	megaEvolve(mon, event[3]);
+	tracker.getPokemon(event[2]).setTemporaryAbility(null); // its forme has come with the detailschange before
 }
 
 function zPower(tracker, event) {

@@ -56,7 +56,14 @@ class Packing:
         self.asked += teams
         illegal = [[0, ["Ditto is banned."]]] if "3" in teams[0] else []
         packed = [f"|ditto|||transform|||||{teams[0]}|"]
-        return {"problem": "", "doubles": False, "formats": [], "teams": packed, "illegal": illegal}
+        return {
+            "id": battle_format,
+            "problem": "",
+            "doubles": False,
+            "formats": [],
+            "teams": packed,
+            "illegal": illegal,
+        }
 
     def start(self) -> None: ...
 

@@ -20,7 +20,7 @@ class Answering:
         self.answer = {"problem": "", "doubles": False, "formats": [], "teams": [], "illegal": []} | answer
 
     def check_format(self, battle_format, teams):
-        return self.answer
+        return {"id": battle_format.partition("@@@")[0]} | self.answer
 
 
 def test_a_file_holds_one_team_or_a_backup_of_many(tmp_path):
@@ -62,11 +62,21 @@ def test_an_unknown_format_names_the_nearest():
         legal_teams(host, "zzz", [])
 
 
+def test_another_spelling_than_the_simulators_is_refused():
+    """Sets, doubles and the spec's name follow from the spelling."""
+    with pytest.raises(ConfigError, match="spells 'gen9RandomDoublesBattle' 'gen9randomdoublesbattle'; write it so"):
+        legal_teams(Answering(id="gen9randomdoublesbattle", doubles=True), "gen9RandomDoublesBattle", [])
+    with pytest.raises(ConfigError, match="'gen9OU@@@Inverse Mod' 'gen9ou@@@Inverse Mod'"):
+        legal_teams(Answering(id="gen9ou"), "gen9OU@@@Inverse Mod", [])
+
+
 @pytest.mark.parametrize(
     ("problem", "words"),
     [
         ("players", "two players"),
         ("kind", "neither in singles nor"),
+        ("species", "species of its own"),
+        ("size", "teams of more than six"),
         ("teams", "pokemon.teams"),
         ("draws", "no effect"),
     ],

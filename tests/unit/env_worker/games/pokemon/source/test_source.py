@@ -1,12 +1,17 @@
 """The source against a host that misbehaves on command."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from simul.common.config.games.pokemon import PokemonConfig
+from simul.common.config.schema import OpponentsConfig
 from simul.common.errors import FailingEnvError
 from simul.common.protocol.decisions import Action
 from simul.common.protocol.messages import ABORTED, START
 from simul.env_worker.games.base.failures import LEAST_EPISODES
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd, CommandError, HostTick
+from simul.env_worker.games.pokemon.source.source import PokemonSource
 from tests.support.fake_host import FakeHost, source_at
 
 
@@ -108,6 +113,19 @@ def test_outcomes(source, host, winner, reason, outcome):
     assert metrics["turns"] == 9
 
 
+@pytest.mark.parametrize("reusable", [True, False])
+def test_drawn_teams_play_again_only_where_the_host_keeps_them(host, monkeypatch, reusable):
+    said = {"id": "gen9randombattle", "problem": "", "doubles": False, "teams": [], "illegal": []}
+    host.check_format = lambda *asked: said | {"reusable": reusable}
+    starts = []
+    host.start_battle = lambda battle, battle_format, start: starts.append(start)
+    source = PokemonSource(PokemonConfig(), OpponentsConfig(), envs=3, seed=0, index=0)
+    monkeypatch.setattr(source, "_make_keeper", lambda: SimpleNamespace(start=lambda: host))
+    source.start()
+    assert [start.reuse for start in starts] == [reusable] * 3
+    assert all(start.team_seeds[0] != start.team_seeds[1] for start in starts)
+
+
 def test_a_crashed_battle_is_aborted_and_replaced(source, host):
     host.ask(1)
     host.ticks.append(HostTick(ended=[BattleEnd(0, None, 3, "crashed")]))
@@ -148,3 +166,23 @@ def test_too_many_battles_that_code_of_the_users_own_fails_end_the_run(host):
     with pytest.raises(FailingEnvError, match=r"20 of the last 20 episodes failed.*: mybot.py:1: boom \(20 times\)"):
         fail()
     assert len(host.stopped) == source.metrics()["episodes"]["aborted"]["opponent_error"] == LEAST_EPISODES
+
+
+def test_crashes_are_said_with_their_reason_and_end_the_run_where_most_battles_crash(host):
+    source = source_at(host, max_failed_share=0.5)
+
+    def crash(battle: int) -> None:
+        said = CommandError(battle, None, None, "crashed", "no such species")
+        host.ticks.append(HostTick(errors=[said], ended=[BattleEnd(battle, None, 1, "crashed")]))
+        source.poll()
+
+    for battle in range(LEAST_EPISODES - 1):
+        crash(battle)
+    metrics = source.metrics()
+    assert metrics["episodes"]["aborted"] == {"simulator_crashed": LEAST_EPISODES - 1}
+    assert [event for event in metrics["events"] if "crashed" in event] == [
+        "a battle crashed: no such species (battle 0, which is aborted)",
+        "a battle crashed: no such species (battle 9, which is aborted, 10 times so far)",
+    ]
+    with pytest.raises(FailingEnvError, match=r"20 of the last 20 episodes failed.*no such species \(20 times\)"):
+        crash(LEAST_EPISODES - 1)
