@@ -10,6 +10,7 @@ from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
 from simul.env_worker.games.pokemon.tables import doubles_layout, layout, slots
+from simul.env_worker.games.pokemon.tables.damage_rules import rules
 from simul.env_worker.games.pokemon.tables.damage_tables import damage_tables
 from simul.env_worker.games.pokemon.tables.hit_terms import all_hit_terms
 from simul.env_worker.games.pokemon.tables.layout_files import fingerprint
@@ -67,11 +68,18 @@ def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN, doubles: bool
         "item_power": ITEM_POWER,
         "ability_power": ABILITY_POWER,
         "bulk": BULK,
+        "behind_screen": _behind_screen(gen, doubles),
         "damage": damage_tables(gen, doubles),
         "hit_terms": {move_id: terms[1:] for move_id, terms in all_hit_terms(gen).items()},
         "tracker": tracker_tables(gen),
         "sets": _sets(gen) if extras.sets and not doubles else None,
     }
+
+
+def _behind_screen(gen: int, doubles: bool) -> float:
+    """What a screen leaves of damage. Gens 1 and 2 double the defence instead."""
+    found = rules(gen, doubles)["screen"].get("reflect")
+    return found[0].mod / 4096 if found else 0.5
 
 
 def _layout(extras: layout.Extras) -> dict[str, Any]:

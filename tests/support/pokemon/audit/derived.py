@@ -190,10 +190,17 @@ def fighter(view: View, whose: str, place: int) -> Fighter | None:
     found = Fighter(
         tuple(int(row) for row in read("types") if row), round(100 * read("level")[0]), stats,
         tuple(moves.get(row) for row in rows), whose == "foe" and len(rows) < 4, ability, item, bool(status[0]), speed,
-        boosts, tuple(0.5 if screens[n] or screens[2] else 1.0 for n in (0, 1)), int(read("tera_type")[0]),
+        boosts, tuple(behind_screen(view) if screens[n] or screens[2] else 1.0 for n in (0, 1)), int(read("tera_type")[0]),
         bool(read("terastallized")[0]), read("hp")[0], bool(read("fainted")[0]), plain,
     )  # fmt: skip
     return with_likely(view, place, found) if whose == "foe" and view.has_sets else found
+
+
+def behind_screen(view: View) -> float:
+    """What Reflect, Light Screen or Aurora Veil leave of damage; two Pokemon share one."""
+    if not view.doubles:
+        return 0.5
+    return (2730 if view.gen <= 4 else 2703 if view.gen == 5 else 2732) / 4096
 
 
 def with_likely(view: View, place: int, foe: Fighter) -> Fighter:

@@ -56,6 +56,7 @@ class SideState {
 		this.hazards = new Float64Array(HAZARDS);
 		this.screens = new Float64Array(SCREENS);
 		this.screenTurns = new Float64Array(SCREENS);
+		this.physicalTaken = this.specialTaken = 1; // what the screens leave of damage
 	}
 
 	read(tables, conditions, turn) {
@@ -74,14 +75,8 @@ class SideState {
 				screenTurns[slot - HAZARDS] = Math.min((turn - count) / SIDE.scale.screen_turns, 1);
 			}
 		}
-	}
-
-	get physicalTaken() {
-		return this.screens[AURORA_VEIL] || this.screens[REFLECT] ? 0.5 : 1;
-	}
-
-	get specialTaken() {
-		return this.screens[AURORA_VEIL] || this.screens[LIGHT_SCREEN] ? 0.5 : 1;
+		this.physicalTaken = screens[AURORA_VEIL] || screens[REFLECT] ? tables.behindScreen : 1;
+		this.specialTaken = screens[AURORA_VEIL] || screens[LIGHT_SCREEN] ? tables.behindScreen : 1;
 	}
 }
 

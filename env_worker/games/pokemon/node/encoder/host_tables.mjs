@@ -65,6 +65,7 @@ export class EncoderTables {
 		this.immunities = new Map(Object.entries(raw.immunities));
 		this.itemPower = new Map(Object.entries(raw.item_power));
 		this.abilityPower = new Map(Object.entries(raw.ability_power));
+		this.behindScreen = raw.behind_screen;
 		this.bulk = new Map(Object.entries(raw.bulk));
 		this.noItem = this.items.get(raw.no_item);
 		this.moveRows = new Map(Object.entries(raw.move));
