@@ -20,6 +20,20 @@ def seen(views: Views, gen: int, moves: tuple[str, ...], foe: str, *lines: str) 
     return found
 
 
+@pytest.mark.parametrize(("foe", "times"), [("Ditto", 2), ("Shedinja", 1)])
+def test_a_dynamaxed_foe_has_twice_the_hp(views: Views, foe: str, times: int) -> None:
+    def read(*lines: str) -> tuple[float, list[float]]:
+        found = seen(views, 8, ("darkpulse",), foe, *lines)
+        names = ("move.0.damage", "own.0.deals", "foe.0.takes", "damage.0.foe.0")
+        return found.read("foe.0.stats")[0], [found.read(name)[0] for name in names]
+
+    hp, shares = read()
+    assert read(f"-start|p2a: {foe}|Dynamax") == (
+        pytest.approx(times * hp, abs=1e-3), pytest.approx([share / times for share in shares], rel=1e-3),
+    )  # fmt: skip
+    assert read(f"-start|p2a: {foe}|Dynamax", f"-end|p2a: {foe}|Dynamax") == (hp, shares)
+
+
 @pytest.mark.parametrize(("gen", "share"), [(4, 2730), (5, 2703), (9, 2732)])
 def test_a_screen_leaves_two_thirds_in_doubles(views: Views, gen: int, share: int) -> None:
     lines = ["|switch|p1a: Absol|Absol, L80, M|100/100", "|switch|p1b: Ditto|Ditto, L80, M|100/100",

@@ -103,7 +103,7 @@ class Fighter(NamedTuple):
     burned: bool
     speed: float
     boosts: tuple[int, ...]
-    screens: tuple[float, float]
+    screens: tuple[float, ...]
     tera: int
     terastallized: bool
     hp: float
@@ -180,7 +180,8 @@ def fighter(view: View, whose: str, place: int) -> Fighter | None:
     ability, item = names_of("ability")[read("ability")[0]], names_of("item")[read("item")[0]]
     stats = tuple(round(500 * stat) if stat < 1 else 0 for stat in read("stats"))
     rows = [row for row in read("moves") if row]
-    screens = view.observed(f"global.{whose}_side.screens")
+    raised = view.observed(f"global.{whose}_side.screens")
+    screens = tuple(behind_screen(view) if raised[n] or raised[2] else 1.0 for n in (0, 1))
     speed = stats[5] * STAGES[boosts[4]] * (1.5 if item == "choicescarf" else 1.0)
     if status[2]:
         speed *= 0.5 if view.gen >= 7 else 0.25
@@ -190,7 +191,7 @@ def fighter(view: View, whose: str, place: int) -> Fighter | None:
     found = Fighter(
         tuple(int(row) for row in read("types") if row), round(100 * read("level")[0]), stats,
         tuple(moves.get(row) for row in rows), whose == "foe" and len(rows) < 4, ability, item, bool(status[0]), speed,
-        boosts, tuple(behind_screen(view) if screens[n] or screens[2] else 1.0 for n in (0, 1)), int(read("tera_type")[0]),
+        boosts, screens, int(read("tera_type")[0]),
         bool(read("terastallized")[0]), read("hp")[0], bool(read("fainted")[0]), plain,
     )  # fmt: skip
     return with_likely(view, place, found) if whose == "foe" and view.has_sets else found

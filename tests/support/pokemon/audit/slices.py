@@ -362,12 +362,12 @@ def own_stats(view: View, mon: Mon) -> Numbers:
     return [true[0], *[frozenset(stat) for stat in zip(true[1:], *(numbers[1:] for numbers in estimates))]]
 
 
-def estimated_stats(gen: int, species: str, level: int) -> list[float]:
+def estimated_stats(gen: int, species: str, level: int, dynamaxed: bool = False) -> list[float]:
     """hp, atk, def, spa, spd, spe of an even set: 31 IVs and 85 EVs each; until gen 2 the most there can be."""
     base = GenData.from_gen(gen).pokedex[species]["baseStats"]
     bonus = 93 if gen <= 2 else 52
     points = {name: (2 * base[name] + bonus) * level // 100 + 5 for name in ("hp", *BOOSTS[:5])}
-    points["hp"] = 1 if base["hp"] == 1 else points["hp"] + level + 5
+    points["hp"] = 1 if base["hp"] == 1 else (points["hp"] + level + 5) * (2 if dynamaxed else 1)
     return [min(value / 500, 1.0) for value in points.values()]
 
 

@@ -26,6 +26,7 @@ export class Target {
 		this.hp = foe.hp;
 		this.maxHp = foe.maxHp;
 		this.fullHp = foe.stats[0];
+		this.dynamaxed = foe.effects.includes('DYNAMAX');
 		this.weight = tables.weights.get(foe.species) ?? 0;
 		this.speed = speed(tables, foe, stages, around);
 		this.wonderGuard = foe.ability === 'wonderguard';

@@ -56,7 +56,7 @@ export function ownProfile(tables, mon, entry) {
 export function foeProfile(tables, mon) {
 	const profile = new DamageProfile(tables.gen, mon, mon.terastallized);
 	setTypes(profile, tables, mon);
-	profile.stats = stats(tables.gen, mon, estimatedHp(tables.gen, mon.speciesStats.hp, mon.level), null);
+	profile.stats = stats(tables.gen, mon, estimatedHp(tables.gen, mon), null);
 	profile.ability = mon.ability ?? '';
 	profile.item = mon.item ?? '';
 	for (const name of mon.moves.keys()) {
@@ -105,8 +105,9 @@ function estimated(gen, base, level) {
 	return Math.floor((2 * base + (gen <= 2 ? 30 + 63 : 31 + 21)) * level / 100);
 }
 
-function estimatedHp(gen, base, level) {
-	return base === 1 ? 1 : estimated(gen, base, level) + level + 10; // Shedinja
+function estimatedHp(gen, { speciesStats: { hp: base }, level, effects }) {
+	if (base === 1) return 1; // Shedinja
+	return (estimated(gen, base, level) + level + 10) * (effects.has('DYNAMAX') ? 2 : 1);
 }
 
 /** @param {Array | null} likely [MoveInfo, chance] of its hidden moves, null: not known */
