@@ -57,6 +57,20 @@ ROLLS = [roll / 100 for roll in range(85, 101)]
 NEARLY = 2.0**-10  # the half floats of two numbers that are compared
 
 
+class Course(NamedTuple):
+    """What a move's damage goes by.
+
+    Attributes:
+        special: its category, which burn and screens go by.
+        stat: which of atk, def, spa it attacks with; of_target: of its target's. on_defence: not on special defence.
+    """
+
+    special: bool
+    stat: int
+    of_target: bool
+    on_defence: bool
+
+
 class Blow(NamedTuple):
     """A move that its user may use on a target.
 
@@ -67,8 +81,7 @@ class Blow(NamedTuple):
 
     damage: float
     multiplier: float
-    special: bool
-    on_defence: bool
+    course: Course
     accuracy: float
     chance: float = 1.0
     fixed: bool = False
@@ -76,10 +89,11 @@ class Blow(NamedTuple):
     assumed: bool = False
 
     def dealt(self, user: Fighter, target: Fighter) -> float:
-        """With stages, burn and screens; Super Fang and its like take of what is left."""
+        """With stages, burn and screens; Super Fang and its like take of what is left, before it dynamaxed."""
         if self.fixed:
-            return self.fraction * target.hp if 0 < self.fraction < 1 else self.damage
-        return self.damage * stages_and_burn(user, target, self.special, self.on_defence)
+            left = target.hp * (0.5 if target.dynamaxed else 1.0)
+            return self.fraction * left if 0 < self.fraction < 1 else self.damage
+        return self.damage * stages_and_burn(user, target, self.course)
 
 
 class Fighter(NamedTuple):
@@ -108,6 +122,7 @@ class Fighter(NamedTuple):
     terastallized: bool
     hp: float
     fainted: bool
+    dynamaxed: bool
     plain: bool
     likely: tuple[tuple[MoveInfo, float], ...] | None = None
     open: bool = False
@@ -172,11 +187,13 @@ def fighter(view: View, whose: str, place: int) -> Fighter | None:
         return None
     slot, status = place_of(view, whose, place), read("status")
     boosts: tuple[int, ...] = (0,) * 7
+    dynamaxed = False
     if slot >= 0:
         who = whose
         if view.doubles:
             who = ("self" if slot == view.row.slot else "partner") if whose == "own" else f"{layout_side(slot)}_foe"
         boosts = tuple(round(6 * stage) for stage in view.observed(f"global.{who}_active.boosts"))
+        dynamaxed = bool(view.observed(f"global.{who}_active.volatiles")[-1])
     ability, item = names_of("ability")[read("ability")[0]], names_of("item")[read("item")[0]]
     stats = tuple(round(500 * stat) if stat < 1 else 0 for stat in read("stats"))
     rows = [row for row in read("moves") if row]
@@ -192,7 +209,7 @@ def fighter(view: View, whose: str, place: int) -> Fighter | None:
         tuple(int(row) for row in read("types") if row), round(100 * read("level")[0]), stats,
         tuple(moves.get(row) for row in rows), whose == "foe" and len(rows) < 4, ability, item, bool(status[0]), speed,
         boosts, screens, int(read("tera_type")[0]),
-        bool(read("terastallized")[0]), read("hp")[0], bool(read("fainted")[0]), plain,
+        bool(read("terastallized")[0]), read("hp")[0], bool(read("fainted")[0]), dynamaxed, plain,
     )  # fmt: skip
     return with_likely(view, place, found) if whose == "foe" and view.has_sets else found
 
@@ -233,10 +250,17 @@ def multiplier(gen: int, kind: int, target: Fighter) -> float:
     return found
 
 
-def stages_and_burn(user: Fighter, target: Fighter, special: bool, on_defence: bool) -> float:
+def stages_and_burn(user: Fighter, target: Fighter, course: Course) -> float:
     """Factor on an ordinary move: stages of both, a burn, screens."""
-    dealt = STAGES[user.boosts[2 if special else 0]] * (0.5 if user.burned and not special else 1.0)
-    return dealt * target.screens[special] / STAGES[target.boosts[1 if on_defence else 3]]
+    attacker = target if course.of_target else user
+    dealt = STAGES[attacker.boosts[course.stat]] * (0.5 if user.burned and not course.special else 1.0)
+    return dealt * target.screens[course.special] / STAGES[target.boosts[1 if course.on_defence else 3]]
+
+
+def course_of(info: MoveInfo) -> Course:
+    """Body Press attacks with Defence, Foul Play with the target's Attack; Psyshock hits Defence."""
+    special = info.category != PHYSICAL
+    return Course(special, 1 if info.own_defence else 2 if special else 0, info.foe_attack, info.hits_defence)
 
 
 def before_stages(gen: int, user: Fighter, target: Fighter, info: MoveInfo, stab: float, kind: int) -> float:
@@ -259,9 +283,8 @@ def stab_of(user: Fighter, kind: int) -> float:
 
 def blow(gen: int, user: Fighter, target: Fighter, info: MoveInfo, chance: float = 1.0) -> Blow:
     damage = before_stages(gen, user, target, info, stab_of(user, info.type), info.type)
-    physical = info.category == PHYSICAL
     rest = (info.accuracy, chance, info.fixed, info.fraction)
-    return Blow(damage, multiplier(gen, info.type, target), not physical, physical, *rest)
+    return Blow(damage, multiplier(gen, info.type, target), course_of(info), *rest)
 
 
 def blows(gen: int, user: Fighter, target: Fighter) -> tuple[list[Blow], list[Blow]]:
@@ -273,7 +296,8 @@ def blows(gen: int, user: Fighter, target: Fighter) -> tuple[list[Blow], list[Bl
         factor = multiplier(gen, kind, target)
         scale = (0.4 * user.level + 2) * ASSUMED_POWER * user.stats[3 if special else 1] / 50
         damage = (scale / target.stats[4 if special else 2] + 2) * 1.5 * factor * AVERAGE_ROLL / target.stats[0]
-        guessed.append(Blow(damage, factor, special, not special, 1.0, ASSUMED_CHANCE, assumed=True))
+        course = Course(special, 2 if special else 0, False, not special)
+        guessed.append(Blow(damage, factor, course, 1.0, ASSUMED_CHANCE, assumed=True))
     return [one for one in known if one.multiplier], [one for one in guessed if one.multiplier]
 
 
@@ -282,7 +306,7 @@ def best(gen: int, user: Fighter, target: Fighter) -> tuple[float, float]:
     known, guessed = blows(gen, user, target)
     hits, most = [0.0], 0.0
     for one in (*known, *guessed):
-        hits.append(one.damage * one.accuracy * stages_and_burn(user, target, one.special, one.on_defence))
+        hits.append(one.dealt(user, target) * one.accuracy)
         most = max(most, one.multiplier)
     return min(max(hits), 1.0), most
 
@@ -343,9 +367,9 @@ def threat_bounds(view: View, name: str, target: Fighter, user: Fighter) -> Iter
     takes, threat, chance = (view.observed(f"{name}{part}")[0] for part in ("takes", "threat", "threat_chance"))
     moves = [info for info in user.moves if info is not None and info.category != STATUS]
     by_sets = user.likely is not None or user.open
-    if not by_sets and not any(info.fixed for info in moves):
+    if not by_sets:
         yield Claim(f"{name}threat", [between(takes, takes + 1e-9)])  # of the same moves
-    elif not user.guess and not any(info.fixed for info in moves):
+    elif not user.guess:
         yield Claim(f"{name}threat", [Span(takes * (1 - NEARLY), 1.0)])
     else:
         yield Claim(f"{name}threat", [Span(0.0, 1.0) if moves or user.guess or by_sets else 0.0])
@@ -422,8 +446,10 @@ def effects(view: View, asked: str, user: Fighter, foe: Fighter, info: MoveInfo)
         return [0.0] * 5
     stab = 1.0 if info.fixed else stab_of(user, info.type)
     scale = 1.0
-    if not info.fixed:
-        scale = stages_and_burn(user, foe, info.category != PHYSICAL, info.hits_defence)
+    if 0 < info.fraction < 1:
+        scale = foe.hp * (0.5 if foe.dynamaxed else 1.0)
+    elif not info.fixed:
+        scale = stages_and_burn(user, foe, course_of(info))
         weather = view.observed("global.weather")
         if info.type in (FIRE, WATER) and (weather[0] or weather[1]):
             scale *= 1.5 if weather[0 if info.type == FIRE else 1] else 0.5

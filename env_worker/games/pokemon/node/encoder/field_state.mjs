@@ -5,47 +5,78 @@ import { GLOBAL, SIDE } from './layout.mjs';
 const REFLECT = 0, LIGHT_SCREEN = 1, AURORA_VEIL = 2; // of SIDE's screens
 export const SUN = 0, RAIN = 1; // of GLOBAL's weather
 const HAZARDS = SIDE.size.hazards, SCREENS = SIDE.size.screens;
-export const STAGES = Array.from({ length: 13 }, (_, i) => i > 6 ? (2 + i - 6) / 2 : 2 / (2 - (i - 6)));
+// Whose stages and screens a move's damage meets.
+export const BY_ATTACK = 0, BY_SPECIAL_ATTACK = 1, BY_DEFENCE = 2, BY_FOES_ATTACK = 3, ON_DEFENCE = 4, BY_NOTHING = 5;
+const STAGES = Array.from({ length: 13 }, (_, i) => i > 6 ? (2 + i - 6) / 2 : 2 / (2 - (i - 6)));
 
 /** Multipliers of one Pokemon's damage, dealt (stages, burn) and taken (stages, screens), and its speed. */
 export class Factors {
 	constructor() {
 		this.physicalDealt = 1;
 		this.specialDealt = 1;
+		this.defenceDealt = 1; // by Body Press
+		this.burn = 1;
+		this.attack = 1; // stages that Foul Play uses against it
 		this.physicalTaken = 1;
 		this.specialTaken = 1;
+		this.mixedTaken = 1; // by Psyshock
 		this.speed = 0;
 	}
 
 	/** Of the Pokemon on the field; `speed` without stages. */
 	setActive(mon, speed, side) {
-		const boosts = mon.boosts;
-		this.physicalDealt = STAGES[boosts.atk + 6] * (mon.status === 'BRN' ? 0.5 : 1);
+		const { boosts } = mon, defence = STAGES[boosts.def + 6];
+		this.burn = mon.status === 'BRN' ? 0.5 : 1;
+		this.attack = STAGES[boosts.atk + 6];
+		this.physicalDealt = this.attack * this.burn;
 		this.specialDealt = STAGES[boosts.spa + 6];
-		this.physicalTaken = side.physicalTaken / STAGES[boosts.def + 6];
+		this.defenceDealt = defence * this.burn;
+		this.physicalTaken = side.physicalTaken / defence;
 		this.specialTaken = side.specialTaken / STAGES[boosts.spd + 6];
+		this.mixedTaken = side.specialTaken / defence;
 		this.speed = speed * STAGES[boosts.spe + 6];
 	}
 
 	setBenched(mon, speed, side) {
-		this.physicalDealt = mon.status === 'BRN' ? 0.5 : 1;
+		this.burn = mon.status === 'BRN' ? 0.5 : 1;
+		this.attack = 1;
+		this.physicalDealt = this.burn;
 		this.specialDealt = 1;
+		this.defenceDealt = this.burn;
 		this.physicalTaken = side.physicalTaken;
 		this.specialTaken = side.specialTaken;
+		this.mixedTaken = side.specialTaken;
 		this.speed = speed;
+	}
+
+	/** Of a move that this one uses on `target`, both as they stand. @param {number} staging BY_ATTACK or its like */
+	on(target, staging) {
+		switch (staging) {
+		case BY_ATTACK: return this.physicalDealt * target.physicalTaken;
+		case BY_SPECIAL_ATTACK: return this.specialDealt * target.specialTaken;
+		case BY_DEFENCE: return this.defenceDealt * target.physicalTaken;
+		case BY_FOES_ATTACK: return this.burn * target.attack * target.physicalTaken;
+		case ON_DEFENCE: return this.specialDealt * target.mixedTaken;
+		default: return 1;
+		}
 	}
 
 	equals(other) {
 		return this.physicalDealt === other.physicalDealt && this.specialDealt === other.specialDealt &&
+			this.defenceDealt === other.defenceDealt && this.burn === other.burn && this.attack === other.attack &&
 			this.physicalTaken === other.physicalTaken && this.specialTaken === other.specialTaken &&
-			this.speed === other.speed;
+			this.mixedTaken === other.mixedTaken && this.speed === other.speed;
 	}
 
 	copy(other) {
 		this.physicalDealt = other.physicalDealt;
 		this.specialDealt = other.specialDealt;
+		this.defenceDealt = other.defenceDealt;
+		this.burn = other.burn;
+		this.attack = other.attack;
 		this.physicalTaken = other.physicalTaken;
 		this.specialTaken = other.specialTaken;
+		this.mixedTaken = other.mixedTaken;
 		this.speed = other.speed;
 	}
 }
