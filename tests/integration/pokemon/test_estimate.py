@@ -91,9 +91,22 @@ def test_each_move_follows_its_own_stages_and_screens(
 
 
 def test_a_share_of_the_foes_hp_is_followed_on_the_bench(views: Views) -> None:
-    team = team_of("Ditto") + [entry("Raticate", moves=("superfang", "splash"))]
+    team = [*team_of("Ditto"), entry("Raticate", moves=("superfang", "splash"))]
     view = views.open("gen9customgame", 0)
     before = view.see(f"|{ACTIVE}\n|switch|p2a: Snorlax|Snorlax, L80|400/400", turn(team))
     after = view.see("|-damage|p2a: Snorlax|100/400", turn(team), anew=True)
     assert before.read("own.1.deals") == pytest.approx([0.45], abs=1e-3)
     assert after.read("own.1.deals") == pytest.approx([0.45 / 4], abs=1e-3)
+
+
+@pytest.mark.parametrize("windy", ["p1", "p2"])
+def test_a_tailwind_doubles_speed(views: Views, windy: str) -> None:
+    """Ditto and Slowbro have 200; estimated are 235 (Garchomp) and 105 (Snorlax)."""
+    team = team_of("Ditto", bench=["Slowbro"])
+    for foe, without in (("Garchomp", -1.0), ("Snorlax", 1.0)):
+        view = views.open("gen9customgame", 0)
+        before = view.see(f"|{ACTIVE}\n|switch|p2a: {foe}|{foe}, L90|100/100", turn(team))
+        after = view.see(f"|-sidestart|{windy}: Side|move: Tailwind", turn(team), anew=True)
+        for name, sign in (("own.0.moves_first", 1), ("own.1.moves_first", 1), ("foe.0.moves_first", -1)):
+            assert before.read(name) == [sign * without]
+            assert after.read(name) == [sign * (1.0 if windy == "p1" else -1.0)]

@@ -202,6 +202,7 @@ def fighter(view: View, whose: str, place: int) -> Fighter | None:
     speed = stats[5] * STAGES[boosts[4]] * (1.5 if item == "choicescarf" else 1.0)
     if status[2]:
         speed *= 0.5 if view.gen >= 7 else 0.25
+    speed *= 2 if raised[4] else 1  # a tailwind
     plain = all(stats) and ability not in HEEDED_ABILITIES.split() and item not in HEEDED_ITEMS.split()
     plain = plain and not read("terastallized")[0] and not view.has_more(whose, place)
     moves = moves_by_row(view.gen)

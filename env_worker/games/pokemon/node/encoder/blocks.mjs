@@ -28,7 +28,7 @@ class Facing {
 	constructor() {
 		this.profile = null;
 		this.factors = new Factors();
-		this.physicalScreen = this.specialScreen = 1;
+		this.physicalScreen = this.specialScreen = this.wind = 1;
 		this.hp = 0; // its own, where a move takes a share of it
 		this.trickRoom = false;
 		this.same = false; // as it was at the decision before
@@ -38,13 +38,14 @@ class Facing {
 	read({ mon, profile, factors }, side, trickRoom, shares) {
 		const physical = side.physicalTaken, special = side.specialTaken, hp = shares ? hpOf(mon) : 0;
 		this.same = this.profile === profile && this.trickRoom === trickRoom && this.physicalScreen === physical &&
-			this.specialScreen === special && this.hp === hp && (profile === null || this.factors.equals(factors));
+			this.specialScreen === special && this.wind === side.wind && this.hp === hp && (profile === null || this.factors.equals(factors));
 		if (this.same) return true;
 		this.profile = profile;
 		this.hp = hp;
 		this.trickRoom = trickRoom;
 		this.physicalScreen = physical;
 		this.specialScreen = special;
+		this.wind = side.wind;
 		if (profile !== null) this.factors.copy(factors);
 		return false;
 	}

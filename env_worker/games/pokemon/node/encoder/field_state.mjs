@@ -2,7 +2,7 @@
 
 import { GLOBAL, SIDE } from './layout.mjs';
 
-const REFLECT = 0, LIGHT_SCREEN = 1, AURORA_VEIL = 2; // of SIDE's screens
+const REFLECT = 0, LIGHT_SCREEN = 1, AURORA_VEIL = 2, TAILWIND = 4; // of SIDE's screens
 export const SUN = 0, RAIN = 1; // of GLOBAL's weather
 const HAZARDS = SIDE.size.hazards, SCREENS = SIDE.size.screens;
 // Whose stages and screens a move's damage meets.
@@ -34,7 +34,7 @@ export class Factors {
 		this.physicalTaken = side.physicalTaken / defence;
 		this.specialTaken = side.specialTaken / STAGES[boosts.spd + 6];
 		this.mixedTaken = side.specialTaken / defence;
-		this.speed = speed * STAGES[boosts.spe + 6];
+		this.speed = speed * STAGES[boosts.spe + 6] * side.wind;
 	}
 
 	setBenched(mon, speed, side) {
@@ -46,7 +46,7 @@ export class Factors {
 		this.physicalTaken = side.physicalTaken;
 		this.specialTaken = side.specialTaken;
 		this.mixedTaken = side.specialTaken;
-		this.speed = speed;
+		this.speed = speed * side.wind;
 	}
 
 	/** Of a move that this one uses on `target`, both as they stand. @param {number} staging BY_ATTACK or its like */
@@ -88,6 +88,7 @@ class SideState {
 		this.screens = new Float64Array(SCREENS);
 		this.screenTurns = new Float64Array(SCREENS);
 		this.physicalTaken = this.specialTaken = 1; // what the screens leave of damage
+		this.wind = 1; // 2 behind a tailwind
 	}
 
 	read(tables, conditions, turn) {
@@ -108,6 +109,7 @@ class SideState {
 		}
 		this.physicalTaken = screens[AURORA_VEIL] || screens[REFLECT] ? tables.behindScreen : 1;
 		this.specialTaken = screens[AURORA_VEIL] || screens[LIGHT_SCREEN] ? tables.behindScreen : 1;
+		this.wind = screens[TAILWIND] ? 2 : 1;
 	}
 }
 
