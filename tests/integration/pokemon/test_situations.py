@@ -9,6 +9,7 @@ import pytest
 
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import Extras
+from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.recorded import recorded_seats
 from tests.support.pokemon.requests import team_of, turn
 
@@ -77,4 +78,21 @@ def test_warnings_and_open_team_sheets_are_passed_over(views):
     view = views.open("gen9randombattle", 0)
     lines = "|bigerror|You will auto-tie if the battle doesn't end in 50 turns.\n|showteam|p2|Rex|Ditto||limber|pound"
     assert view.see(lines, turn(team_of("Absol"))).read("foe.0.present") == [0.0]
+    assert view.errors == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "item"),
+    [
+        ("Mewtwo", "|-mega|p2a: Mewtwo|Mewtwo|Mewtwonite Y", "mewtwonitey"),
+        ("Groudon", "|-primal|p2a: Groudon|Red Orb", "redorb"),
+        ("Necrozma-Dusk-Mane", "|-burst|p2a: Necrozma|Necrozma|Ultranecrozium Z", "ultranecroziumz"),
+        ("Rayquaza", "|-mega|p2a: Rayquaza|Rayquaza|", None),
+    ],
+)
+def test_what_a_foe_evolves_with_is_its_item(views, name, line, item):
+    view = views.open("gen7customgame", 0)
+    came = f"|switch|p2a: {name.split('-')[0]}|{name}, L80|100/100"
+    found = view.see(f"{came}\n{line}", turn(team_of("Absol")))
+    assert found.read("foe.0.item") == [vocabulary().item[item] if item else 0]
     assert view.errors == {}

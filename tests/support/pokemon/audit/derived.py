@@ -404,7 +404,8 @@ def pair_claims(view: View, name: str, one: Fighter | None, other: Fighter | Non
     yield Claim(f"{name}moves_first", [0.0 if one.speed == other.speed else 1.0 if first else -1.0])
     for part, user, target in (("deals", one, other), ("takes", other, one)):
         damage, effectiveness = best(view.gen, user, target)
-        yield Claim(f"{name}{part}", [damage])
+        shares = any(info is not None and 0 < info.fraction < 1 for info in user.moves)  # of hp that the row rounds
+        yield Claim(f"{name}{part}", [between(damage, damage + 1e-9) if shares else damage])
         yield Claim(f"{name}{part}_effectiveness", [effectiveness / 4])
 
 
@@ -460,7 +461,8 @@ def effects(view: View, asked: str, user: Fighter, foe: Fighter, info: MoveInfo)
         kind = user.tera if info.row == vocabulary().move["terablast"] else info.type
         bonus = (1.5 + 0.5 * (kind in user.types)) if kind == user.tera else stab_of(user, kind)
         tera = min(before_stages(view.gen, user, foe, info, bonus, kind) * scale, 1.0)
-    return [stab - 1, factor / 4, min(damage, 1.0), None, tera]
+    dealt = between(damage, damage + 1e-9) if 0 < info.fraction < 1 else min(damage, 1.0)
+    return [stab - 1, factor / 4, dealt, None, tera]
 
 
 def knock_out_claim(view: View, block: str, side: str, k: int, foe: Fighter, info: MoveInfo) -> Expected:

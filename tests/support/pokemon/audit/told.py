@@ -89,6 +89,8 @@ class Told:
             facts.ability = what
         elif kind in ("-item", "-enditem"):
             facts.item = what if kind == "-item" else ""
+        elif kind in ("-mega", "-burst", "-primal") and (stone := parts[-1 if kind == "-primal" else 2]):
+            facts.item = to_id_str(stone)
         elif kind == "-activate" and what == "symbiosis" and robbed:
             self._facts[robbed].item, facts.item = to_id_str(parts[2]), ""
         elif kind == "-activate" and what == "leppaberry":

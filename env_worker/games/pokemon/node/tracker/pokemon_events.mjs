@@ -169,6 +169,22 @@ function mega(tracker, event) {
 	need(event, 4);
 	const mon = tracker.getPokemon(event[2]);
 	megaEvolve(mon, event[3]);
+	showStone(mon, event[4]);
+}
+
+/** |-mega|POKEMON|SPECIES|STONE, |-primal|POKEMON|ORB; Rayquaza needs none. */
+function showStone(mon, name = '') {
+	if (name !== '') mon.setItem(toId(name));
+}
+
+function primal(mon, event) {
+	primalReversion(mon);
+	showStone(mon, event[3]);
+}
+
+/** |-burst|POKEMON|SPECIES|CRYSTAL */
+function burst(mon, event) {
+	showStone(mon, event[4]);
 }
 
 function zPower(tracker, event) {
@@ -233,7 +249,8 @@ export const POKEMON_EVENTS = {
 	'-formechange': ofPokemon(4, (mon, event) => takeForme(mon, event[3].split(',')[0])),
 	detailschange: ofPokemon(4, (mon, event) => changeForme(mon, event[3])),
 	'-mega': mega,
-	'-primal': ofPokemon(3, primalReversion),
+	'-primal': ofPokemon(3, primal),
+	'-burst': ofPokemon(4, burst),
 	'-zpower': zPower,
 	'-terastallize': tera,
 	'-transform': ofPokemon(4, transformed),
