@@ -31,7 +31,7 @@ whirlpool wrap
 WITHOUT_PP_UPS = ("trumpcard",)  # and what the moves' data mark
 LAST_GEN_THAT_PASSES_TRAPS = 4
 # Routed by the source itself, or without any state in them (t: has the clock, win and tie come from the host).
-SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) - {"", "-anim", "-burst", "-crit", "-fail", "-miss", "upkeep"} | {
+SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) - {"", "-anim", "-block", "-burst", "-crit", "-fail", "-miss", "upkeep"} | {
     "bigerror", "error", "gen", "inactive", "message", "-message", "player", "raw", "request", "rule", "showteam",
     "start", "t:", "tie", "tier", "title", "uhtmlchange", "win",
 }  # fmt: skip
