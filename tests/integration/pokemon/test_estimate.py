@@ -110,3 +110,50 @@ def test_a_tailwind_doubles_speed(views: Views, windy: str) -> None:
         for name, sign in (("own.0.moves_first", 1), ("own.1.moves_first", 1), ("foe.0.moves_first", -1)):
             assert before.read(name) == [sign * without]
             assert after.read(name) == [sign * (1.0 if windy == "p1" else -1.0)]
+
+
+SCREENS = ("Reflect", "Light Screen", "Aurora Veil", "Mist", "Tailwind")
+
+
+@pytest.mark.parametrize(("gen", "screen"), [(1, "Reflect"), (1, "Light Screen"), (1, "Mist"), (2, "Mist")])
+def test_a_screen_of_one_pokemon_is_observed_as_its_sides(views: Views, gen: int, screen: str) -> None:
+    """It ends with Haze, and when the Pokemon leaves."""
+    view, place = views.open(f"gen{gen}customgame", 0), SCREENS.index(screen)
+    moves, slot = ("strength", "surf"), int(screen == "Light Screen")
+    request = turn([entry("Ditto", active=True, moves=moves, condition="400/400")], offer(*moves))
+
+    def read(*lines: str) -> tuple[list[float], list[float]]:
+        found = view.see("\n".join(f"|{line}" for line in lines), request, anew=True)
+        raised = found.read("global.foe_side.screens") + found.read("global.foe_side.screen_turns")
+        return raised, [found.read("damage.0.foe.0")[2 * slot], found.read(f"move.{slot}.damage")[0]]
+
+    one = [float(place == n) for n in range(5)]
+    shown = [*one, *[age / 4 for age in one]]
+    nothing, damage = read(ACTIVE, "switch|p2a: Snorlax|Snorlax, L80|400/400", "turn|3")
+    assert nothing == [0.0] * 10
+    left = 1.0 if screen == "Mist" else 0.5
+    behind = read(f"-start|p2a: Snorlax|{screen}", "turn|4", "turn|5")
+    assert behind == (shown, pytest.approx([left * number for number in damage], rel=0.05))
+    assert read(f"-end|p2a: Snorlax|{screen}|[silent]") == (nothing, damage)
+    assert read(f"-start|p2a: Snorlax|{screen}", "turn|6", "turn|7") == behind
+    gone, on_the_bench = read("switch|p2a: Chansey|Chansey, L80|400/400")
+    assert (gone, on_the_bench[0]) == (nothing, damage[0])
+    assert view.errors == {}
+
+
+def test_a_screen_of_one_pokemon_does_not_protect_who_comes_in(views: Views) -> None:
+    view, team = views.open("gen1customgame", 0), team_of("Ditto", bench=["Slowbro"])
+    lines = f"|{ACTIVE}\n|switch|p2a: Tauros|Tauros, L80|100/100"
+    without, behind = (view.see(more, turn(team), anew=True) for more in (lines, "|-start|p1a: Ditto|Reflect"))
+    own, bench = ([seen.read(f"own.{place}.takes")[0] for seen in (without, behind)] for place in (0, 1))
+    assert own[1] == pytest.approx(own[0] / 2, rel=1e-3)
+    assert bench[1] == bench[0] > 0
+
+
+def test_mist_is_passed_in_gen_2(views: Views) -> None:
+    view = views.open("gen2customgame", 0)
+    lines = [f"|{ACTIVE}", "|switch|p2a: Snorlax|Snorlax, L80|400/400", "|turn|1", "|-start|p2a: Snorlax|Mist",
+             "|turn|2", "|switch|p2a: Chansey|Chansey, L80|400/400|[from] Baton Pass", "|turn|3"]  # fmt: skip
+    found = view.see("\n".join(lines), turn(team_of("Ditto")))
+    assert found.read("global.foe_side.screens")[3] == 1.0
+    assert found.read("global.foe_side.screen_turns")[3] == 2 / 8

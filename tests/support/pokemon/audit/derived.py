@@ -197,7 +197,7 @@ def fighter(view: View, whose: str, place: int) -> Fighter | None:
     ability, item = names_of("ability")[read("ability")[0]], names_of("item")[read("item")[0]]
     stats = tuple(round(500 * stat) if stat < 1 else 0 for stat in read("stats"))
     rows = [row for row in read("moves") if row]
-    raised = view.observed(f"global.{whose}_side.screens")
+    raised = view.observed(f"global.{whose}_side.screens") if view.gen > 1 or slot >= 0 else [0.0] * 5
     screens = tuple(behind_screen(view) if raised[n] or raised[2] else 1.0 for n in (0, 1))
     speed = stats[5] * STAGES[boosts[4]] * (1.5 if item == "choicescarf" else 1.0)
     if status[2]:

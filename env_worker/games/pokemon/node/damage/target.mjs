@@ -86,7 +86,7 @@ export class Target {
 			this.specialPlain = modify(this.specialPlain, 6144);
 		}
 		if (gen <= 2 && (screens.includes('reflect') || foe.effects.includes('REFLECT'))) this.defence *= 2;
-		if (gen <= 2 && screens.includes('lightscreen')) this.specialDefence *= 2;
+		if (gen <= 2 && (screens.includes('lightscreen') || foe.effects.includes('LIGHT_SCREEN'))) this.specialDefence *= 2;
 	}
 }
 

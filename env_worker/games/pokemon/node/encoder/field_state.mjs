@@ -4,6 +4,7 @@ import { GLOBAL, SIDE } from './layout.mjs';
 
 const REFLECT = 0, LIGHT_SCREEN = 1, AURORA_VEIL = 2, TAILWIND = 4; // of SIDE's screens
 export const SUN = 0, RAIN = 1; // of GLOBAL's weather
+const LAST_GEN_OF_OWN_SCREENS = 2; // that a Pokemon puts up for itself
 const HAZARDS = SIDE.size.hazards, SCREENS = SIDE.size.screens;
 // Whose stages and screens a move's damage meets.
 export const BY_ATTACK = 0, BY_SPECIAL_ATTACK = 1, BY_DEFENCE = 2, BY_FOES_ATTACK = 3, ON_DEFENCE = 4, BY_NOTHING = 5;
@@ -43,9 +44,8 @@ export class Factors {
 		this.physicalDealt = this.burn;
 		this.specialDealt = 1;
 		this.defenceDealt = this.burn;
-		this.physicalTaken = side.physicalTaken;
-		this.specialTaken = side.specialTaken;
-		this.mixedTaken = side.specialTaken;
+		this.physicalTaken = side.lasting ? side.physicalTaken : 1;
+		this.specialTaken = this.mixedTaken = side.lasting ? side.specialTaken : 1;
 		this.speed = speed * side.wind;
 	}
 
@@ -89,9 +89,11 @@ class SideState {
 		this.screenTurns = new Float64Array(SCREENS);
 		this.physicalTaken = this.specialTaken = 1; // what the screens leave of damage
 		this.wind = 1; // 2 behind a tailwind
+		this.lasting = true; // the screens stay when a Pokemon leaves
 	}
 
-	read(tables, conditions, turn) {
+	/** @param {object | null} mon who stands there, where it may have screens of its own */
+	read(tables, conditions, mon, turn) {
 		const { hazards, screens, screenTurns } = this;
 		hazards.fill(0);
 		screens.fill(0);
@@ -103,13 +105,27 @@ class SideState {
 			if (slot < HAZARDS) {
 				hazards[slot] = part < 1 ? Math.min(count * part, 1) : 1; // layers, or it lies there
 			} else {
-				screens[slot - HAZARDS] = 1;
-				screenTurns[slot - HAZARDS] = Math.min((turn - count) / SIDE.scale.screen_turns, 1);
+				this.raise(slot - HAZARDS, turn - count);
 			}
 		}
+		if (mon !== null && mon.effects.size > 0) this.readOwn(tables, mon, turn);
+		this.lasting = tables.gen > 1;
 		this.physicalTaken = screens[AURORA_VEIL] || screens[REFLECT] ? tables.behindScreen : 1;
 		this.specialTaken = screens[AURORA_VEIL] || screens[LIGHT_SCREEN] ? tables.behindScreen : 1;
 		this.wind = screens[TAILWIND] ? 2 : 1;
+	}
+
+	raise(screen, turns) {
+		this.screens[screen] = 1;
+		this.screenTurns[screen] = share(turns, 0, SIDE.scale.screen_turns);
+	}
+
+	/** What the Pokemon has put up for itself: gen 1 Reflect, Light Screen, Mist; gen 2 Mist. */
+	readOwn(tables, mon, turn) {
+		for (const effect of mon.effects) {
+			const place = tables.sideSlots.get(effect), began = mon.began.get(effect);
+			if (place !== undefined && began !== undefined) this.raise(place[0] - HAZARDS, turn - began);
+		}
 	}
 }
 
@@ -125,9 +141,9 @@ export class FieldState {
 	}
 
 	read(tables, battle) {
-		const { turn, weather, fields } = battle, { scale } = GLOBAL;
-		this.ownSide.read(tables, battle.sideConditions, turn);
-		this.foeSide.read(tables, battle.opponentSideConditions, turn);
+		const { turn, weather, fields } = battle, { scale } = GLOBAL, early = tables.gen <= LAST_GEN_OF_OWN_SCREENS;
+		this.ownSide.read(tables, battle.sideConditions, early ? battle.activeOf(battle.ownMons) : null, turn);
+		this.foeSide.read(tables, battle.opponentSideConditions, early ? battle.activeOf(battle.foeMons) : null, turn);
 		this.weatherTurns = share(turn, readKinds(tables.weatherSlots, weather, this.weather), scale.weather_turns);
 		this.terrainTurns = share(turn, readKinds(tables.terrainSlots, fields, this.terrain), scale.terrain_turns);
 		const start = fields.get('TRICK_ROOM');

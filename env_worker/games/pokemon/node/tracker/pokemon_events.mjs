@@ -11,6 +11,7 @@ import {
 } from './formes.mjs';
 import { Health, Standing } from './standing.mjs';
 
+const LAST_GEN_OF_OWN_SCREENS = 2; // that a Pokemon puts up for itself
 const PASSES = new Set(['[from] Baton Pass', '[from] Shed Tail']);
 
 function switched(tracker, event) {
@@ -111,7 +112,8 @@ function started(mon, event, tracker) {
 		else if (effect === 'typeadd') addType(mon, event[4]);
 		else if (effect === 'Smack Down') mon.preparing = false;
 		else if (effect === 'confusion' && event[4] === '[silent]') mon.goesOn = ''; // gen 2: the end of Thrash
-		startEffect(mon, effect);
+		const name = startEffect(mon, effect);
+		if (tracker.dex.gen <= LAST_GEN_OF_OWN_SCREENS) mon.began.set(name, tracker.turn);
 	}
 	if (!mon.effects.has('DYNAMAX')) return;
 	if (mon.own) tracker.usedDynamax = true;
