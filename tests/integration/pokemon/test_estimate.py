@@ -157,3 +157,14 @@ def test_mist_is_passed_in_gen_2(views: Views) -> None:
     found = view.see("\n".join(lines), turn(team_of("Ditto")))
     assert found.read("global.foe_side.screens")[3] == 1.0
     assert found.read("global.foe_side.screen_turns")[3] == 2 / 8
+
+
+@pytest.mark.parametrize(
+    ("gen", "ability", "move", "immune"),
+    [(4, "Lightning Rod", "thunderbolt", False), (5, "Lightning Rod", "thunderbolt", True),
+     (4, "Storm Drain", "surf", False), (5, "Storm Drain", "surf", True), (4, "Motor Drive", "thunderbolt", True)],
+)  # fmt: skip
+def test_what_makes_immune_since_when(views: Views, gen: int, ability: str, move: str, immune: bool) -> None:
+    found = seen(views, gen, (move,), "Snorlax", f"-ability|p2a: Snorlax|{ability}")
+    numbers = [found.read(name)[0] for name in ("move.0.damage", "own.0.deals", "damage.0.foe.0")]
+    assert [number == 0 for number in numbers] == [immune] * 3

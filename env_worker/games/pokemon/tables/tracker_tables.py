@@ -31,8 +31,9 @@ whirlpool wrap
 WITHOUT_PP_UPS = ("trumpcard",)  # and what the moves' data mark
 LAST_GEN_THAT_PASSES_TRAPS = 4
 GEN_THAT_PASSES_MIST = 2
+# What the tracker reads and poke-env passes over.
+READ_LINES = frozenset(["", "-anim", "-block", "-burst", "-crit", "-fail", "-miss", "upkeep"])
 # Routed by the source itself, or without any state in them (t: has the clock, win and tie come from the host).
-READ_LINES = frozenset(["", "-anim", "-block", "-burst", "-crit", "-fail", "-miss", "upkeep"])  # poke-env passes them over
 SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) - READ_LINES | {
     "bigerror", "error", "gen", "inactive", "message", "-message", "player", "raw", "request", "rule", "showteam",
     "start", "t:", "tie", "tier", "title", "uhtmlchange", "win",
