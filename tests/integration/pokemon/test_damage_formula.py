@@ -49,6 +49,7 @@ def test_gen_1_has_39_rolls_of_255ths(hit):
         (mon(NORMAL, ability="contrary"), "meteorbeam", mon(NORMAL), 56),
         (mon(NORMAL), "seismictoss", mon(NORMAL), 80),
         (mon(NORMAL), "superfang", mon(NORMAL, hp=3), 75),
+        (mon(NORMAL), "superfang", mon(NORMAL, stats=(600, *[200] * 5), effects=["DYNAMAX"]), 150),
     ],
 )
 def test_what_changes_damage(hit, user, name, foe, largest):

@@ -9,6 +9,7 @@ import pytest
 
 from simul.env_worker.games.pokemon.tables import layout
 from simul.env_worker.games.pokemon.tables.layout import Extras
+from simul.env_worker.games.pokemon.tables.vocabulary import vocabulary
 from tests.support.pokemon.recorded import recorded_seats
 from tests.support.pokemon.requests import team_of, turn
 
@@ -78,3 +79,45 @@ def test_warnings_and_open_team_sheets_are_passed_over(views):
     lines = "|bigerror|You will auto-tie if the battle doesn't end in 50 turns.\n|showteam|p2|Rex|Ditto||limber|pound"
     assert view.see(lines, turn(team_of("Absol"))).read("foe.0.present") == [0.0]
     assert view.errors == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "item"),
+    [
+        ("Mewtwo", "|-mega|p2a: Mewtwo|Mewtwo|Mewtwonite Y", "mewtwonitey"),
+        ("Groudon", "|-primal|p2a: Groudon|Red Orb", "redorb"),
+        ("Necrozma-Dusk-Mane", "|-burst|p2a: Necrozma|Necrozma|Ultranecrozium Z", "ultranecroziumz"),
+        ("Rayquaza", "|-mega|p2a: Rayquaza|Rayquaza|", None),
+    ],
+)
+def test_what_a_foe_evolves_with_is_its_item(views, name, line, item):
+    view = views.open("gen7customgame", 0)
+    came = f"|switch|p2a: {name.split('-')[0]}|{name}, L80|100/100"
+    found = view.see(f"{came}\n{line}", turn(team_of("Absol")))
+    assert found.read("foe.0.item") == [vocabulary().item[item] if item else 0]
+    assert view.errors == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "left", "right"),
+    [
+        ("-block|p2a: Blissey|ability: Aroma Veil|[of] p2b: Ditto", "", "aromaveil"),
+        ("-block|p2b: Ditto|ability: Sweet Veil|[of] p2b: Ditto", "", "sweetveil"),
+        ("-copyboost|p2a: Blissey|p2b: Ditto|[from] ability: Costar", "costar", ""),
+        ("-clearboost|p2a: Blissey|[from] ability: Curious Medicine|[of] p2b: Ditto", "", "curiousmedicine"),
+    ],
+)
+def test_an_ability_that_protects_or_changes_a_partner_is_its_owners(views, line, left, right):
+    view = views.open("gen9doublescustomgame", 0)
+    came = [f"|switch|p2{slot}: {name}|{name}, L80|100/100" for slot, name in (("a", "Blissey"), ("b", "Ditto"))]
+    found = view.see("\n".join([*came, f"|{line}"]), turn(team_of("Absol", "Slowbro")))
+    rows = vocabulary().ability
+    assert [found.read(f"foe.{k}.ability")[0] for k in (0, 1)] == [rows.get(left, 0), rows.get(right, 0)]
+    assert view.errors == {}
+
+
+def test_an_item_that_protects_is_the_protected_ones(views):
+    view = views.open("gen9customgame", 0)
+    came = "|switch|p2a: Blissey|Blissey, L80|100/100"
+    found = view.see(f"{came}\n|-block|p2a: Blissey|item: Ability Shield", turn(team_of("Absol")))
+    assert found.read("foe.0.item") == [vocabulary().item["abilityshield"]]

@@ -10,6 +10,7 @@ from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
 from simul.env_worker.games.pokemon.tables import doubles_layout, layout, slots
+from simul.env_worker.games.pokemon.tables.damage_rules import rules
 from simul.env_worker.games.pokemon.tables.damage_tables import damage_tables
 from simul.env_worker.games.pokemon.tables.hit_terms import all_hit_terms
 from simul.env_worker.games.pokemon.tables.layout_files import fingerprint
@@ -19,20 +20,20 @@ from simul.env_worker.games.pokemon.tables.tracker_tables import tracker_tables
 from simul.env_worker.games.pokemon.tables.vocabulary import NO_ITEM, vocabulary
 
 # What the encoder's estimate of damage knows; pairs are factors of physical and special damage.
-# Ability -> the attacking type it makes harmless (ids of PokemonType).
+# Ability -> the attacking type it makes harmless (ids of PokemonType), and since which generation.
 GROUND, WATER, ELECTRIC, FIRE, GRASS = 11, 18, 4, 7, 10
 IMMUNITIES = {
-    "levitate": GROUND,
-    "eartheater": GROUND,
-    "waterabsorb": WATER,
-    "stormdrain": WATER,
-    "dryskin": WATER,
-    "voltabsorb": ELECTRIC,
-    "motordrive": ELECTRIC,
-    "lightningrod": ELECTRIC,
-    "flashfire": FIRE,
-    "wellbakedbody": FIRE,
-    "sapsipper": GRASS,
+    "levitate": (GROUND, 3),
+    "eartheater": (GROUND, 9),
+    "waterabsorb": (WATER, 3),
+    "stormdrain": (WATER, 5),
+    "dryskin": (WATER, 4),
+    "voltabsorb": (ELECTRIC, 3),
+    "motordrive": (ELECTRIC, 4),
+    "lightningrod": (ELECTRIC, 5),
+    "flashfire": (FIRE, 3),
+    "wellbakedbody": (FIRE, 9),
+    "sapsipper": (GRASS, 5),
 }
 ITEM_POWER = {"lifeorb": (1.3, 1.3), "choiceband": (1.5, 1.0), "choicespecs": (1.0, 1.5), "lightball": (2.0, 2.0)}
 ABILITY_POWER = {"hugepower": (2.0, 1.0), "purepower": (2.0, 1.0), "gorillatactics": (1.5, 1.0), "hustle": (1.5, 1.0)}
@@ -63,15 +64,22 @@ def encoder_tables(gen: int, extras: layout.Extras = layout.PLAIN, doubles: bool
         "terrain_slots": slots.TERRAIN_SLOTS,
         "status_slots": slots.STATUS_SLOTS,
         "volatile_slots": slots.VOLATILE_SLOTS,
-        "immunities": IMMUNITIES,
+        "immunities": {ability: kind for ability, (kind, since) in IMMUNITIES.items() if gen >= since},
         "item_power": ITEM_POWER,
         "ability_power": ABILITY_POWER,
         "bulk": BULK,
+        "behind_screen": _behind_screen(gen, doubles),
         "damage": damage_tables(gen, doubles),
         "hit_terms": {move_id: terms[1:] for move_id, terms in all_hit_terms(gen).items()},
         "tracker": tracker_tables(gen),
         "sets": _sets(gen) if extras.sets and not doubles else None,
     }
+
+
+def _behind_screen(gen: int, doubles: bool) -> float:
+    """What a screen leaves of damage. Gens 1 and 2 double the defence instead."""
+    found = rules(gen, doubles)["screen"].get("reflect")
+    return found[0].mod / 4096 if found else 0.5
 
 
 def _layout(extras: layout.Extras) -> dict[str, Any]:

@@ -30,8 +30,11 @@ whirlpool wrap
 """
 WITHOUT_PP_UPS = ("trumpcard",)  # and what the moves' data mark
 LAST_GEN_THAT_PASSES_TRAPS = 4
+GEN_THAT_PASSES_MIST = 2
+# What the tracker reads and poke-env passes over.
+READ_LINES = frozenset(["", "-anim", "-block", "-burst", "-crit", "-fail", "-miss", "upkeep"])
 # Routed by the source itself, or without any state in them (t: has the clock, win and tie come from the host).
-SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) - {"", "-anim", "-crit", "-fail", "-miss", "upkeep"} | {
+SKIPPED_LINES = frozenset(Battle.MESSAGES_TO_IGNORE) - READ_LINES | {
     "bigerror", "error", "gen", "inactive", "message", "-message", "player", "raw", "request", "rule", "showteam",
     "start", "t:", "tie", "tier", "title", "uhtmlchange", "win",
 }  # fmt: skip
@@ -52,7 +55,7 @@ def tracker_tables(gen: int) -> dict[str, Any]:
         "species": {id_: _tracked_species(entry) for id_, entry in data.pokedex.items() if makes_a_pokemon(entry)},
         "moves": {id_: _tracked_move(id_, gen) for id_ in data.moves},
         "special_moves": ["fight", "recharge"],  # moves that have no entry of their own
-        "effects": {effect.name: [bool(effect.breaks_protect), bool(effect.ends_on_turn)] for effect in Effect},
+        "effects": _effects(gen),
         "weather": {name: member.name for name, member in Weather.__members__.items()},
         "fields": {name: member.name for name, member in Field.__members__.items()},
         "sides": {name: member.name for name, member in SideCondition.__members__.items()},
@@ -105,6 +108,13 @@ def _aim(gen: int, move_id: str) -> tuple[bool, bool]:
     return presses or entry["target"] in AIMED, presses or entry["target"] in AT_ALL_FOES
 
 
+def _effects(gen: int) -> dict[str, list[bool]]:
+    """poke-env has no Light Screen of one Pokemon, which gen 1 has."""
+    found = {effect.name: [bool(effect.breaks_protect), bool(effect.ends_on_turn)] for effect in Effect}
+    return found | ({"LIGHT_SCREEN": [False, False]} if gen == 1 else {})
+
+
 def _passed_effects(gen: int) -> list[str]:
     names = PASSED.split() + (["trapped"] if gen <= LAST_GEN_THAT_PASSES_TRAPS else [])
+    names += ["mist"] if gen == GEN_THAT_PASSES_MIST else []
     return sorted(Effect[name.upper()].name for name in names)

@@ -57,6 +57,20 @@ ROLLS = [roll / 100 for roll in range(85, 101)]
 NEARLY = 2.0**-10  # the half floats of two numbers that are compared
 
 
+class Course(NamedTuple):
+    """What a move's damage goes by.
+
+    Attributes:
+        special: its category, which burn and screens go by.
+        stat: which of atk, def, spa it attacks with; of_target: of its target's. on_defence: not on special defence.
+    """
+
+    special: bool
+    stat: int
+    of_target: bool
+    on_defence: bool
+
+
 class Blow(NamedTuple):
     """A move that its user may use on a target.
 
@@ -67,8 +81,7 @@ class Blow(NamedTuple):
 
     damage: float
     multiplier: float
-    special: bool
-    on_defence: bool
+    course: Course
     accuracy: float
     chance: float = 1.0
     fixed: bool = False
@@ -76,10 +89,11 @@ class Blow(NamedTuple):
     assumed: bool = False
 
     def dealt(self, user: Fighter, target: Fighter) -> float:
-        """With stages, burn and screens; Super Fang and its like take of what is left."""
+        """With stages, burn and screens; Super Fang and its like take of what is left, before it dynamaxed."""
         if self.fixed:
-            return self.fraction * target.hp if 0 < self.fraction < 1 else self.damage
-        return self.damage * stages_and_burn(user, target, self.special, self.on_defence)
+            left = target.hp * (0.5 if target.dynamaxed else 1.0)
+            return self.fraction * left if 0 < self.fraction < 1 else self.damage
+        return self.damage * stages_and_burn(user, target, self.course)
 
 
 class Fighter(NamedTuple):
@@ -103,11 +117,12 @@ class Fighter(NamedTuple):
     burned: bool
     speed: float
     boosts: tuple[int, ...]
-    screens: tuple[float, float]
+    screens: tuple[float, ...]
     tera: int
     terastallized: bool
     hp: float
     fainted: bool
+    dynamaxed: bool
     plain: bool
     likely: tuple[tuple[MoveInfo, float], ...] | None = None
     open: bool = False
@@ -172,28 +187,39 @@ def fighter(view: View, whose: str, place: int) -> Fighter | None:
         return None
     slot, status = place_of(view, whose, place), read("status")
     boosts: tuple[int, ...] = (0,) * 7
+    dynamaxed = False
     if slot >= 0:
         who = whose
         if view.doubles:
             who = ("self" if slot == view.row.slot else "partner") if whose == "own" else f"{layout_side(slot)}_foe"
         boosts = tuple(round(6 * stage) for stage in view.observed(f"global.{who}_active.boosts"))
+        dynamaxed = bool(view.observed(f"global.{who}_active.volatiles")[-1])
     ability, item = names_of("ability")[read("ability")[0]], names_of("item")[read("item")[0]]
     stats = tuple(round(500 * stat) if stat < 1 else 0 for stat in read("stats"))
     rows = [row for row in read("moves") if row]
-    screens = view.observed(f"global.{whose}_side.screens")
+    raised = view.observed(f"global.{whose}_side.screens") if view.gen > 1 or slot >= 0 else [0.0] * 5
+    screens = tuple(behind_screen(view) if raised[n] or raised[2] else 1.0 for n in (0, 1))
     speed = stats[5] * STAGES[boosts[4]] * (1.5 if item == "choicescarf" else 1.0)
     if status[2]:
         speed *= 0.5 if view.gen >= 7 else 0.25
+    speed *= 2 if raised[4] else 1  # a tailwind
     plain = all(stats) and ability not in HEEDED_ABILITIES.split() and item not in HEEDED_ITEMS.split()
     plain = plain and not read("terastallized")[0] and not view.has_more(whose, place)
     moves = moves_by_row(view.gen)
     found = Fighter(
         tuple(int(row) for row in read("types") if row), round(100 * read("level")[0]), stats,
         tuple(moves.get(row) for row in rows), whose == "foe" and len(rows) < 4, ability, item, bool(status[0]), speed,
-        boosts, tuple(0.5 if screens[n] or screens[2] else 1.0 for n in (0, 1)), int(read("tera_type")[0]),
-        bool(read("terastallized")[0]), read("hp")[0], bool(read("fainted")[0]), plain,
+        boosts, screens, int(read("tera_type")[0]),
+        bool(read("terastallized")[0]), read("hp")[0], bool(read("fainted")[0]), dynamaxed, plain,
     )  # fmt: skip
     return with_likely(view, place, found) if whose == "foe" and view.has_sets else found
+
+
+def behind_screen(view: View) -> float:
+    """What Reflect, Light Screen or Aurora Veil leave of damage; two Pokemon share one."""
+    if not view.doubles:
+        return 0.5
+    return (2730 if view.gen <= 4 else 2703 if view.gen == 5 else 2732) / 4096
 
 
 def with_likely(view: View, place: int, foe: Fighter) -> Fighter:
@@ -225,10 +251,17 @@ def multiplier(gen: int, kind: int, target: Fighter) -> float:
     return found
 
 
-def stages_and_burn(user: Fighter, target: Fighter, special: bool, on_defence: bool) -> float:
+def stages_and_burn(user: Fighter, target: Fighter, course: Course) -> float:
     """Factor on an ordinary move: stages of both, a burn, screens."""
-    dealt = STAGES[user.boosts[2 if special else 0]] * (0.5 if user.burned and not special else 1.0)
-    return dealt * target.screens[special] / STAGES[target.boosts[1 if on_defence else 3]]
+    attacker = target if course.of_target else user
+    dealt = STAGES[attacker.boosts[course.stat]] * (0.5 if user.burned and not course.special else 1.0)
+    return dealt * target.screens[course.special] / STAGES[target.boosts[1 if course.on_defence else 3]]
+
+
+def course_of(info: MoveInfo) -> Course:
+    """Body Press attacks with Defence, Foul Play with the target's Attack; Psyshock hits Defence."""
+    special = info.category != PHYSICAL
+    return Course(special, 1 if info.own_defence else 2 if special else 0, info.foe_attack, info.hits_defence)
 
 
 def before_stages(gen: int, user: Fighter, target: Fighter, info: MoveInfo, stab: float, kind: int) -> float:
@@ -251,9 +284,8 @@ def stab_of(user: Fighter, kind: int) -> float:
 
 def blow(gen: int, user: Fighter, target: Fighter, info: MoveInfo, chance: float = 1.0) -> Blow:
     damage = before_stages(gen, user, target, info, stab_of(user, info.type), info.type)
-    physical = info.category == PHYSICAL
     rest = (info.accuracy, chance, info.fixed, info.fraction)
-    return Blow(damage, multiplier(gen, info.type, target), not physical, physical, *rest)
+    return Blow(damage, multiplier(gen, info.type, target), course_of(info), *rest)
 
 
 def blows(gen: int, user: Fighter, target: Fighter) -> tuple[list[Blow], list[Blow]]:
@@ -265,7 +297,8 @@ def blows(gen: int, user: Fighter, target: Fighter) -> tuple[list[Blow], list[Bl
         factor = multiplier(gen, kind, target)
         scale = (0.4 * user.level + 2) * ASSUMED_POWER * user.stats[3 if special else 1] / 50
         damage = (scale / target.stats[4 if special else 2] + 2) * 1.5 * factor * AVERAGE_ROLL / target.stats[0]
-        guessed.append(Blow(damage, factor, special, not special, 1.0, ASSUMED_CHANCE, assumed=True))
+        course = Course(special, 2 if special else 0, False, not special)
+        guessed.append(Blow(damage, factor, course, 1.0, ASSUMED_CHANCE, assumed=True))
     return [one for one in known if one.multiplier], [one for one in guessed if one.multiplier]
 
 
@@ -274,7 +307,7 @@ def best(gen: int, user: Fighter, target: Fighter) -> tuple[float, float]:
     known, guessed = blows(gen, user, target)
     hits, most = [0.0], 0.0
     for one in (*known, *guessed):
-        hits.append(one.damage * one.accuracy * stages_and_burn(user, target, one.special, one.on_defence))
+        hits.append(one.dealt(user, target) * one.accuracy)
         most = max(most, one.multiplier)
     return min(max(hits), 1.0), most
 
@@ -335,9 +368,9 @@ def threat_bounds(view: View, name: str, target: Fighter, user: Fighter) -> Iter
     takes, threat, chance = (view.observed(f"{name}{part}")[0] for part in ("takes", "threat", "threat_chance"))
     moves = [info for info in user.moves if info is not None and info.category != STATUS]
     by_sets = user.likely is not None or user.open
-    if not by_sets and not any(info.fixed for info in moves):
+    if not by_sets:
         yield Claim(f"{name}threat", [between(takes, takes + 1e-9)])  # of the same moves
-    elif not user.guess and not any(info.fixed for info in moves):
+    elif not user.guess:
         yield Claim(f"{name}threat", [Span(takes * (1 - NEARLY), 1.0)])
     else:
         yield Claim(f"{name}threat", [Span(0.0, 1.0) if moves or user.guess or by_sets else 0.0])
@@ -371,7 +404,8 @@ def pair_claims(view: View, name: str, one: Fighter | None, other: Fighter | Non
     yield Claim(f"{name}moves_first", [0.0 if one.speed == other.speed else 1.0 if first else -1.0])
     for part, user, target in (("deals", one, other), ("takes", other, one)):
         damage, effectiveness = best(view.gen, user, target)
-        yield Claim(f"{name}{part}", [damage])
+        shares = any(info is not None and 0 < info.fraction < 1 for info in user.moves)  # of hp that the row rounds
+        yield Claim(f"{name}{part}", [between(damage, damage + 1e-9) if shares else damage])
         yield Claim(f"{name}{part}_effectiveness", [effectiveness / 4])
 
 
@@ -414,8 +448,10 @@ def effects(view: View, asked: str, user: Fighter, foe: Fighter, info: MoveInfo)
         return [0.0] * 5
     stab = 1.0 if info.fixed else stab_of(user, info.type)
     scale = 1.0
-    if not info.fixed:
-        scale = stages_and_burn(user, foe, info.category != PHYSICAL, info.hits_defence)
+    if 0 < info.fraction < 1:
+        scale = foe.hp * (0.5 if foe.dynamaxed else 1.0)
+    elif not info.fixed:
+        scale = stages_and_burn(user, foe, course_of(info))
         weather = view.observed("global.weather")
         if info.type in (FIRE, WATER) and (weather[0] or weather[1]):
             scale *= 1.5 if weather[0 if info.type == FIRE else 1] else 0.5
@@ -425,7 +461,8 @@ def effects(view: View, asked: str, user: Fighter, foe: Fighter, info: MoveInfo)
         kind = user.tera if info.row == vocabulary().move["terablast"] else info.type
         bonus = (1.5 + 0.5 * (kind in user.types)) if kind == user.tera else stab_of(user, kind)
         tera = min(before_stages(view.gen, user, foe, info, bonus, kind) * scale, 1.0)
-    return [stab - 1, factor / 4, min(damage, 1.0), None, tera]
+    dealt = between(damage, damage + 1e-9) if 0 < info.fraction < 1 else min(damage, 1.0)
+    return [stab - 1, factor / 4, dealt, None, tera]
 
 
 def knock_out_claim(view: View, block: str, side: str, k: int, foe: Fighter, info: MoveInfo) -> Expected:

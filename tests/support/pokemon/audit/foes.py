@@ -77,7 +77,8 @@ def foe_claims(view: View, name: str, mon: Mon, standing: Mon) -> Iterator[Claim
         yield Claim(f"{name}.tera_type", [tera_row(standing["terastallized"])])
         yield Claim(f"{name}.terastallized", [float(bool(standing["terastallized"]))])
     if not standing["transformed"] and "powertrick" not in standing["volatiles"]:
-        yield Claim(f"{name}.stats", estimated_stats(view.gen, standing["species"], standing["level"]))
+        dynamaxed = "dynamax" in standing["volatiles"]
+        yield Claim(f"{name}.stats", estimated_stats(view.gen, standing["species"], standing["level"], dynamaxed))
     yield Claim(f"{name}.revealed", [1.0])
     yield Claim(f"{name}.level", [mon["level"] / 100])
 

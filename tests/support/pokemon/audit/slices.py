@@ -190,7 +190,7 @@ def field_claims(view: View) -> Iterator[Claim]:
 def side_claims(view: View, whose: str) -> Iterator[Claim]:
     """Hazards, screens, remaining strength of one side."""
     side: Side = getattr(view, whose)
-    conditions, turn = side["conditions"], view.truth["turn"]
+    conditions, turn = side["conditions"] | own_screens(view.gen, side), view.truth["turn"]
     layers = [conditions.get(name, {}).get("layers", 0) for name in ("spikes", "toxicspikes")]
     hazards = ["stealthrock" in conditions, min(layers[0] / 3, 1.0), min(layers[1] / 2, 1.0), "stickyweb" in conditions]
     yield Claim(f"global.{whose}_side.hazards", [float(number) for number in hazards])
@@ -204,6 +204,13 @@ def side_claims(view: View, whose: str) -> Iterator[Claim]:
     hp = [hp_fraction(mon) if whose == "own" else shown_hp(side, place) for place, mon in enumerate(team)]
     excuses = [foe_excuse(mon, mon) for mon in team] if whose == "foe" else []
     yield Claim(f"global.{whose}_side.team_hp", [sum(hp) / 6], next(filter(None, excuses), ""))
+
+
+def own_screens(gen: int, side: Side) -> dict[str, Any]:
+    """What the Pokemon on the field has put up for itself: in gen 1 all screens, in gen 2 Mist."""
+    names = ("reflect", "lightscreen", "mist") if gen == 1 else ("mist",) if gen == 2 else ()
+    volatiles = next((mon["volatiles"] for mon in side["pokemon"] if mon["active"] and not mon["fainted"]), {})
+    return {name: volatiles[name] for name in names if name in volatiles}
 
 
 def foe_excuse(mon: Mon, standing: Mon) -> str:
@@ -362,12 +369,12 @@ def own_stats(view: View, mon: Mon) -> Numbers:
     return [true[0], *[frozenset(stat) for stat in zip(true[1:], *(numbers[1:] for numbers in estimates))]]
 
 
-def estimated_stats(gen: int, species: str, level: int) -> list[float]:
+def estimated_stats(gen: int, species: str, level: int, dynamaxed: bool = False) -> list[float]:
     """hp, atk, def, spa, spd, spe of an even set: 31 IVs and 85 EVs each; until gen 2 the most there can be."""
     base = GenData.from_gen(gen).pokedex[species]["baseStats"]
     bonus = 93 if gen <= 2 else 52
     points = {name: (2 * base[name] + bonus) * level // 100 + 5 for name in ("hp", *BOOSTS[:5])}
-    points["hp"] = 1 if base["hp"] == 1 else points["hp"] + level + 5
+    points["hp"] = 1 if base["hp"] == 1 else (points["hp"] + level + 5) * (2 if dynamaxed else 1)
     return [min(value / 500, 1.0) for value in points.values()]
 
 

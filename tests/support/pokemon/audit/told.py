@@ -12,6 +12,7 @@ from poke_env.data import to_id_str
 TAG = re.compile(r"\[(from|of)\] ?(.*)")
 ACTING = {"-activate", "-start", "cant"}  # their first part names what acts
 CAUSED = ACTING | {"-damage", "-fail", "-fieldstart", "-formechange", "-heal", "-setboost", "-status", "-weather"}
+CAUSED |= {"-block", "-clearboost", "-copyboost"}
 MOVING = {"hospitality", "lingeringaroma", "mummy", "symbiosis", "wanderingspirit"}  # their lines name two Pokemon
 USED_UP = re.compile(r"Berry|Herb|Gem$")
 
@@ -89,6 +90,8 @@ class Told:
             facts.ability = what
         elif kind in ("-item", "-enditem"):
             facts.item = what if kind == "-item" else ""
+        elif kind in ("-mega", "-burst", "-primal") and (stone := parts[-1 if kind == "-primal" else 2]):
+            facts.item = to_id_str(stone)
         elif kind == "-activate" and what == "symbiosis" and robbed:
             self._facts[robbed].item, facts.item = to_id_str(parts[2]), ""
         elif kind == "-activate" and what == "leppaberry":
@@ -108,6 +111,8 @@ class Told:
         cause, owner = acts or tags.get("from", ""), parts[0]
         if kind in CAUSED and kind != "-heal" and not acts.startswith("ability: "):
             cause, owner = tags.get("from", ""), tags.get("of", "") or parts[0]
+        if kind == "-block" and len(parts) > 1:  # names what protects, and whose it is where it is another one's
+            cause, owner = parts[1], tags.get("of", "") or parts[0]
         name, (sort, _, what) = self._name(owner), cause.partition(": ")
         if not name or kind not in CAUSED:
             return

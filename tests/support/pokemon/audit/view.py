@@ -77,12 +77,12 @@ class View(NamedTuple):
         return None if mon["disguised"] else real(self.foe, place)
 
     def has_more(self, whose: str, block: int) -> bool:
-        """Whether the row lacks what damage depends on: a third or changed type, gen 1's screens, Glaive Rush."""
+        """Whether the row lacks what damage depends on: a third or changed type, Glaive Rush."""
         mon = self.foe_in_block(block) if whose == "foe" else self.own["pokemon"][block]
         if mon is None:
             return block < len(self.foe["appeared"])  # what it looks like may have been changed, too
         born = GenData.from_gen(self.gen).pokedex[mon["base_species"]]["types"]
-        return mon["types"] != born or bool({"reflect", "lightscreen", "glaiverush"} & set(mon["volatiles"]))
+        return mon["types"] != born or "glaiverush" in mon["volatiles"]
 
 
 @cache

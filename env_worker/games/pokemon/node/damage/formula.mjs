@@ -181,7 +181,8 @@ function pairedPower(gen, move, target) {
 }
 
 function fixedDamage(move, target, rolls) {
-	const { amount } = move, hp = divide(target.fullHp * target.hp, target.maxHp);
+	const { amount } = move, shown = divide(target.fullHp * target.hp, target.maxHp);
+	const hp = target.dynamaxed ? Math.ceil(shown / 2) : shown; // a share is one of the hp before that
 	switch (move.fixed) {
 	case FLAT: case LEVEL: rolls.fill(amount); break;
 	case TARGET_SHARE: rolls.fill(Math.max(amount === 4 ? divide(hp * 3, 4) : divide(hp, amount), 1)); break;

@@ -26,6 +26,7 @@ export class Target {
 		this.hp = foe.hp;
 		this.maxHp = foe.maxHp;
 		this.fullHp = foe.stats[0];
+		this.dynamaxed = foe.effects.includes('DYNAMAX');
 		this.weight = tables.weights.get(foe.species) ?? 0;
 		this.speed = speed(tables, foe, stages, around);
 		this.wonderGuard = foe.ability === 'wonderguard';
@@ -85,7 +86,7 @@ export class Target {
 			this.specialPlain = modify(this.specialPlain, 6144);
 		}
 		if (gen <= 2 && (screens.includes('reflect') || foe.effects.includes('REFLECT'))) this.defence *= 2;
-		if (gen <= 2 && screens.includes('lightscreen')) this.specialDefence *= 2;
+		if (gen <= 2 && (screens.includes('lightscreen') || foe.effects.includes('LIGHT_SCREEN'))) this.specialDefence *= 2;
 	}
 }
 

@@ -28,21 +28,24 @@ class Facing {
 	constructor() {
 		this.profile = null;
 		this.factors = new Factors();
-		this.physicalScreen = this.specialScreen = 1;
+		this.physicalScreen = this.specialScreen = this.wind = 1;
+		this.hp = 0; // its own, where a move takes a share of it
 		this.trickRoom = false;
 		this.same = false; // as it was at the decision before
 	}
 
-	/** Remember the situation; true if it was the same before. */
-	read({ profile, factors }, side, trickRoom) {
-		const physical = side.physicalTaken, special = side.specialTaken;
+	/** Remember the situation; true if it was the same before. @param {boolean} shares whether its hp matters */
+	read({ mon, profile, factors }, side, trickRoom, shares) {
+		const physical = side.physicalTaken, special = side.specialTaken, hp = shares ? hpOf(mon) : 0;
 		this.same = this.profile === profile && this.trickRoom === trickRoom && this.physicalScreen === physical &&
-			this.specialScreen === special && (profile === null || this.factors.equals(factors));
+			this.specialScreen === special && this.wind === side.wind && this.hp === hp && (profile === null || this.factors.equals(factors));
 		if (this.same) return true;
 		this.profile = profile;
+		this.hp = hp;
 		this.trickRoom = trickRoom;
 		this.physicalScreen = physical;
 		this.specialScreen = special;
+		this.wind = side.wind;
 		if (profile !== null) this.factors.copy(factors);
 		return false;
 	}
@@ -134,9 +137,10 @@ export class TeamBlocks {
 	}
 
 	face(start, blocks, team, fighters, side, opponents, facings, trickRoom) {
-		let all = true;
+		let all = true, shares = false;
+		for (let i = 0; i < team.length; i++) if (blocks[i].profile.shares) shares = true;
 		for (let place = 0; place < opponents.length; place++) {
-			if (!facings[place].read(opponents[place], side, trickRoom)) all = false;
+			if (!facings[place].read(opponents[place], side, trickRoom, shares)) all = false;
 		}
 		for (let i = 0; i < team.length; i++) {
 			const block = blocks[i], fighter = fighterOf(fighters, team[i]);
@@ -160,25 +164,20 @@ export class TeamBlocks {
 			return;
 		}
 		const { profile: other, factors: facing } = opponent;
-		const deals = attack(chart, profile, other), takes = attack(chart, other, profile);
-		const dealt = Math.max(deals.physical * factors.physicalDealt * facing.physicalTaken,
-			deals.special * factors.specialDealt * facing.specialTaken);
-		const taken = Math.max(takes.physical * facing.physicalDealt * factors.physicalTaken,
-			takes.special * facing.specialDealt * factors.specialTaken);
-		buffer[to + at.deals] = Math.min(dealt, 1);
+		const deals = attack(chart, profile, other), takes = attack(chart, other, profile), hp = hpOf(mon);
+		buffer[to + at.deals] = Math.min(deals.dealt(factors, facing, hpOf(opponent.mon)), 1);
 		buffer[to + at.deals_effectiveness] = deals.effectiveness / scale.deals_effectiveness;
-		buffer[to + at.takes] = Math.min(taken, 1);
+		buffer[to + at.takes] = Math.min(takes.dealt(facing, factors, hp), 1);
 		buffer[to + at.takes_effectiveness] = takes.effectiveness / scale.takes_effectiveness;
 		buffer[to + at.moves_first] = movesFirst(factors.speed, facing.speed, trickRoom);
-		this.writeThreat(to, takes.threats, facing, factors, mon.hp ? mon.hp / mon.maxHp : 0);
+		this.writeThreat(to, takes.threats, facing, factors, hp);
 	}
 
 	writeThreat(to, threats, facing, factors, hp) {
 		const { buffer } = this, { at } = PAIR;
-		const physical = facing.physicalDealt * factors.physicalTaken, special = facing.specialDealt * factors.specialTaken;
 		let largest = 0, chance = 0, falls = 0;
 		for (let i = 0; i < threats.length; i++) { // those that have been shown, then the likeliest
-			const threat = threats[i], dealt = threat.dealt(physical, special, hp);
+			const threat = threats[i], dealt = threat.dealt(facing, factors, hp);
 			const expected = Math.min(dealt * threat.accuracy, 1);
 			if (expected > largest) {
 				largest = expected;
@@ -191,6 +190,11 @@ export class TeamBlocks {
 		buffer[to + at.threat_chance] = chance;
 		buffer[to + at.falls] = falls;
 	}
+}
+
+/** Fraction, 0 of none. */
+function hpOf(mon) {
+	return mon !== null && mon.hp ? mon.hp / mon.maxHp : 0;
 }
 
 /** The one of two that this Pokemon is, null = it stands on the bench. */

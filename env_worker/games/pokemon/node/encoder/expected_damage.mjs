@@ -4,6 +4,7 @@
 // Stages, burn, weather and screens change from turn to turn and are applied elsewhere.
 
 import { takesType } from '../damage/queries.mjs';
+import { BY_ATTACK, BY_DEFENCE, BY_FOES_ATTACK, BY_NOTHING, BY_SPECIAL_ATTACK, ON_DEFENCE } from './field_state.mjs';
 
 export const PHYSICAL = 0, SPECIAL = 1, STATUS = 2;
 const AVERAGE_ROLL = 0.925;
@@ -12,6 +13,7 @@ const ASSUMED_POWER = 75; // of a foe's unrevealed STAB moves
 const ASSUMED_CHANCE = 0.5; // that it has one
 const TECHNICIAN_POWER = 60;
 const EVEN = [1, 1];
+const NO_OTHERS = [];
 
 let profiles = 0;
 
@@ -32,8 +34,10 @@ export class DamageProfile {
 		this.tera = 0; // type it may still turn into
 		this.moves = [];
 		this.guess = false; // it may have STAB moves that it has not shown
+		this.dynamaxed = mon.effects.has('DYNAMAX');
 		this.slots = null; // MoveOffence|null of each move
 		this.offences = null; // all damaging ones, and the guessed ones
+		this.shares = false; // one of them takes a share of the present hp
 		this.threats = null; // [MoveOffence, chance] of those that it may have, by the sets where they are known
 		this.defence = null;
 		this.attacks = new Map(); // target's number -> BestDamage
@@ -56,7 +60,7 @@ export function ownProfile(tables, mon, entry) {
 export function foeProfile(tables, mon) {
 	const profile = new DamageProfile(tables.gen, mon, mon.terastallized);
 	setTypes(profile, tables, mon);
-	profile.stats = stats(tables.gen, mon, estimatedHp(tables.gen, mon.speciesStats.hp, mon.level), null);
+	profile.stats = stats(tables.gen, mon, estimatedHp(tables.gen, mon), null);
 	profile.ability = mon.ability ?? '';
 	profile.item = mon.item ?? '';
 	for (const name of mon.moves.keys()) {
@@ -105,8 +109,9 @@ function estimated(gen, base, level) {
 	return Math.floor((2 * base + (gen <= 2 ? 30 + 63 : 31 + 21)) * level / 100);
 }
 
-function estimatedHp(gen, base, level) {
-	return base === 1 ? 1 : estimated(gen, base, level) + level + 10; // Shedinja
+function estimatedHp(gen, { speciesStats: { hp: base }, level, effects }) {
+	if (base === 1) return 1; // Shedinja
+	return (estimated(gen, base, level) + level + 10) * (effects.has('DYNAMAX') ? 2 : 1);
 }
 
 /** @param {Array | null} likely [MoveInfo, chance] of its hidden moves, null: not known */
@@ -127,15 +132,25 @@ function setOffence(tables, profile, likely) {
 			if (move.category !== STATUS) profile.threats.push([moveOffence(tables, profile, move), chance]);
 		}
 	}
+	profile.shares = profile.offences.some(offence => offence.share);
 	profile.defence = defence(tables, profile);
 	return profile;
 }
 
+/** Whose stages a move's damage follows. @param {object} move a MoveInfo */
+export function stagingOf({ category, fixed, ownDefence, foeAttack, hitsDefence }) {
+	if (fixed) return BY_NOTHING;
+	if (ownDefence) return BY_DEFENCE;
+	if (foeAttack) return BY_FOES_ATTACK;
+	if (category === PHYSICAL) return BY_ATTACK;
+	return hitsDefence ? ON_DEFENCE : BY_SPECIAL_ATTACK;
+}
+
 /** One damaging move of one user: everything that does not depend on the target. */
 class MoveOffence {
-	constructor(type, special, stab, scale, defence, accuracy) {
+	constructor(type, staging, stab, scale, defence, accuracy) {
 		this.type = type;
-		this.special = special;
+		this.staging = staging;
 		this.stab = stab;
 		this.scale = scale;
 		this.defence = defence; // 0 = meets defence, 1 = meets special defence
@@ -144,6 +159,7 @@ class MoveOffence {
 		this.fixed = false;
 		this.flat = 0;
 		this.fraction = 0;
+		this.share = false;
 		this.teraType = 0;
 		this.teraStab = 1;
 	}
@@ -152,12 +168,13 @@ class MoveOffence {
 function moveOffence(tables, user, move) {
 	const blast = move.row === tables.teraBlast;
 	const type = user.terastallized && blast ? user.type1 : move.type;
-	const made = new MoveOffence(type, move.category === PHYSICAL ? 0 : 1, move.fixed ? 1 : stab(tables.gen, user, type),
+	const made = new MoveOffence(type, move.staging, move.fixed ? 1 : stab(tables.gen, user, type),
 		scale(tables, user, move), move.hitsDefence ? 0 : 1, move.accuracy);
 	made.foeAttack = move.foeAttack;
 	made.fixed = move.fixed;
 	made.flat = move.levelDamage ? user.level : move.flat;
 	made.fraction = move.fraction;
+	made.share = move.share;
 	if (user.tera && !user.terastallized && !move.fixed) made.teraType = blast ? user.tera : type;
 	made.teraStab = teraStab(user, made.teraType);
 	return made;
@@ -176,7 +193,7 @@ function scale(tables, user, move) {
 function assumed(user, type) {
 	const special = user.stats[1] >= user.stats[3] ? 0 : 1;
 	const strength = (0.4 * user.level + 2) * ASSUMED_POWER * user.stats[special ? 3 : 1] / 50;
-	return new MoveOffence(type, special, 1.5, strength, special, 1);
+	return new MoveOffence(type, special ? BY_SPECIAL_ATTACK : BY_ATTACK, 1.5, strength, special, 1);
 }
 
 function has(type, type1, type2, type3 = 0) {
@@ -210,6 +227,7 @@ function defence(tables, body) {
 		defences: [defence * physical, specialDefence * special],
 		attack, hp,
 		perHp: AVERAGE_ROLL / hp,
+		dynamaxed: body.dynamaxed,
 		immune: tables.immunities.get(body.ability) ?? 0,
 	};
 }
@@ -217,27 +235,36 @@ function defence(tables, body) {
 /** A move that may be used on a target. */
 class Threat {
 	constructor(offence, chance, damage) {
-		this.special = offence.special;
+		this.staging = offence.staging;
 		this.fixed = offence.fixed;
 		this.accuracy = offence.accuracy;
 		this.chance = chance; // that its user has it
 		this.damage = damage; // if it hits: fraction of full hp,
-		this.share = offence.fraction < 1 ? offence.fraction : 0; // or, where not 0, this share of the present hp
+		this.share = offence.share; // or of the present hp
 	}
 
-	/** @param {number} physical, special what stages, burn and screens make of it; @param {number} hp the present fraction */
-	dealt(physical, special, hp) {
-		if (this.fixed) return this.share ? this.share * hp : this.damage;
-		return this.damage * (this.special ? special : physical);
+	/** With stages, burn and screens. @param {Factors} user, target; @param {number} hp the target's, as a fraction */
+	dealt(user, target, hp) {
+		return this.damage * (this.share ? hp : user.on(target, this.staging));
 	}
 }
 
 class BestDamage {
-	constructor(physical, special, effectiveness, threats) {
-		this.physical = physical; // fraction of full hp weighted by accuracy
+	constructor(physical, special, others, effectiveness, threats) {
+		this.physical = physical; // by attack and special attack: fraction of full hp weighted by accuracy
 		this.special = special;
+		this.others = others; // the Threat of each move that follows other stages, or none
 		this.effectiveness = effectiveness;
 		this.threats = threats; // the Threat of each move that does damage
+	}
+
+	/** With stages, burn and screens. @param {Factors} user, target; @param {number} hp the target's, as a fraction */
+	dealt(user, target, hp) {
+		const { physical, special, others } = this;
+		let most = Math.max(physical * user.physicalDealt * target.physicalTaken,
+			special * user.specialDealt * target.specialTaken);
+		for (let i = 0; i < others.length; i++) most = Math.max(most, others[i].dealt(user, target, hp) * others[i].accuracy);
+		return most;
 	}
 }
 
@@ -291,16 +318,14 @@ export function rollStep(mean) {
 }
 
 function bestDamage(chart, user, target) {
-	let physical = 0, special = 0, best = 0;
+	let physical = 0, special = 0, others = NO_OTHERS, best = 0;
 	for (const moveOffence of user.offences) {
 		const multiplier = effectiveness(chart, moveOffence.type, target);
 		if (multiplier === 0) continue;
-		const dealt = damage(moveOffence, target, moveOffence.stab * multiplier) * moveOffence.accuracy;
-		if (moveOffence.special) {
-			if (dealt > special) special = dealt;
-		} else if (dealt > physical) {
-			physical = dealt;
-		}
+		const hit = damage(moveOffence, target, moveOffence.stab * multiplier), dealt = hit * moveOffence.accuracy;
+		if (moveOffence.staging === BY_ATTACK) physical = Math.max(physical, dealt);
+		else if (moveOffence.staging === BY_SPECIAL_ATTACK) special = Math.max(special, dealt);
+		else others = [...others, new Threat(moveOffence, 1, hit)];
 		if (multiplier > best) best = multiplier;
 	}
 	const threats = [];
@@ -308,10 +333,11 @@ function bestDamage(chart, user, target) {
 		const multiplier = effectiveness(chart, offence.type, target);
 		if (multiplier) threats.push(new Threat(offence, chance, damage(offence, target, offence.stab * multiplier)));
 	}
-	return new BestDamage(physical, special, best, threats);
+	return new BestDamage(physical, special, others, best, threats);
 }
 
 function damage(moveOffence, target, factor) {
+	if (moveOffence.share) return target.dynamaxed ? moveOffence.fraction / 2 : moveOffence.fraction;
 	if (moveOffence.fixed) return moveOffence.fraction || moveOffence.flat / target.hp;
 	const scale = moveOffence.foeAttack ? moveOffence.scale * target.attack : moveOffence.scale;
 	return (scale / target.defences[moveOffence.defence] + 2) * factor * target.perHp;

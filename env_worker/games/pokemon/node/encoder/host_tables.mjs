@@ -2,6 +2,7 @@
 
 import { DamageTables } from '../damage/tables.mjs';
 import { moveId } from '../tracker/dex.mjs';
+import { stagingOf } from './expected_damage.mjs';
 import { KnownSets } from './set_knowledge.mjs';
 
 const POWER = /(?:[0-9]+|null)$/; // a Frustration without power is frustrationnull
@@ -22,6 +23,8 @@ class MoveInfo {
 		this.ownDefence = ownDefence;
 		this.foeAttack = foeAttack;
 		this.hitsDefence = hitsDefence;
+		this.share = fraction > 0 && fraction < 1; // of the present hp
+		this.staging = stagingOf(this);
 		this.stat = Float16Array.from(stat);
 	}
 }
@@ -65,6 +68,7 @@ export class EncoderTables {
 		this.immunities = new Map(Object.entries(raw.immunities));
 		this.itemPower = new Map(Object.entries(raw.item_power));
 		this.abilityPower = new Map(Object.entries(raw.ability_power));
+		this.behindScreen = raw.behind_screen;
 		this.bulk = new Map(Object.entries(raw.bulk));
 		this.noItem = this.items.get(raw.no_item);
 		this.moveRows = new Map(Object.entries(raw.move));

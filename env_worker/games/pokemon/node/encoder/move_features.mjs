@@ -2,8 +2,8 @@
 
 import { ppLeft } from '../tracker/counters.mjs';
 import { moveId } from '../tracker/dex.mjs';
-import { NO_DAMAGE, PHYSICAL, SPECIAL, knockOutChance, moveDamage, rollStep } from './expected_damage.mjs';
-import { RAIN, STAGES, SUN } from './field_state.mjs';
+import { NO_DAMAGE, knockOutChance, moveDamage, rollStep } from './expected_damage.mjs';
+import { RAIN, SUN } from './field_state.mjs';
 import { AGAINST, POKEMON } from './layout.mjs';
 
 const MOVE_SLOTS = POKEMON.size.moves;
@@ -92,7 +92,7 @@ export class MoveBlocks {
 		const { buffer } = this, { at, scale } = AGAINST;
 		let damage = 0, tera = 0;
 		if (dealt.damage) {
-			const factor = info.fixed ? 1 : this.factor(fieldState, info, user, foe);
+			const factor = this.factor(fieldState, info, user, foe);
 			damage = dealt.damage * factor;
 			if (canTera) tera = Math.min(dealt.teraDamage * factor, 1);
 		}
@@ -107,19 +107,14 @@ export class MoveBlocks {
 		if (foe === null || !foe.hp) return 0;
 		const hp = foe.hp / foe.maxHp;
 		if (this.exact !== null) return info.accuracy * this.exact.knockOutChance(slot, hp);
-		if (info.fraction > 0 && info.fraction < 1) return 0; // of the present hp
+		if (info.share) return 0;
 		return info.accuracy * knockOutChance(damage, info.fixed ? 0 : rollStep(damage), hp);
 	}
 
-	/** What stages, burn, screens and weather make of a move's damage. */
-	factor({ weather }, info, user, { mon: { boosts }, factors: target }) {
-		let factor;
-		if (info.category === PHYSICAL) {
-			factor = user.physicalDealt * target.physicalTaken;
-		} else {
-			factor = user.specialDealt * target.specialTaken;
-			if (info.category === SPECIAL && info.hitsDefence) factor *= STAGES[boosts.spd + 6] / STAGES[boosts.def + 6];
-		}
+	/** What stages, burn, screens and weather make of a move's damage; of a share, the hp that it is one of. */
+	factor({ weather }, info, user, { mon, factors: target }) {
+		if (info.fixed) return info.share ? (mon.hp || 0) / mon.maxHp : 1;
+		let factor = user.on(target, info.staging);
 		if (info.type === this.water) factor *= weather[RAIN] ? 1.5 : weather[SUN] ? 0.5 : 1;
 		else if (info.type === this.fire) factor *= weather[SUN] ? 1.5 : weather[RAIN] ? 0.5 : 1;
 		return factor;

@@ -3,7 +3,10 @@
 import { toId } from './dex.mjs';
 
 // Events whose handlers do not read what caused them.
-const REVEALING = ['-activate', '-fail', '-fieldstart', '-formechange', '-setboost', '-start', '-status', '-weather', 'cant'];
+const REVEALING = [
+	'-activate', '-block', '-clearboost', '-copyboost', '-fail', '-fieldstart', '-formechange', '-setboost', '-start',
+	'-status', '-weather', 'cant',
+];
 const NAMED = /^(?:\[from\] ?)?(ability|item): ?(.+)/;
 const GIVEN_AWAY = /berry|herb|gem$/; // used up when a line names it
 // Activated they change hands, and their handlers say whose they are.
@@ -14,7 +17,7 @@ function readCause(tracker, event) {
 	for (let i = 2; i < event.length; i++) {
 		const found = NAMED.exec(event[i]);
 		if (found === null) continue;
-		const owner = ownerOf(tracker, event, event[i].startsWith('['));
+		const owner = ownerOf(tracker, event, event[i].startsWith('[') || event[1] === '-block');
 		if (owner === null) return;
 		if (found[1] === 'ability') takeAbility(owner, toId(found[2]));
 		else takeItem(owner, toId(found[2]));
@@ -22,7 +25,7 @@ function readCause(tracker, event) {
 	}
 }
 
-/** @param {boolean} caused by it; what acts itself is the line's own Pokemon's */
+/** @param {boolean} caused by it, or it protects another one; what acts itself is the line's own Pokemon's */
 function ownerOf(tracker, event, caused) {
 	const of = caused ? event.find(part => part.startsWith('[of]')) : undefined;
 	const name = of === undefined ? event[2] : of.slice(4).trim();

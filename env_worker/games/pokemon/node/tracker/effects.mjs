@@ -6,13 +6,13 @@ const STAT_EFFECTS = new Map([
 		'PROTOSYNTHESISSPE']],
 ]);
 
-const POWER_TRICK = 'POWER_TRICK';
+const CHANGE_STATS = new Set(['POWER_TRICK', 'DYNAMAX']);
 const LONGEST_BIND = 5; // turns, in gen 1
 
 /** @param {string} effect poke-env's name */
 export function addEffect(mon, effect) {
 	mon.effects.add(effect);
-	if (effect === POWER_TRICK) mon.profileChanged();
+	if (CHANGE_STATS.has(effect)) mon.profileChanged();
 }
 
 /** @param {string} text as the protocol writes it */
@@ -40,7 +40,7 @@ export function endEffect(mon, effect) {
 	mon.effects.delete(effect);
 	if (effect === 'TYPECHANGE') mon.setTemporaryTypes([]);
 	else if (effect === 'SKILL_SWAP') mon.setTemporaryAbility(null);
-	else if (effect === POWER_TRICK) mon.profileChanged();
+	else if (CHANGE_STATS.has(effect)) mon.profileChanged();
 	else if (STAT_EFFECTS.has(effect)) for (const part of STAT_EFFECTS.get(effect)) mon.effects.delete(part);
 }
 
@@ -49,7 +49,7 @@ export function clearEffects(mon) {
 	if (effects.size === 0) return;
 	if (effects.has('TYPECHANGE')) mon.setTemporaryTypes([]);
 	if (effects.has('SKILL_SWAP')) mon.setTemporaryAbility(null);
-	if (effects.has(POWER_TRICK)) mon.profileChanged();
+	for (const effect of CHANGE_STATS) if (effects.has(effect)) mon.profileChanged();
 	effects.clear();
 }
 

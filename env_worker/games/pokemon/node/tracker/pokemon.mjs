@@ -42,6 +42,7 @@ export class Mon {
 		this.temporaryStats = null;
 		this.boosts = new Boosts();
 		this.effects = new Set();
+		this.began = new Map(); // gens 1 and 2: effect that a line has started -> turn of the last time
 		this.moveSet = new MoveSet(dex);
 		this.moves = this.moveSet.moves;
 		this.mimicMove = null;

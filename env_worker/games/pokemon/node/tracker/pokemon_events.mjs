@@ -11,6 +11,7 @@ import {
 } from './formes.mjs';
 import { Health, Standing } from './standing.mjs';
 
+const LAST_GEN_OF_OWN_SCREENS = 2; // that a Pokemon puts up for itself
 const PASSES = new Set(['[from] Baton Pass', '[from] Shed Tail']);
 
 function switched(tracker, event) {
@@ -111,7 +112,8 @@ function started(mon, event, tracker) {
 		else if (effect === 'typeadd') addType(mon, event[4]);
 		else if (effect === 'Smack Down') mon.preparing = false;
 		else if (effect === 'confusion' && event[4] === '[silent]') mon.goesOn = ''; // gen 2: the end of Thrash
-		startEffect(mon, effect);
+		const name = startEffect(mon, effect);
+		if (tracker.dex.gen <= LAST_GEN_OF_OWN_SCREENS) mon.began.set(name, tracker.turn);
 	}
 	if (!mon.effects.has('DYNAMAX')) return;
 	if (mon.own) tracker.usedDynamax = true;
@@ -167,7 +169,24 @@ function mega(tracker, event) {
 	if (isOwnSide(tracker, event[2])) tracker.usedMega = true;
 	else tracker.opponentUsedMega = true;
 	need(event, 4);
-	tracker.getPokemon(event[2]).setTemporaryAbility(null); // its forme has come with the detailschange before
+	const mon = tracker.getPokemon(event[2]);
+	mon.setTemporaryAbility(null); // its forme has come with the detailschange before
+	showStone(mon, event[4]);
+}
+
+/** |-mega|POKEMON|SPECIES|STONE, |-primal|POKEMON|ORB; Rayquaza needs none. */
+function showStone(mon, name = '') {
+	if (name !== '') mon.setItem(toId(name));
+}
+
+function primal(mon, event) {
+	primalReversion(mon);
+	showStone(mon, event[3]);
+}
+
+/** |-burst|POKEMON|SPECIES|CRYSTAL */
+function burst(mon, event) {
+	showStone(mon, event[4]);
 }
 
 function zPower(tracker, event) {
@@ -232,7 +251,8 @@ export const POKEMON_EVENTS = {
 	'-formechange': ofPokemon(4, (mon, event) => takeForme(mon, event[3].split(',')[0])),
 	detailschange: ofPokemon(4, (mon, event) => changeForme(mon, event[3])),
 	'-mega': mega,
-	'-primal': ofPokemon(3, primalReversion),
+	'-primal': ofPokemon(3, primal),
+	'-burst': ofPokemon(4, burst),
 	'-zpower': zPower,
 	'-terastallize': tera,
 	'-transform': ofPokemon(4, transformed),

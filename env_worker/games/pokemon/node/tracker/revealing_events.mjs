@@ -286,4 +286,5 @@ export const REVEALING_EVENTS = {
 	'-immune': immune,
 	'-item': item,
 	'-activate': activate,
+	'-block': () => {}, // what protects is read as a cause
 };

@@ -9,6 +9,7 @@ export class Standing {
 		const { boosts, effects, mustRecharge, preparing, preparedTurn, protectCounter, lastMove, activeTurns } = mon;
 		this.boosts = { ...boosts };
 		this.effects = [...effects];
+		this.began = mon.began;
 		this.temporaryTypes = mon.temporaryTypes;
 		this.mustRecharge = mustRecharge;
 		this.preparing = preparing;
@@ -48,6 +49,7 @@ export class Standing {
 		}
 		mon.boosts.copy(this.boosts);
 		for (const effect of this.effects) if (mon.dex.passed.has(effect)) addEffect(mon, effect);
+		mon.began = new Map(this.began);
 		if (mon.effects.has('TRAPPED')) mon.trapper = this.trapper;
 	}
 }
