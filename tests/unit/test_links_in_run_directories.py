@@ -215,6 +215,7 @@ KNOWN_WRITERS = {  # files with another way to write than `private_files`, and w
     "launch/supervisor/evaluations.py": "truncates what `open_to_append` opened, and the null device",
     "launch/zoo/export.py": "into folders that it has just made",
     "learner/checkpoints/checkpoint_store.py": "into a folder that it has just made",
+    "learner/replay/files.py": "truncates what `open_to_append` opened",
     "inference_server/loadtest/subject.py": "into a folder that it has just made",
 }  # fmt: skip
 
