@@ -149,7 +149,7 @@ POKEMON = (
     Field("deals_effectiveness", "largest type multiplier of its damage on the opposing active / {scale:g}", scale=4),
     Field("takes", "largest expected damage from the opposing active, fraction of full hp"),
     Field("takes_effectiveness", "largest type multiplier of that damage / {scale:g}", scale=4),
-    Field("moves_first", "1: faster than the opposing active, -1: slower (trick room and tailwind counted)", low=-1.0),
+    Field("moves_first", "1: faster than the opposing active, -1: slower (trick room counted)", low=-1.0),
     Field(
         "threat",
         "largest expected damage of a move that the opposing active has shown, or is likely to have "
