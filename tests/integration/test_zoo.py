@@ -13,6 +13,7 @@ from simul.common.config.checkpoint_meta import CONFIG_FILE, WEIGHTS_FILE, file_
 from simul.common.config.games import game_called
 from simul.common.config.zoo import CARD, RESULTS, ZOO, zoo_names
 from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.launch.supervisor.checkpoint_files import config_of, find_fault
 from simul.launch.zoo.card import card_facts
 
@@ -33,6 +34,13 @@ def test_an_entry_is_whole_small_and_described(name):
     assert (folder / WEIGHTS_FILE).stat().st_size <= MOST_BYTES
     assert f"zoo:{name}" in (folder / CARD).read_text()
     assert read_meta(folder).files.keys() <= {WEIGHTS_FILE, CONFIG_FILE}
+
+
+@pytest.mark.parametrize("name", ["pokemon", "pokemon_doubles"])
+def test_pokemon_is_observed_as_the_entry_has_learned_it(name):
+    """The words of a field count, too: a change of any orphans every checkpoint of Pokemon."""
+    config = config_of(ZOO / name, [])
+    assert pokemon_spec(config.pokemon).fingerprint() == read_meta(ZOO / name).spec.fingerprint()
 
 
 @pytest.mark.parametrize("name", zoo_names())
