@@ -47,6 +47,7 @@ NONE: Mapping[str, str] = MappingProxyType({})
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0
 POLL_SEC = 0.1
+IDLE_SEC = 3600.0  # a seat waits for all searches, engines and hands in Fantasyland of the others
 
 
 def evaluate(
@@ -135,7 +136,10 @@ class EvalRunner:
         """`networks`: of the checkpoints, trusted."""
         self._networks = networks
         self._run_dir = run_dir
-        self._config = config
+        server = msgspec.structs.replace(
+            config.server, idle_timeout_sec=max(config.server.idle_timeout_sec, IDLE_SEC)
+        )  # fmt: skip
+        self._config = msgspec.structs.replace(config, server=server)
         self._spec = spec
         self._signals = signals
         self._quiet = quiet

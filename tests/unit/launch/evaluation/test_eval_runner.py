@@ -8,12 +8,15 @@ import pytest
 
 from simul.common.config.game_description import Game
 from simul.common.config.games import GAMES
+from simul.common.config.loader import load_game
 from simul.common.config.opponents import SCRIPTED
 from simul.common.config.trust import EVERYTHING
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.launch.evaluation import contestants, eval_runner
-from simul.launch.evaluation.eval_runner import evaluate
+from simul.launch.evaluation.eval_runner import EvalRunner, evaluate
+from simul.launch.processes.signals import Signals
 from simul.launch.supervisor.checkpoint_files import checkpoint_labels
 from tests.support.checkpoints import write_checkpoint
 
@@ -131,3 +134,11 @@ def test_bots_of_different_games_do_not_meet(monkeypatch):
     monkeypatch.setattr(contestants, "SCRIPTED", (*SCRIPTED, "mirror"))
     with pytest.raises(ConfigError, match=r"No game has all of the opponents damage, mirror: pokemon: .*; chess: "):
         evaluate([], opponents=["damage", "mirror"], episodes=5)
+
+
+def test_a_seat_may_wait_for_the_searches_of_others_longer_than_a_servers_clients_may_be_idle(tmp_path):
+    spec = GameSpec(name="openspiel/tic_tac_toe", observation_size=27, num_actions=9, seats=2)
+    config = load_game("openspiel")
+    run_dir = RunDir(tmp_path / "eval")
+    with EvalRunner(run_dir, config, spec, Signals(), quiet=True).serving({}):
+        assert run_dir.read_config().server.idle_timeout_sec == 3600.0 > config.server.idle_timeout_sec
