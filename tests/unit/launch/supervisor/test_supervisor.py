@@ -15,9 +15,9 @@ from simul.common.errors import ConfigError
 from simul.common.protocol.messages import Report
 from simul.common.role import run_lock
 from simul.common.role.run_directory import RunDir
+from simul.common.role.run_sockets import bind_reports
 from simul.launch.monitoring.alerts import ALERT_AFTER_SEC, STANDSTILL_SEC
 from simul.launch.monitoring.view.display import make_display
-from simul.launch.processes.report_receiver import ReportReceiver
 from simul.launch.processes.role_process import ResourceMeter
 from simul.launch.supervisor import supervisor as module
 from simul.launch.supervisor.supervisor import LONGEST_POLL_SEC, Supervisor
@@ -47,7 +47,7 @@ def test_a_refused_start_has_shown_that_it_starts_and_leaves_what_was_there_befo
     assert list(Path(tempfile.gettempdir()).glob(f"{run_dir._sockets_prefix}*")) == []
 
 
-@pytest.mark.parametrize("first", [run_lock.claim, ReportReceiver])
+@pytest.mark.parametrize("first", [run_lock.claim, bind_reports])
 def test_a_start_in_the_new_directory_of_another_one_is_refused_and_removes_nothing(tmp_path, monkeypatch, first):
     """The other one makes the directory after this one has seen that there is none."""
     run_dir, other = RunDir(tmp_path / "run"), RunDir(tmp_path / "run")
