@@ -242,12 +242,15 @@ class RunDir:
         except (OSError, msgspec.DecodeError) as error:
             raise ConfigError(f"The addresses of the run, {self.root / ADDRESSES}, cannot be read: {error}.") from None
 
-    def write_addresses(self, book: AddressBook | None) -> None:
-        """Write the address book; None removes it. Raises OSError."""
-        if book is None:
-            (self.root / ADDRESSES).unlink(missing_ok=True)
-        else:
-            self.write(ADDRESSES, msgspec.json.encode(book), mode=0o600)
+    def write_addresses(self, book: AddressBook) -> None:
+        """Write the address book. Raises OSError."""
+        self.write(ADDRESSES, msgspec.json.encode(book), mode=0o600)
+
+    def remove_addresses(self) -> None:
+        """Remove the address book and, where there is one, the keys of the same start. Raises OSError."""
+        if (self.root / ADDRESSES).exists():  # without it a folder `keys` may be the user's
+            shutil.rmtree(self.keys, ignore_errors=True)
+            (self.root / ADDRESSES).unlink()
 
     @property
     def keys(self) -> Path:

@@ -87,7 +87,6 @@ class Supervisor:
         self._polled_at = time.monotonic()
         self._phase = "starting"
         self._trained = False
-        self._made = False  # the run directory, by this start
         self._unchanged = False  # a start that was refused before a role started
         self._evaluations: Evaluations | None = None  # once the run's configuration is known
         self._status_file = StatusFile(run_dir, self._say)
@@ -96,30 +95,28 @@ class Supervisor:
         """Run until a signal or `stop_after_decisions`. Returns the exit code. Raises ConfigError, RoleDied.
 
         A start that is refused (exit code 2) removes the run directory if it made it; one that is refused before a role
-        starts leaves an older one as it was. One that is refused because of another supervisor removes nothing.
+        starts leaves an older one as it was. One that is refused because of another supervisor changes nothing.
         """
-        try:
-            return self._run_owned()
-        except (ConfigError, RoleDied) as error:
-            if self._made and not self._trained and getattr(error, "exit_code", 2) == 2:
-                self._run_dir.remove()
-            raise
-
-    def _run_owned(self) -> int:
         if self._config.run_dir_access == "group":
             os.umask(0o027)  # also of the roles
         new = not self._run_dir.exists()
         self._run_dir.create(self._config.run_dir_access)
         run_lock.check_unowned(self._run_dir)
+        with run_lock.hold(self._run_dir):
+            return self._run_owned(new)
+
+    def _run_owned(self, new: bool) -> int:
+        """`new`: this start has made the run directory."""
+        refused = False
         self._signals.install()
         self._prepare_addresses()
         with self._roles:
-            self._made = new  # another supervisor may own it until the status socket is bound
-            run_lock.claim(self._run_dir)
             try:
+                run_lock.claim(self._run_dir)
                 return self._run()
             except Exception as error:
                 self._notices.failed(error)
+                refused = isinstance(error, ConfigError) or getattr(error, "exit_code", 0) == 2
                 raise
             finally:
                 self._roles.close()
@@ -128,9 +125,11 @@ class Supervisor:
                 if self._cluster is not None:
                     self._say_all(self._cluster.close())
                 self._run_dir.remove_sockets()
-                run_lock.release(self._run_dir)
-                if self._unchanged:
+                if new and refused and not self._trained:
+                    self._run_dir.remove()
+                elif self._unchanged:
                     self._run_dir.undo_create()
+                run_lock.release(self._run_dir)  # from here on the next start may use the run directory
                 self._display.close()
                 self._say_all(self._notices.close(lambda: self._signals.now))
                 self._signals.restore()
@@ -239,10 +238,13 @@ class Supervisor:
             self._group.start_again_with(("env_worker", worker), _server_argument(server), now)
 
     def _prepare_addresses(self) -> None:
-        """The address book exists where the run has several machines, and only there."""
+        """The address book exists where the run has several machines, and only there.
+
+        Before the status socket is bound, which has keys and an address of the book.
+        """
         with run_lock.config_error_on_write_failure(self._run_dir):
             if self._cluster is None:
-                self._run_dir.write_addresses(None)
+                self._run_dir.remove_addresses()
             else:
                 self._cluster.prepare()
 

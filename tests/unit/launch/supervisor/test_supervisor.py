@@ -16,12 +16,15 @@ from simul.common.protocol.messages import Report
 from simul.common.role import run_lock
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_sockets import bind_reports
+from simul.common.transport import new_keys
+from simul.launch.cluster.cluster import Cluster
 from simul.launch.monitoring.alerts import ALERT_AFTER_SEC, STANDSTILL_SEC
 from simul.launch.monitoring.view.display import make_display
 from simul.launch.processes.role_process import ResourceMeter
 from simul.launch.supervisor import supervisor as module
 from simul.launch.supervisor.supervisor import LONGEST_POLL_SEC, Supervisor
 from tests.support.command import phase_of
+from tests.support.fake_agents import FakeEngine
 
 
 @pytest.mark.parametrize("status_before", [None, b"", b'{"phase": "stopped"}'])
@@ -64,6 +67,49 @@ def test_a_start_in_the_new_directory_of_another_one_is_refused_and_removes_noth
     if held[0] is not None:
         held[0].close()
     assert other.token()
+
+
+def test_a_start_that_is_refused_leaves_keys_and_address_book_of_the_other_one_which_has_just_begun(tmp_path):
+    run_dir = RunDir(tmp_path)
+    run_dir.create()
+    config = Config(store="file:///store")
+    with run_lock.hold(run_dir):
+        Cluster(FakeEngine(), config, run_dir).prepare()
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        for cluster in (Cluster(FakeEngine(), config, run_dir), None):
+            with pytest.raises(ConfigError, match="already active"):
+                Supervisor(config, RunDir(tmp_path), make_display(True), cluster=cluster).run()
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_keys_and_address_book_of_a_cluster_start_that_was_killed_go_and_other_keys_stay(tmp_path):
+    run_dir = RunDir(tmp_path)
+    run_dir.create()
+    Cluster(FakeEngine(), Config(store="file:///store"), run_dir).prepare()
+    run_dir.remove_addresses()
+    assert not run_dir.keys.exists()
+    new_keys(run_dir.keys)
+    run_dir.remove_addresses()
+    assert run_dir.keys.exists(), "the user's, for server.curve_keys"
+
+
+def test_a_refused_start_removes_its_new_directory_while_no_other_start_may_be_in_it(tmp_path, monkeypatch):
+    """Its last notice may take seconds, after which another start may have made the directory again."""
+    run_dir = RunDir(tmp_path / "run")
+    supervisor = Supervisor(Config(), run_dir, make_display(True))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ConfigError("No.")
+
+    def start_another(hurry: object) -> list[str]:
+        run_dir.create()
+        return []
+
+    monkeypatch.setattr(module, "prepare_run", refuse)
+    monkeypatch.setattr(supervisor._notices, "close", start_another)
+    with pytest.raises(ConfigError, match="No"):
+        supervisor.run()
+    assert run_dir.token()
 
 
 def test_a_configuration_error_while_it_trains_ends_the_run_as_the_death_of_a_role_does(tmp_path, monkeypatch):
