@@ -45,6 +45,7 @@ FILES = (
     "config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "curves.csv", "origin",
     STORE_CLAIM, SIGNATURE, SOCKETS_FILE,
 )  # fmt: skip
+START_FILES = ("config.yaml", SIGNATURE, "spec.json")  # what a start writes
 SOCKETS = "sockets"
 MAX_PATH_BYTES = 4096
 TCP_BASE_PORT = 17650  # where ipc does not exist (Windows)
@@ -367,13 +368,19 @@ class RunDir:
 
     def read_start_files(self) -> dict[str, bytes]:
         """Contents of config.yaml, its signature and spec.json of the last start, by name; empty in a new directory."""
-        names = ("config.yaml", SIGNATURE, "spec.json")
-        return {name: self._read(name) for name in names if (self.root / name).exists()}
+        return {name: self._read(name) for name in START_FILES if (self.root / name).exists()}
 
     def restore_start_files(self, files: Mapping[str, bytes]) -> None:
         """Write back files of a start, such as `read_start_files` returns; the token and the signature are private."""
         for name, content in files.items():
             self.write(name, content, mode=0o600 if name in ("token", SIGNATURE) else 0o666)
+
+    def undo_start_files(self, before: Mapping[str, bytes]) -> None:
+        """Make them what `read_start_files` returned `before` a start that was refused. Raises OSError."""
+        self.restore_start_files(before)
+        for name in START_FILES:
+            if name not in before:
+                (self.root / name).unlink(missing_ok=True)
 
     def write_spec(self, spec: GameSpec) -> None:
         """Write the game spec as spec.json."""

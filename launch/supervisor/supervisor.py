@@ -6,7 +6,7 @@ import contextlib
 import os
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
@@ -20,7 +20,7 @@ from simul.launch.monitoring.summary import write_summary
 from simul.launch.monitoring.view.display import Display
 from simul.launch.processes.process_group import ROLE_TITLES, Command, RoleDied, RunningRoles
 from simul.launch.processes.role_process import role_command
-from simul.launch.processes.role_reports import decisions_of
+from simul.launch.processes.role_reports import decisions_of, number
 from simul.launch.processes.signals import Signals
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint
 from simul.launch.supervisor.evaluations import Evaluations
@@ -41,7 +41,7 @@ LAST_REPORTS_SEC = 5.0  # how long to wait for the last reports of roles that ha
 STOP_PATIENCE_SEC = {"env_worker": 15.0, "inference_server": 15.0, "learner": 120.0}
 LEARNER = ("learner", 0)  # rank 0 where there are several: it saves
 STOPPING = "stopping: draining and saving (Ctrl-C again: now)"
-STOPPING_EARLY = "stopping before everything was ready: nothing was learned, there is no summary (Ctrl-C again: now)"
+STOPPING_EARLY = "stopping before everything was ready: there is no summary (Ctrl-C again: now)"
 
 
 class Supervisor:
@@ -164,6 +164,7 @@ class Supervisor:
         except (ConfigError, RoleDied) as error:
             if isinstance(error, ConfigError) and not self._trained:  # nothing of the run has changed
                 self._status_file.restore(status_before)
+                self._undo(lambda: self._run_dir.undo_start_files(before))
                 self._unchanged = True
                 raise
             failure = error
@@ -176,17 +177,21 @@ class Supervisor:
             self._display.summary(summary)
             if failure is None:
                 self._notices.stopped(summary, clean=clean)
-        else:
-            with contextlib.suppress(OSError):
-                self._run_dir.restore_start_files(before)  # which its checkpoints belong to
-            if self._origin is not None:
-                self._origin.undo()
+        elif not number(final.learner, "decisions_learned_since_start"):  # by workers that were ready before others
+            self._undo(lambda: self._run_dir.restore_start_files(before))  # which its checkpoints belong to
         if failure is not None:
             self._phase = "failed"
         self._take_snapshot()
         if failure is not None:
             raise failure
         return 0 if clean else 1
+
+    def _undo(self, restore_files: Callable[[], None]) -> None:
+        """Of a start that has learned nothing."""
+        with contextlib.suppress(OSError):
+            restore_files()
+        if self._origin is not None:
+            self._origin.undo()
 
     def _open_page(self) -> None:
         if self._page is not None:

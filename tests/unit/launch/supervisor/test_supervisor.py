@@ -22,6 +22,7 @@ from simul.launch.monitoring.alerts import ALERT_AFTER_SEC, STANDSTILL_SEC
 from simul.launch.monitoring.view.display import make_display
 from simul.launch.processes.role_process import ResourceMeter
 from simul.launch.supervisor import supervisor as module
+from simul.launch.supervisor.game_spec import StartStopped
 from simul.launch.supervisor.supervisor import LONGEST_POLL_SEC, Supervisor
 from tests.support.command import phase_of
 from tests.support.fake_agents import FakeEngine
@@ -110,6 +111,52 @@ def test_a_refused_start_removes_its_new_directory_while_no_other_start_may_be_i
     with pytest.raises(ConfigError, match="No"):
         supervisor.run()
     assert run_dir.token()
+
+
+def prepare(config: Config, run_dir: RunDir, *_: object, **__: object) -> Config:
+    run_dir.write_config(config)
+    return config
+
+
+@pytest.mark.parametrize("former", [Config(seed=5), None])
+def test_a_start_that_is_refused_late_puts_the_configuration_of_the_former_one_back(tmp_path, monkeypatch, former):
+    """Such as one on a cluster whose machines differ."""
+    run_dir = RunDir(tmp_path)
+    if former is not None:
+        run_dir.write_config(former)
+    supervisor = Supervisor(Config(seed=6), run_dir, make_display(True))
+
+    def refuse() -> None:
+        raise ConfigError("No.")
+
+    monkeypatch.setattr(module, "prepare_run", prepare)
+    monkeypatch.setattr(supervisor, "_open_page", refuse)
+    with pytest.raises(ConfigError, match="No"):
+        supervisor.run()
+    assert (tmp_path / "config.yaml").exists() is (former is not None)
+    assert former is None or run_dir.read_config().seed == 5
+
+
+@pytest.mark.parametrize("learned", [0, 8])
+def test_a_start_that_stops_before_everything_is_ready_keeps_what_belongs_to_what_was_learned(
+    tmp_path, monkeypatch, learned
+):
+    """Workers that are ready play while others start: then the learner has saved."""
+    run_dir, undone = RunDir(tmp_path), []
+    run_dir.write_config(Config(seed=5))
+    origin = SimpleNamespace(undo=lambda: undone.append(True))
+    supervisor = Supervisor(Config(seed=6), run_dir, make_display(True), origin=origin)
+
+    def start_up() -> None:
+        metrics = {"decisions_learned_since_start": learned}
+        report = Report(role="learner", index=0, run_id=1, pid=1, state="ready", metrics=metrics)
+        supervisor._reports.add_report(report, 0.0)
+        raise StartStopped("Ctrl-C")
+
+    monkeypatch.setattr(module, "prepare_run", prepare)
+    monkeypatch.setattr(supervisor, "_start_up", start_up)
+    assert supervisor.run() == 0
+    assert (run_dir.read_config().seed, undone) == ((6, []) if learned else (5, [True]))
 
 
 def test_a_configuration_error_while_it_trains_ends_the_run_as_the_death_of_a_role_does(tmp_path, monkeypatch):
