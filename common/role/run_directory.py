@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 import yaml
 
-from simul.common.config.checkpoint_folder import BEST
+from simul.common.config.checkpoint_folder import BEST, NEW_BEST
 from simul.common.config.loader import load_config
 from simul.common.config.run_signature import SIGNATURE, sign, trust_in
 from simul.common.config.schema import Config
@@ -180,12 +180,13 @@ class RunDir:
                 raise ConfigError(f"{file} is {what}; expected a file. Move it away, or choose another --run-dir.")
 
     def _linked_folders(self) -> Iterator[Path]:
-        """Links to folders in the run directory and its checkpoints, except `checkpoints/best`, which Simul makes."""
+        """Links to folders in the run directory and its checkpoints, except those that Simul makes, to the best one."""
+        own = (self.checkpoints / BEST, self.checkpoints / NEW_BEST)
         for folder in (self.root, self.checkpoints):
             with contextlib.suppress(OSError):
                 yield from (
                     path for path in sorted(folder.iterdir())
-                    if path.is_symlink() and path.is_dir() and path != self.checkpoints / BEST
+                    if path.is_symlink() and path.is_dir() and path not in own
                 )  # fmt: skip
 
     def _log_files(self) -> list[Path]:

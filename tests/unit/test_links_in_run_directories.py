@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simul.common.config.checkpoint_folder import RESULT_FILE, link_folder, replace_best
+from simul.common.config.checkpoint_folder import NEW_BEST, RESULT_FILE, link_folder, replace_best
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role import run_lock
@@ -180,6 +180,11 @@ def test_links_that_the_user_names_or_simul_makes_are_followed(tmp_path):
     run.create()
     (run.checkpoints / "evaluated-000000005").mkdir()
     replace_best(run.checkpoints / "evaluated-000000005", b"{}")
+    (run.checkpoints / NEW_BEST).symlink_to("best-000000005")  # of a start that was killed
+    run.create()
+    (run.checkpoints / "evaluated-000000006").mkdir()
+    replace_best(run.checkpoints / "evaluated-000000006", b"{}")
+    assert sorted(path.name for path in run.checkpoints.iterdir()) == ["best", "best-000000006"]
     run.create()
     assert (run.checkpoints / "best" / RESULT_FILE).read_bytes() == b"{}"
 
