@@ -15,6 +15,7 @@ from simul.common.runtime.private_files import replace_file
 
 ASIDE = ".writing-"  # prefix of unfinished folders
 BEST = "best"  # checkpoints/best
+NEW_BEST = ".best"  # the link that becomes `best`
 RESULT_FILE = "evaluation.json"  # in checkpoints/best
 PAST = "past"  # checkpoints/past, with the league's past selves
 NOT_FOR_OTHERS_TO_WRITE = 0o755
@@ -112,7 +113,7 @@ def replace_best(checkpoint: Path, result: bytes) -> None:
         shutil.rmtree(link, ignore_errors=True)
         kept.rename(link)
         return
-    aside = folder / f".{BEST}.{os.getpid()}"
+    aside = folder / NEW_BEST  # also where a killed process has left one
     aside.unlink(missing_ok=True)
     aside.symlink_to(kept.name)
     aside.replace(link)

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 import yaml
 
-from simul.common.config.checkpoint_folder import BEST
+from simul.common.config.checkpoint_folder import BEST, NEW_BEST
 from simul.common.config.loader import load_config
 from simul.common.config.run_signature import SIGNATURE, sign, trust_in
 from simul.common.config.schema import Config
@@ -45,6 +45,7 @@ FILES = (
     "config.yaml", "spec.json", "token", "status.json", "summary.json", "supervisor.pid", "curves.csv", "origin",
     STORE_CLAIM, SIGNATURE, SOCKETS_FILE,
 )  # fmt: skip
+START_FILES = ("config.yaml", SIGNATURE, "spec.json")  # what a start writes
 SOCKETS = "sockets"
 MAX_PATH_BYTES = 4096
 TCP_BASE_PORT = 17650  # where ipc does not exist (Windows)
@@ -179,12 +180,13 @@ class RunDir:
                 raise ConfigError(f"{file} is {what}; expected a file. Move it away, or choose another --run-dir.")
 
     def _linked_folders(self) -> Iterator[Path]:
-        """Links to folders in the run directory and its checkpoints, except `checkpoints/best`, which Simul makes."""
+        """Links to folders in the run directory and its checkpoints, except those that Simul makes, to the best one."""
+        own = (self.checkpoints / BEST, self.checkpoints / NEW_BEST)
         for folder in (self.root, self.checkpoints):
             with contextlib.suppress(OSError):
                 yield from (
                     path for path in sorted(folder.iterdir())
-                    if path.is_symlink() and path.is_dir() and path != self.checkpoints / BEST
+                    if path.is_symlink() and path.is_dir() and path not in own
                 )  # fmt: skip
 
     def _log_files(self) -> list[Path]:
@@ -242,12 +244,15 @@ class RunDir:
         except (OSError, msgspec.DecodeError) as error:
             raise ConfigError(f"The addresses of the run, {self.root / ADDRESSES}, cannot be read: {error}.") from None
 
-    def write_addresses(self, book: AddressBook | None) -> None:
-        """Write the address book; None removes it. Raises OSError."""
-        if book is None:
-            (self.root / ADDRESSES).unlink(missing_ok=True)
-        else:
-            self.write(ADDRESSES, msgspec.json.encode(book), mode=0o600)
+    def write_addresses(self, book: AddressBook) -> None:
+        """Write the address book. Raises OSError."""
+        self.write(ADDRESSES, msgspec.json.encode(book), mode=0o600)
+
+    def remove_addresses(self) -> None:
+        """Remove the address book and, where there is one, the keys of the same start. Raises OSError."""
+        if (self.root / ADDRESSES).exists():  # without it a folder `keys` may be the user's
+            shutil.rmtree(self.keys, ignore_errors=True)
+            (self.root / ADDRESSES).unlink()
 
     @property
     def keys(self) -> Path:
@@ -364,13 +369,19 @@ class RunDir:
 
     def read_start_files(self) -> dict[str, bytes]:
         """Contents of config.yaml, its signature and spec.json of the last start, by name; empty in a new directory."""
-        names = ("config.yaml", SIGNATURE, "spec.json")
-        return {name: self._read(name) for name in names if (self.root / name).exists()}
+        return {name: self._read(name) for name in START_FILES if (self.root / name).exists()}
 
     def restore_start_files(self, files: Mapping[str, bytes]) -> None:
         """Write back files of a start, such as `read_start_files` returns; the token and the signature are private."""
         for name, content in files.items():
             self.write(name, content, mode=0o600 if name in ("token", SIGNATURE) else 0o666)
+
+    def undo_start_files(self, before: Mapping[str, bytes]) -> None:
+        """Make them what `read_start_files` returned `before` a start that was refused. Raises OSError."""
+        self.restore_start_files(before)
+        for name in START_FILES:
+            if name not in before:
+                (self.root / name).unlink(missing_ok=True)
 
     def write_spec(self, spec: GameSpec) -> None:
         """Write the game spec as spec.json."""

@@ -20,10 +20,12 @@ from simul.common.errors import ConfigError
 from simul.common.role.machine import host_of, is_this_machine, this_machine
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.decode_errors import DECODE_ERRORS
+from simul.common.runtime.file_lock import hold_lock
 from simul.common.runtime.private_files import open_regular, read_regular
 
 SAME_START_SEC = 0.1
 OWNER_FILE = "supervisor.pid"
+LOCK_FILE = "supervisor.lock"  # among the sockets
 OWNER_BYTES = 4096  # of such a file, at most
 ELSEWHERE_SEC = 4.0  # a run on another machine whose status.json does not change for so long is not active
 
@@ -174,8 +176,21 @@ def check_unowned(run_dir: RunDir) -> None:
         )
 
 
+@contextlib.contextmanager
+def hold(run_dir: RunDir) -> Iterator[None]:
+    """Hold the lock of the run directory, without which a start changes none of its files.
+
+    Raises ConfigError where another start holds it; on Windows the port of the status socket tells them apart.
+    """
+    refusal = f"A run is already active in {run_dir.root}: it has just started. Choose another one with --run-dir."
+    with contextlib.ExitStack() as held:
+        with config_error_on_write_failure(run_dir):
+            held.enter_context(hold_lock(run_dir.sockets / LOCK_FILE, refusal))
+        yield
+
+
 def claim(run_dir: RunDir) -> None:
-    """Write the owner file. The caller holds the lock of the status socket, so there is no race."""
+    """Write the owner file. The caller holds the lock, so there is no race."""
     with config_error_on_write_failure(run_dir):
         write_atomically(run_dir, OWNER_FILE, this_process())
 

@@ -63,7 +63,7 @@ class Cluster:
     def prepare(self) -> None:
         """Make the keys of this start and the address book, before the supervisor's own socket is bound.
 
-        Raises OSError.
+        The caller holds the lock of the run directory. Raises OSError.
         """
         shutil.rmtree(self._run_dir.keys, ignore_errors=True)
         new_run_keys(self._run_dir.keys, KEY_NAMES)
@@ -146,8 +146,7 @@ class Cluster:
         self._links, self._replaced = [], []
         self._engine.close()
         with contextlib.suppress(OSError):
-            self._run_dir.write_addresses(None)
-        shutil.rmtree(self._run_dir.keys, ignore_errors=True)
+            self._run_dir.remove_addresses()
         return [
             f"the store lacks the last checkpoints: they stay on {link.node}, in kept-{Path(link.hello.root).name} of "
             "its temporary folder"

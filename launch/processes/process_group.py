@@ -166,6 +166,7 @@ class ProcessGroup:
         self._command = command
         self._needed = NeededFiles(run_dir)
         self.members: dict[RoleKey, _Member] = {}
+        self._lives: set[tuple[RoleKey, int]] = set()  # key and run_id of each process that was started
         self._gangs: set[str] = set()
         self._log_faults: dict[str, bool] = {}  # sentences about logs that cannot be written: whether they were said
 
@@ -267,6 +268,13 @@ class ProcessGroup:
         """Whether a report is of the present life of its process."""
         member = self.members.get((report.role, report.index))
         return member is not None and member.child.run_id == report.run_id
+
+    def has_started(self, report: Report) -> bool:
+        """Whether a report is of a process of this group, of any of its lives.
+
+        Processes of a killed start have the run's token, too, and find the status socket of the next start.
+        """
+        return ((report.role, report.index), report.run_id) in self._lives
 
     def check_alive(self) -> None:
         """Raises RoleDied, with the end of its log, if a process has ended."""
@@ -426,9 +434,12 @@ class ProcessGroup:
         return []
 
     def _spawn(self, role: str, index: int, threads: int, arguments: Sequence[str]) -> RoleLife:
+        child: RoleLife
         if self._launch is not None:
-            return self._launch(role, index, threads, arguments)
-        child = RoleProcess(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)
+            child = self._launch(role, index, threads, arguments)
+        else:
+            child = RoleProcess(role, index, self._run_dir, self._command(role), threads=threads, arguments=arguments)
+        self._lives.add(((role, index), child.run_id))
         if child.log_fault:
             self._log_faults.setdefault(child.log_fault, False)
         return child
@@ -496,7 +507,7 @@ class RunningRoles:
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
-            self._receiver = opened.enter_context(closing(ReportReceiver(self._run_dir)))
+            self._receiver = opened.enter_context(closing(ReportReceiver(self._run_dir, self.group.has_started)))
             socket = self._receiver.socket
             self._poller, self._endpoints = Poller([socket]), EndpointMonitor(socket)
             opened.callback(self.group.kill_all)

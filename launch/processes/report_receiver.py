@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 
 from simul.common.errors import ProtocolError
@@ -15,16 +16,18 @@ MOST_AT_ONCE = 1000  # a flood of messages does not hold up the supervisor's loo
 
 
 class ReportReceiver:
-    """Receives reports that carry the run's token. Others are refused and counted; the first of each kind is an event.
+    """Receives reports of the processes of this start. Others are refused and counted; the first of each kind is said.
 
     Attributes:
-        refused: since the start: `unreadable` messages, and reports without this run's token (`wrong_token`).
+        refused: since the start: `unreadable` messages, reports without this run's token (`wrong_token`), and those of
+            processes that another start has left (`other_start`).
     """
 
-    def __init__(self, run_dir: RunDir) -> None:
+    def __init__(self, run_dir: RunDir, is_own: Callable[[Report], bool]) -> None:
+        """`is_own`: whether this start has started the process, by role, index and run_id."""
         self.socket = bind_reports(run_dir)
         self.refused: Counter[str] = Counter()
-        self._run_dir = run_dir
+        self._run_dir, self._is_own = run_dir, is_own
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
 
     @cached_property
@@ -33,7 +36,7 @@ class ReportReceiver:
         return self._run_dir.token()
 
     def receive(self) -> tuple[list[Report], list[str]]:
-        """(reports of this run, sentences about what was refused) that have arrived. Never blocks."""
+        """(reports of this start, sentences about what was refused) that have arrived. Never blocks."""
         reports: list[Report] = []
         sentences: list[str] = []
         for _ in range(MOST_AT_ONCE):
@@ -44,11 +47,14 @@ class ReportReceiver:
             except ProtocolError as error:
                 sentences += self._refuse("unreadable", f"a report could not be decoded: {error}")
                 continue
-            if is_run_token(report.token, self._token):
-                reports.append(report)
-            else:
+            if not is_run_token(report.token, self._token):
                 words = "a report without this run's token was refused: another process writes to the status socket"
                 sentences += self._refuse("wrong_token", words)
+            elif not self._is_own(report):
+                words = f"reports of process {report.pid} ({report.role}) of another start are left out"
+                sentences += self._refuse("other_start", words)
+            else:
+                reports.append(report)
         return reports, sentences
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
@@ -20,7 +20,7 @@ from simul.launch.monitoring.summary import write_summary
 from simul.launch.monitoring.view.display import Display
 from simul.launch.processes.process_group import ROLE_TITLES, Command, RoleDied, RunningRoles
 from simul.launch.processes.role_process import role_command
-from simul.launch.processes.role_reports import decisions_of
+from simul.launch.processes.role_reports import decisions_of, number
 from simul.launch.processes.signals import Signals
 from simul.launch.supervisor.checkpoint_files import InitialCheckpoint
 from simul.launch.supervisor.evaluations import Evaluations
@@ -41,7 +41,7 @@ LAST_REPORTS_SEC = 5.0  # how long to wait for the last reports of roles that ha
 STOP_PATIENCE_SEC = {"env_worker": 15.0, "inference_server": 15.0, "learner": 120.0}
 LEARNER = ("learner", 0)  # rank 0 where there are several: it saves
 STOPPING = "stopping: draining and saving (Ctrl-C again: now)"
-STOPPING_EARLY = "stopping before everything was ready: nothing was learned, there is no summary (Ctrl-C again: now)"
+STOPPING_EARLY = "stopping before everything was ready: there is no summary (Ctrl-C again: now)"
 
 
 class Supervisor:
@@ -87,7 +87,6 @@ class Supervisor:
         self._polled_at = time.monotonic()
         self._phase = "starting"
         self._trained = False
-        self._made = False  # the run directory, by this start
         self._unchanged = False  # a start that was refused before a role started
         self._evaluations: Evaluations | None = None  # once the run's configuration is known
         self._status_file = StatusFile(run_dir, self._say)
@@ -96,30 +95,28 @@ class Supervisor:
         """Run until a signal or `stop_after_decisions`. Returns the exit code. Raises ConfigError, RoleDied.
 
         A start that is refused (exit code 2) removes the run directory if it made it; one that is refused before a role
-        starts leaves an older one as it was. One that is refused because of another supervisor removes nothing.
+        starts leaves an older one as it was. One that is refused because of another supervisor changes nothing.
         """
-        try:
-            return self._run_owned()
-        except (ConfigError, RoleDied) as error:
-            if self._made and not self._trained and getattr(error, "exit_code", 2) == 2:
-                self._run_dir.remove()
-            raise
-
-    def _run_owned(self) -> int:
         if self._config.run_dir_access == "group":
             os.umask(0o027)  # also of the roles
         new = not self._run_dir.exists()
         self._run_dir.create(self._config.run_dir_access)
         run_lock.check_unowned(self._run_dir)
+        with run_lock.hold(self._run_dir):
+            return self._run_owned(new)
+
+    def _run_owned(self, new: bool) -> int:
+        """`new`: this start has made the run directory."""
+        refused = False
         self._signals.install()
         self._prepare_addresses()
         with self._roles:
-            self._made = new  # another supervisor may own it until the status socket is bound
-            run_lock.claim(self._run_dir)
             try:
+                run_lock.claim(self._run_dir)
                 return self._run()
             except Exception as error:
                 self._notices.failed(error)
+                refused = isinstance(error, ConfigError) or getattr(error, "exit_code", 0) == 2
                 raise
             finally:
                 self._roles.close()
@@ -128,9 +125,11 @@ class Supervisor:
                 if self._cluster is not None:
                     self._say_all(self._cluster.close())
                 self._run_dir.remove_sockets()
-                run_lock.release(self._run_dir)
-                if self._unchanged:
+                if new and refused and not self._trained:
+                    self._run_dir.remove()
+                elif self._unchanged:
                     self._run_dir.undo_create()
+                run_lock.release(self._run_dir)  # from here on the next start may use the run directory
                 self._display.close()
                 self._say_all(self._notices.close(lambda: self._signals.now))
                 self._signals.restore()
@@ -165,6 +164,7 @@ class Supervisor:
         except (ConfigError, RoleDied) as error:
             if isinstance(error, ConfigError) and not self._trained:  # nothing of the run has changed
                 self._status_file.restore(status_before)
+                self._undo(lambda: self._run_dir.undo_start_files(before))
                 self._unchanged = True
                 raise
             failure = error
@@ -177,17 +177,21 @@ class Supervisor:
             self._display.summary(summary)
             if failure is None:
                 self._notices.stopped(summary, clean=clean)
-        else:
-            with contextlib.suppress(OSError):
-                self._run_dir.restore_start_files(before)  # which its checkpoints belong to
-            if self._origin is not None:
-                self._origin.undo()
+        elif not number(final.learner, "decisions_learned_since_start"):  # by workers that were ready before others
+            self._undo(lambda: self._run_dir.restore_start_files(before))  # which its checkpoints belong to
         if failure is not None:
             self._phase = "failed"
         self._take_snapshot()
         if failure is not None:
             raise failure
         return 0 if clean else 1
+
+    def _undo(self, restore_files: Callable[[], None]) -> None:
+        """Of a start that has learned nothing."""
+        with contextlib.suppress(OSError):
+            restore_files()
+        if self._origin is not None:
+            self._origin.undo()
 
     def _open_page(self) -> None:
         if self._page is not None:
@@ -239,10 +243,13 @@ class Supervisor:
             self._group.start_again_with(("env_worker", worker), _server_argument(server), now)
 
     def _prepare_addresses(self) -> None:
-        """The address book exists where the run has several machines, and only there."""
+        """The address book exists where the run has several machines, and only there.
+
+        Before the status socket is bound, which has keys and an address of the book.
+        """
         with run_lock.config_error_on_write_failure(self._run_dir):
             if self._cluster is None:
-                self._run_dir.write_addresses(None)
+                self._run_dir.remove_addresses()
             else:
                 self._cluster.prepare()
 

@@ -41,7 +41,7 @@ def test_ctrl_c_ends_the_start(starting, temporary) -> None:
     simul.send_signal(signal.SIGINT)
     output, _ = simul.communicate(timeout=PATIENCE_SEC)
     assert simul.returncode == 0, output
-    assert "nothing was learned" in output
+    assert "there is no summary" in output
     wait_for(lambda: not psutil.pid_exists(pid))
     assert list(temporary.glob("simul-spec-*")) == []
 

@@ -91,7 +91,7 @@ def test_a_start_that_is_interrupted_is_called_stopped(up, tmp_path):
     run.wait_for(lambda status: status.get("phase") == "starting")
     code, output = run.finish(signal.SIGTERM)
     assert (code, phase_of(tmp_path / "run")) == (0, "stopped"), output
-    assert "stopping before everything was ready: nothing was learned" in output
+    assert "stopping before everything was ready: there is no summary" in output
     assert not run.run_dir.sockets.exists()
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simul.common.config.checkpoint_folder import RESULT_FILE, link_folder, replace_best
+from simul.common.config.checkpoint_folder import NEW_BEST, RESULT_FILE, link_folder, replace_best
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role import run_lock
 from simul.common.role.run_directory import FILES, RunDir
 from simul.common.runtime.installation import ROOT
 from simul.common.runtime.private_files import open_new, open_to_change, replace_file
@@ -102,6 +103,11 @@ def record_flame_graph(run: RunDir) -> None:
         assert graphs.finish()[0] == [run.root / "profile-learner.svg"]
 
 
+def hold_run_lock(run: RunDir) -> None:
+    with run_lock.hold(run):
+        pass
+
+
 WRITERS: dict[str, Callable[[RunDir], object]] = {
     "logs/.simul-worker-0.log.1": rotate,
     "logs/notes.log": rotate,
@@ -113,6 +119,7 @@ WRITERS: dict[str, Callable[[RunDir], object]] = {
     "replay/000000000000000": append_samples,
     "curves.csv": report_curves,
     "sockets/own.ipc.lock": lambda run: PullSocket(run.endpoint("own")).close(),
+    f"sockets/{run_lock.LOCK_FILE}": hold_run_lock,
     "mlflow.db": write_with_mlflow,
     "profile.json": lambda run: profile._write(run.root / "profile.json", "{}", run),
     "profile-learner.svg": record_flame_graph,
@@ -173,6 +180,11 @@ def test_links_that_the_user_names_or_simul_makes_are_followed(tmp_path):
     run.create()
     (run.checkpoints / "evaluated-000000005").mkdir()
     replace_best(run.checkpoints / "evaluated-000000005", b"{}")
+    (run.checkpoints / NEW_BEST).symlink_to("best-000000005")  # of a start that was killed
+    run.create()
+    (run.checkpoints / "evaluated-000000006").mkdir()
+    replace_best(run.checkpoints / "evaluated-000000006", b"{}")
+    assert sorted(path.name for path in run.checkpoints.iterdir()) == ["best", "best-000000006"]
     run.create()
     assert (run.checkpoints / "best" / RESULT_FILE).read_bytes() == b"{}"
 

@@ -10,6 +10,7 @@ import sys
 import time
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from simul.common.config.loader import config_from_tree
@@ -92,6 +93,18 @@ def test_a_restart_that_gets_no_process_is_tried_again(group, monkeypatch):
     assert group.members["learner", 0].restarts == 0
     assert group.restart_dead(2 * LONGEST_DELAY_SEC) == []
     assert group.members["learner", 0].restarts == 1
+
+
+def test_the_reports_of_every_life_that_it_has_started_are_its_own_and_no_others(group):
+    """A last report may arrive after the next life has begun."""
+    lives = [group.members["learner", 0].child]
+    for now in (LONGEST_DELAY_SEC, 2 * LONGEST_DELAY_SEC):
+        group.restart_dead(now)
+    lives.append(group.members["learner", 0].child)
+    reports = [report(child) for child in lives]
+    assert [group.has_started(each) for each in reports] == [True, True]
+    assert not group.has_started(msgspec.structs.replace(reports[0], run_id=1))
+    assert not group.has_started(msgspec.structs.replace(reports[0], role="env_worker"))
 
 
 def test_restarts_that_get_no_process_end_the_run_in_the_end(group, monkeypatch):
@@ -186,7 +199,7 @@ def test_one_that_says_in_its_start_why_it_ends_is_not_started_again(starts, cod
 def test_a_fetch_from_the_store_is_a_state_of_its_own_and_takes_as_long_as_it_does(tmp_path, monkeypatch):
     now, said = [0.0], []
     monkeypatch.setattr(process_group, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    launched = SimpleNamespace(role="learner", index=0, run_id=1, node="", fetching=True)
+    launched = SimpleNamespace(role="learner", index=0, run_id=1, node="", fetching=True, log_fault="")
     launched.exit_code, launched.measure = lambda: None, lambda meter: None
     group = ProcessGroup(RunDir(tmp_path), RoleReports(), launch=lambda *_: launched)
     group.start("learner", 1, 1)
@@ -216,7 +229,7 @@ def test_a_learner_that_saves_when_the_run_stops_is_not_killed_before_that_is_ov
 ):
     now, killed = [0.0], []
     monkeypatch.setattr(process_group, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    learner = SimpleNamespace(role="learner", index=0, run_id=1, node="", request_stop=lambda: None)
+    learner = SimpleNamespace(role="learner", index=0, run_id=1, node="", log_fault="", request_stop=lambda: None)
     learner.exit_code, learner.exited_cleanly = lambda: 0 if now[0] >= ends_sec else None, lambda: True
     learner.kill = lambda: killed.append(now[0])
     reports = RoleReports()

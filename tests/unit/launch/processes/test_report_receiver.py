@@ -1,6 +1,8 @@
-"""The status socket accepts only reports that carry the run's token."""
+"""The status socket accepts only reports of the processes of this start."""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
@@ -18,7 +20,7 @@ from tests.support.waiting import wait_for
 def receiver(tmp_path):
     run_dir = RunDir(tmp_path)
     run_dir.create()
-    made = ReportReceiver(run_dir)
+    made = ReportReceiver(run_dir, lambda report: report.run_id == 7)
     yield made
     made.close()
 
@@ -45,3 +47,23 @@ def test_a_report_of_a_role_is_taken_and_those_without_the_token_are_refused_and
     wait_for(lambda: reports.extend(receiver.receive()[0]) or reports)
     assert [(report.run_id, report.metrics) for report in reports] == [(7, {"updates": 1})]
     reporter.close()
+
+
+def test_reports_of_a_process_that_a_killed_start_has_left_are_refused_and_said_once(receiver, tmp_path) -> None:
+    """It has the token of the run, and goes on reporting while it saves."""
+    run_dir, (reports, sentences) = RunDir(tmp_path), ([], [])
+    left, own = (Reporter(RoleArguments(run_dir, 0, run_id, 0), "learner") for run_id in (6, 7))
+    left.send({"updates": 100}, state="draining")
+    left.send({"updates": 101}, state="stopped", event="Saved.")
+    own.send({"updates": 1}, state="ready")
+
+    def received() -> bool:
+        for all_of_them, new in zip((reports, sentences), receiver.receive()):
+            all_of_them += new
+        return bool(reports) and receiver.refused == {"other_start": 2}
+
+    wait_for(received)
+    assert [report.run_id for report in reports] == [7]
+    assert sentences == [f"reports of process {os.getpid()} (learner) of another start are left out"]
+    for reporter in (left, own):
+        reporter.close()
