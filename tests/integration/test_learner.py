@@ -1,17 +1,24 @@
-"""The real learner process against a fake server on real sockets, which checks what it receives."""
+"""The real learner against a fake server on real sockets, which checks what it receives.
+
+Where a process must die, or cannot write, the learner is one of its own; else it is in this one.
+"""
 
 import signal
-import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import msgspec
 import pytest
 
+from simul.common.errors import CheckpointError, DivergedError
 from simul.common.protocol.codec import encode
 from simul.common.protocol.messages import Unroll
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from tests.support.checkpoints import write_checkpoint
 from tests.support.learner_process import CONFIG, SPEC, FakeServer, LearnerProcess
+from tests.support.learner_stand import RunningLearner
 
 LINUX = sys.platform == "linux"  # where memory is shared
 
@@ -23,22 +30,41 @@ def supervisor(tmp_path):
     made.close()
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=240) == 0, process.stderr.read().decode()
+@pytest.fixture
+def run_dir(tmp_path) -> RunDir:
+    """What a run has written before its learner starts."""
+    made = RunDir(tmp_path / "run")
+    made.create()
+    made.write_config(CONFIG)
+    made.write_spec(SPEC)
+    return made
 
 
-def configure(supervisor: LearnerProcess, **learner: float) -> None:
+@pytest.fixture
+def start(run_dir) -> Iterator[Callable[[], RunningLearner]]:
+    """A function that starts the learner in a thread of this process."""
+    started = []
+
+    def begin() -> RunningLearner:
+        started.append(RunningLearner(run_dir).start())
+        return started[-1]
+
+    yield begin
+    for one in started:
+        one.stop()
+
+
+def configure(run_dir: RunDir, **learner: float) -> None:
     config = msgspec.structs.replace(CONFIG, learner=msgspec.structs.replace(CONFIG.learner, **learner))
-    supervisor.run_dir.write_config(config)
+    run_dir.write_config(config)
 
 
-def saved(supervisor: LearnerProcess) -> list[str]:
-    return sorted(path.name for path in supervisor.run_dir.checkpoints.iterdir() if path.name.isdigit())
+def saved(run_dir: RunDir) -> list[str]:
+    return sorted(path.name for path in run_dir.checkpoints.iterdir() if path.name.isdigit())
 
 
 def test_versions_do_not_repeat_when_learner_and_server_die_before_a_checkpoint(supervisor):
-    configure(supervisor, checkpoint_every_sec=1e6, milestone_every_decisions=10**9)
+    configure(supervisor.run_dir, checkpoint_every_sec=1e6, milestone_every_decisions=10**9)
     newest = -1
     for life in (1, 2):
         process = supervisor.start()
@@ -50,7 +76,7 @@ def test_versions_do_not_repeat_when_learner_and_server_die_before_a_checkpoint(
         server.close()
         assert server.versions[0] > newest, f"life {life}"
         newest = server.versions[-1]
-    assert not saved(supervisor)
+    assert not saved(supervisor.run_dir)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
@@ -66,67 +92,65 @@ def test_a_learner_that_starts_on_a_full_disk_learns_and_says_what_it_cannot_wri
     assert not list(supervisor.run_dir.checkpoints.rglob("*.safetensors"))
 
 
-def test_it_goes_on_above_what_was_served_and_publishes_past_selves_and_drops_by_cause(supervisor):
-    supervisor.start()
-    server = FakeServer(supervisor.run_dir, served_version=1000, shared_memory=LINUX)
-    server.until(lambda: len(server.resident) > 1 and set(server.resident) <= server.policies.keys(), "a past self")
-    assert server.versions == sorted(set(server.versions)), "versions only grow, each is sent once"
-    assert server.versions[0] == 1001
-    assert server.in_memory >= len(server.versions) * LINUX
-    server.send(0, spec=GameSpec("another", 4, 2))
-    server.send(0, reward=float("nan"))
-    server.unrolls.send([b"\xc1 no message"])
-    named = {
-        "length": 1, "first_step": 0, "terminated": False, "truncated": False, "spec_fingerprint": SPEC.fingerprint(),
-    }  # fmt: skip
-    server.send(-100)
-    server.unrolls.send(encode(Unroll(**named, place=3, serial=1)))
-    version = server.versions[-1]
-    server.until(lambda: server.versions[-1] >= version + 3, "updates after bad unrolls")
-    server.close()
-    stop(supervisor.lives[-1])
-    unrolls = supervisor.last_report().metrics["unrolls"]
+def test_it_goes_on_above_what_was_served_and_publishes_past_selves_and_drops_by_cause(run_dir, start):
+    learner = start()
+    with closing(FakeServer(run_dir, served_version=1000, shared_memory=LINUX)) as server:
+        server.until(lambda: len(server.resident) > 1 and set(server.resident) <= server.policies.keys(), "a past self")
+        assert server.versions == sorted(set(server.versions)), "versions only grow, each is sent once"
+        assert server.versions[0] == 1001
+        assert server.in_memory >= len(server.versions) * LINUX
+        server.send(0, spec=GameSpec("another", 4, 2))
+        server.send(0, reward=float("nan"))
+        server.unrolls.send([b"\xc1 no message"])
+        named = {
+            "length": 1, "first_step": 0, "terminated": False, "truncated": False,
+            "spec_fingerprint": SPEC.fingerprint(),
+        }  # fmt: skip
+        server.send(-100)
+        server.unrolls.send(encode(Unroll(**named, place=3, serial=1)))
+        version = server.versions[-1]
+        server.until(lambda: server.versions[-1] >= version + 3, "updates after bad unrolls")
+    learner.stop()
+    assert learner.failure is None
+    unrolls = learner.metrics["unrolls"]
     assert unrolls["dropped"] == {"wrong_spec": 1, "bad_value": 1, "malformed": 1, "stale": 1, "no_memory": 1}
     assert unrolls["received"] == unrolls["learned"] + unrolls["waiting"] + 5
 
 
-def test_a_stranger_gets_no_weights_and_a_full_learner_stops_granting_and_saves_nothing(supervisor):
-    write_checkpoint(supervisor.run_dir.checkpoints / "000000003", SPEC, 3)
-    configure(supervisor, batch_steps=100_000)
-    supervisor.start()
-    stranger = FakeServer(supervisor.run_dir, spec=GameSpec("another", 4, 2))
-    server = FakeServer(supervisor.run_dir, most=2000)  # far less than a batch, however fast the learner reads
-    server.until(lambda: server.credit >= 1000, "credit")
-    assert server.credit <= 2 * 100_000
-    stranger.until(lambda: "spec fingerprint" in supervisor.events(), "a sentence about the stranger")
-    assert not stranger.versions
-    assert stranger.credit == 0
-    for one in (stranger, server):
-        one.close()
-    stop(supervisor.lives[-1])
-    assert saved(supervisor) == ["000000003"], "nothing was learned since"
+def test_a_stranger_gets_no_weights_and_a_full_learner_stops_granting_and_saves_nothing(run_dir, start):
+    write_checkpoint(run_dir.checkpoints / "000000003", SPEC, 3)
+    configure(run_dir, batch_steps=100_000)
+    learner = start()
+    with (
+        closing(FakeServer(run_dir, spec=GameSpec("another", 4, 2))) as stranger,
+        closing(FakeServer(run_dir, most=2000)) as server,  # far less than a batch, however fast the learner reads
+    ):
+        server.until(lambda: server.credit >= 1000, "credit")
+        assert server.credit <= 2 * 100_000
+        stranger.until(lambda: learner.said("spec fingerprint"), "a sentence about the stranger")
+        assert not stranger.versions
+        assert stranger.credit == 0
+    learner.stop()
+    assert learner.failure is None
+    assert saved(run_dir) == ["000000003"], "nothing was learned since"
 
 
-def test_another_encoders_checkpoint_is_refused_with_both_fingerprints(supervisor):
-    write_checkpoint(supervisor.run_dir.checkpoints / "000000003", SPEC, 3)
+def test_another_encoders_checkpoint_is_refused_with_both_fingerprints(run_dir, start):
+    write_checkpoint(run_dir.checkpoints / "000000003", SPEC, 3)
     other = GameSpec("cartpole", 4, 2, encoder_version=2)
-    supervisor.run_dir.write_spec(other)
-    process = supervisor.start()
-    assert process.wait(timeout=240) == 2
-    sentence = process.stderr.read().decode()
-    assert SPEC.fingerprint() in sentence
-    assert other.fingerprint() in sentence
-    assert "Traceback" not in sentence
+    run_dir.write_spec(other)
+    failure = start().failure
+    assert isinstance(failure, CheckpointError)
+    assert SPEC.fingerprint() in str(failure)
+    assert other.fingerprint() in str(failure)
 
 
-def test_a_run_that_diverges_serves_and_saves_nothing_of_it_and_says_so(supervisor):
-    configure(supervisor, learning_rate=1e39)
-    process = supervisor.start()
-    server = FakeServer(supervisor.run_dir)
-    while process.poll() is None:
-        server.exchange()
-    assert process.wait() == 1
-    supervisor.until_said("Version 1 has diverged")
-    assert server.versions == [0]
-    assert not saved(supervisor)
-    server.close()
+def test_a_run_that_diverges_serves_and_saves_nothing_of_it_and_says_so(run_dir, start):
+    configure(run_dir, learning_rate=1e39)
+    learner = start()
+    with closing(FakeServer(run_dir)) as server:
+        server.until(lambda: learner.ended, "its end")
+        assert isinstance(learner.failure, DivergedError)
+        assert learner.said("Version 1 has diverged")
+        assert server.versions == [0]
+    assert not saved(run_dir)

@@ -82,7 +82,7 @@ def test_discord_is_given_the_time_that_it_asks_for_after_429(discord):
         assert hook.quiet
 
 
-@pytest.mark.parametrize(("status", "attempts"), [(500, 2), (404, 1), (429, 4)])
+@pytest.mark.parametrize(("status", "attempts"), [(500, 2), (404, 1)])
 def test_discord_that_refuses_is_one_sentence_without_the_address(discord, status, attempts, capfd):
     with Webhook(then=Answer(status)) as hook:
         notifier = Notifier([discord(hook, 0.0)])

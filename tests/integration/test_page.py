@@ -42,11 +42,3 @@ def test_a_run_goes_on_without_its_page(up):
         assert "the page has ended (exit code 2): Port" in run.printed()
         code, output = run.finish()
     assert code == 0, output
-
-
-def test_the_view_names_the_command_once(up):
-    run = up()
-    run.wait_until_training()
-    code, output = run.finish()
-    assert code == 0, output
-    assert output.count("to see it in a browser: simul page ") == 1

@@ -176,7 +176,7 @@ def test_a_learner_goes_on_with_the_samples_of_its_former_life() -> None:
         assert stand.learner.metrics["updates"] == 0
         stand.learner.stop()
         wait_for(lambda: not stand.server.metrics()["learner_alive"])  # what is sent before would be lost on the way
-        stand.learner = RunningLearner(stand).start()
+        stand.learner = RunningLearner(stand.run_dir).start()
         assert stand.learner.said("Resumed with 300 of 300 samples")
         wait_for(lambda: stand.server.metrics()["learner_alive"])
         client.submit_samples(stand.random_samples(800))
@@ -232,7 +232,7 @@ class _ServerLives:
 def test_the_books_balance_over_a_killed_server_and_nothing_is_stored_twice() -> None:
     stand = SampleStand(learner={"batch_steps": 4096}, replay={"min_samples": 10**5, "memory_mb": 64})
     lives = _ServerLives(stand)
-    stand.learner = RunningLearner(stand).start()
+    stand.learner = RunningLearner(stand.run_dir).start()
     client = InferenceClient(
         stand.run_dir.endpoint("data"), name="search", spec=SPEC, training_token=stand.run_dir.token()
     )

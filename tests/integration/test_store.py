@@ -15,6 +15,8 @@ from simul.common.config.checkpoint_meta import META_FILE
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_lock import read_json
 from simul.common.store.remote import Store
+from simul.launch import cli
+from simul.launch.processes.process_group import ProcessGroup
 from simul.learner import learner as learner_module
 from tests.support.learner_process import CONFIG, FakeServer, LearnerProcess
 from tests.support.learner_stand import LearnerStand
@@ -83,11 +85,11 @@ def test_the_learner_waits_for_the_store_when_it_stops(tmp_path):
         assert last["store_behind_sec"] == 0.0
 
 
-def test_a_store_that_cannot_be_used_is_refused_before_any_role_starts(up, tmp_path):
-    code, output = up("--set", "store=file:///proc/nowhere/run").result()
-    assert code == 2, output
-    assert "Create the bucket or the folder" in output
-    assert "ready" not in output
+def test_a_store_that_cannot_be_used_is_refused_before_any_role_starts(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(ProcessGroup, "start", lambda *_: pytest.fail("a role was started"))
+    line = ["up", "configs/cartpole.yaml", "--run-dir", str(tmp_path / "run"), "--plain"]
+    assert cli.main([*line, "--set", "store=file:///proc/nowhere/run"]) == 2
+    assert "Create the bucket or the folder" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 

@@ -27,6 +27,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
+from simul.launch import cli
 from simul.launch.monitoring.accounting import imbalances
 from simul.launch.processes.process_group import MOST_FAILED_STARTS
 from simul.launch.processes.signals import ECHO_SEC
@@ -46,6 +47,7 @@ def test_a_run_starts_in_order_and_ctrl_c_ends_it_cleanly(up):
     assert code == 0, output
     order = [output.index(text) for text in ("learner ready", "inference server ready", "env workers ready")]
     assert order == sorted(order)
+    assert output.count("to see it in a browser: simul page ") == 1
     assert len(pids) == 6  # learner, server, two workers and what those started
     wait_for(lambda: not any(map(psutil.pid_exists, pids)))
     summary = msgspec.json.decode((run.run_dir.root / "summary.json").read_bytes())
@@ -85,22 +87,19 @@ def test_a_killed_role_is_back_within_seconds_and_totals_never_go_back(up):
     assert [summary["restarts"][name] for name in names] == [1, 1, 1]
 
 
-def test_status_down_and_a_second_run_in_the_same_place(up, simul, tmp_path):
-    run = up()
+def test_status_down_and_a_second_run_in_the_same_place(up, tmp_path, capsys):
+    run, place = up(), ["--run-dir", str(tmp_path / "run")]
     run.wait_until_training()
-    code, output = up().result()
-    assert code == 2
-    assert "already active" in output
-    assert "simul down" in output
-    code, output = simul("status", "--run-dir", str(tmp_path / "run"), "--json").result()
-    assert code == 0
-    assert msgspec.json.decode(output)["supervisor_pid"] == run.process.pid
-    code, output = simul("down", "--run-dir", str(tmp_path / "run")).result()
-    assert code == 0, output
+    assert cli.main(["up", "configs/cartpole.yaml", *place, "--plain"]) == 2
+    refused = capsys.readouterr().err
+    assert "already active" in refused
+    assert "simul down" in refused
+    assert cli.main(["status", *place, "--json"]) == 0
+    assert msgspec.json.decode(capsys.readouterr().out)["supervisor_pid"] == run.process.pid
+    assert cli.main(["down", *place]) == 0
     assert run.result()[0] == 0
-    code, output = simul("status", "--run-dir", str(tmp_path / "run")).result()
-    assert code == 3
-    assert "not active" in output
+    assert cli.main(["status", *place]) == 3
+    assert "not active" in capsys.readouterr().out
 
 
 def test_a_second_signal_ends_at_once_even_what_is_deaf(up, tmp_path):
@@ -346,13 +345,14 @@ def _scrape(port: int) -> str:
         return ""
 
 
-def test_prometheus_gets_the_figures_of_the_whole_run(up):
+def test_prometheus_gets_the_figures_of_the_whole_run(up, tmp_path, capsys):
     port = free_port()
     with socket.create_server(("127.0.0.1", port)):
-        code, output = up("--set", f"prometheus_port={port}").result()
-        assert code == 2
-        assert f"cannot be served at 127.0.0.1:{port}: " in output
-        assert "another prometheus_port" in output
+        line = ["up", "configs/cartpole.yaml", "--run-dir", str(tmp_path / "run"), "--plain"]
+        assert cli.main([*line, "--set", f"prometheus_port={port}"]) == 2
+        refused = capsys.readouterr().err
+        assert f"cannot be served at 127.0.0.1:{port}: " in refused
+        assert "another prometheus_port" in refused
     run = up("--set", f"prometheus_port={port}")
     for line in (r"simul_run_decisions_per_sec \d", r'simul_run_process_memory_mb{role="env_worker"} \d'):
         run.wait_for(lambda _, line=line: re.search(f"^{line}", _scrape(port), re.MULTILINE), line)

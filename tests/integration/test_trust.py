@@ -55,6 +55,7 @@ def test_a_run_directory_and_a_store_of_a_stranger_run_nothing(marker, tmp_path)
     assert marker.exists()  # which shows that the refusals above could have failed
 
 
+@pytest.mark.slow  # .ci/long runs it; that no endpoint is taken out of data, tests/unit/common/config/test_trust.py
 def test_an_endpoint_of_a_stranger_opens_no_port_and_removes_no_file(tmp_path):
     theirs, precious = tmp_path / "theirs", tmp_path / "authorized_keys"
     shutil.copytree(ROOT / "tests" / "golden" / "run_75cb9e87", theirs)

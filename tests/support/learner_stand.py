@@ -12,6 +12,7 @@ from simul.common.config.checkpoint_meta import CheckpointMeta
 from simul.common.config.schema import LearnerConfig
 from simul.common.protocol.messages import TERMINATED
 from simul.common.role.lifecycle import RoleArguments, StopFlag
+from simul.common.role.run_directory import RunDir
 from simul.learner.build import open_learner
 from tests.support.stand import Stand, exchange
 from tests.support.waiting import PATIENCE_SEC, wait_for
@@ -20,11 +21,11 @@ from tests.support.waiting import PATIENCE_SEC, wait_for
 class RunningLearner:
     """The learner's `main` without its signals. `events` and `metrics` are what it reports."""
 
-    def __init__(self, stand: Stand) -> None:
+    def __init__(self, run_dir: RunDir) -> None:
         self.events: list[str] = []
         self.metrics: dict[str, Any] = {}
         self.failure: BaseException | None = None
-        self._stand = stand
+        self._run_dir = run_dir
         self._stop = StopFlag()
         self._thread = threading.Thread(target=self._live, daemon=True)
 
@@ -60,7 +61,7 @@ class RunningLearner:
 
     def _live(self) -> None:
         try:
-            arguments = RoleArguments(self._stand.run_dir, 0, 1, 0)
+            arguments = RoleArguments(self._run_dir, 0, 1, 0)
             with open_learner(arguments, "", self, self._stop) as learner:  # type: ignore[arg-type]
                 learner.run()
         except BaseException as error:  # noqa: BLE001  (the test looks at it)
@@ -80,7 +81,7 @@ class LearnerStand(Stand):
         self._episode = 0
 
     def make_learner(self) -> RunningLearner:
-        return RunningLearner(self)
+        return RunningLearner(self.run_dir)
 
     def idle(self) -> bool:
         """The learner has learned from all that was sent and makes a batch, and has saved it."""

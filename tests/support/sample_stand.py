@@ -44,7 +44,7 @@ class SampleStand(Stand):
         self.draw = SampleDraw(self.spec)
 
     def make_learner(self) -> RunningLearner:
-        return RunningLearner(self)
+        return RunningLearner(self.run_dir)
 
     def random_samples(self, count: int, **more: Any) -> list[Sample]:
         return [self.draw.sample(**more) for _ in range(count)]
