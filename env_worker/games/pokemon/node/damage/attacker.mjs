@@ -28,14 +28,16 @@ export class AttackerMove {
 		if (typed < 0) this.add(facts.retyped);
 		if (user.ability === 'infiltrator' && gen >= 5) this.drop(facts.meets_screens);
 		if (user.ability === 'sheerforce' && gen <= 4) this.drop(facts.secondary);
-		this.waiting = [];
-		const mods = this.apply(tables, rulesOf(tables, user, move));
+		this.waiting = []; // for the target
+		this.waitingBase = []; // the same, of the power that Technician looks at
+		const mods = this.apply(tables, rulesOf(tables, user, move, around));
 		this.special = category === SPECIAL && !(move.bits & HITS_DEFENCE);
 		this.type = move.bits & STRUGGLES ? 0 : type;
 		this.levelTerm = divide(2 * user.level, 5) + 2;
 		this.power = powerOf(gen, user, stages, move);
 		this.powerKind = move.powerKind;
 		this.setAttack(gen, user, stages, move, category, mods[stage.attack_first]);
+		this.baseMod = mods[stage.base];
 		this.powerMod = mods[stage.power];
 		this.attackMod = mods[stage.attack];
 		this.defenceMod = mods[this.special ? stage.foe_special_defence : stage.foe_defence];
@@ -87,6 +89,7 @@ export class AttackerMove {
 			const low = rule.low & ~tables.pairLow, high = rule.high & ~tables.pairHigh;
 			if ((this.low & low) !== low || (this.high & high) !== high) continue;
 			if (rule.low === low && rule.high === high) mods[rule.stage] = chain(mods[rule.stage], rule.mod);
+			else if (rule.stage === tables.stage.base) this.waitingBase.push(rule);
 			else if (this.waiting.length < MOST_WAITING) this.waiting.push(rule);
 		}
 		return mods;
@@ -146,9 +149,10 @@ function pinch(gen, user) {
 }
 
 /** All that may apply, in the order the modifiers are chained. */
-function rulesOf(tables, user, move) {
+function rulesOf(tables, user, move, around) {
 	const found = [...tables.rules('user_ability', user.ability), ...tables.rules('move', move.id),
 		...tables.rules('field', 'any')];
+	if (around.gravity) found.push(...tables.rules('gravity', move.id));
 	const item = held(user);
 	if (!(item.startsWith('choice') && user.effects.includes('DYNAMAX'))) {
 		for (const rule of tables.rules('user_item', item)) if (rule.suits(user.species)) found.push(rule);

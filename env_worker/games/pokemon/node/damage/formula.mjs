@@ -25,13 +25,16 @@ export class Formula {
 	run(move, target) {
 		const { tables, mods, rolls } = this, { gen, facts, stage } = tables;
 		const effect = effectiveness(tables, move, target);
-		const power = pairedPower(gen, move, target);
 		let low = move.low | target.low, high = move.high | target.high;
 		const strong = effect > 0 ? facts.super_effective : effect < 0 ? facts.resisted : NO_FACT;
 		const quick = move.speed > target.speed ? facts.faster : move.speed < target.speed ? facts.slower : NO_FACT;
-		const weak = power <= TECHNICAL_POWER ? facts.technical : NO_FACT;
-		low |= strong[0] | quick[0] | weak[0];
-		high |= strong[1] | quick[1] | weak[1];
+		low |= strong[0] | quick[0];
+		high |= strong[1] | quick[1];
+		const power = this.basePower(move, target, low, high);
+		if (power <= TECHNICAL_POWER) {
+			low |= facts.technical[0];
+			high |= facts.technical[1];
+		}
 		mods[stage.power] = move.powerMod;
 		mods[stage.attack] = move.attackMod;
 		mods[stage.final] = move.finalMod;
@@ -46,6 +49,14 @@ export class Formula {
 		if (move.fixed) fixedDamage(move, target, rolls);
 		else this.spread(move, target, effect === IMMUNE_EFFECT ? 0 : effect, power);
 		return true;
+	}
+
+	/** Before all modifiers of power. */
+	basePower(move, target, low, high) {
+		const { mods, tables: { gen, stage } } = this;
+		mods[stage.base] = move.baseMod;
+		this.apply(move.waitingBase, low, high);
+		return modify(pairedPower(gen, move, target), mods[stage.base]);
 	}
 
 	/** Chains the modifiers of the rules that hold; true if one of them makes immune. */
