@@ -9,6 +9,7 @@ from tests.support.pokemon.hands import fighter as mon
 from tests.support.pokemon.hands import type_id
 
 NORMAL, FIRE, WATER, FLYING, GHOST = map(type_id, ("Normal", "Fire", "Water", "Flying", "Ghost"))
+LOWERED, RAISED = {"stages": (0, 0, -2, 0, 0)}, {"stages": (0, 0, 0, 2, 0)}
 Hit = Callable[..., list[int]]
 
 
@@ -130,3 +131,21 @@ def test_technician_looks_at_the_power_that_a_move_has_now(hit):
 def test_gravity_strengthens_grav_apple(hit):
     assert max(hit(mon(NORMAL), "gravapple", mon(NORMAL))) == 56  # 34 * 80 // 50 + 2
     assert max(hit(mon(NORMAL), "gravapple", mon(NORMAL), gravity=True)) == 83  # 34 * 120 // 50 + 2
+
+
+@pytest.mark.parametrize(
+    ("user", "foe", "screens", "largest"),
+    [
+        ({}, {}, (), 63),  # (34 * 60 // 50 + 2) * 1.5
+        ({"ability": "sniper"}, {}, (), 94),
+        ({}, {"ability": "shellarmor"}, (), 42),
+        ({"ability": "sniper"}, {"ability": "battlearmor"}, (), 42),
+        ({"ability": "moldbreaker"}, {"ability": "battlearmor"}, (), 63),
+        ({}, {}, ("luckychant",), 42),
+        ({}, {}, ("luckychant", "lightscreen"), 21),
+        (LOWERED, RAISED, (), 63),
+        (LOWERED, RAISED, ("luckychant",), 12),  # 34 * 60 * 100 // 400 // 50 + 2
+    ],
+)
+def test_who_makes_a_sure_critical_hit_more_or_less(hit, user, foe, screens, largest):
+    assert max(hit(mon(NORMAL, **user), "frostbreath", mon(NORMAL, **foe), screens=screens)) == largest

@@ -252,6 +252,9 @@ def berries() -> str:
 GRAVITY = """
 gravapple | power | 6144 | | 8-9
 """
+CRITICAL = """
+sniper | final | 6144 | | 4-9
+"""
 # base: of the power that Technician looks at; attack_first: before all others, rounded by itself; immune: no damage;
 # early: gens 3 and 4, before 2 is added; middle: gen 4, after it
 STAGE_NAMES = (
@@ -283,6 +286,7 @@ def rules(gen: int, doubles: bool = False) -> dict[str, dict[str, tuple[Rule, ..
         "field": _parse(gen, FIELD),
         "move": _parse(gen, MOVE),
         "gravity": _parse(gen, GRAVITY),
+        "critical": _parse(gen, CRITICAL),
     }
 
 

@@ -11,6 +11,7 @@ export const CRITS = 1, BETTER_SIDE = 2, OWN_DEFENCE = 4, FOE_ATTACK = 8, HITS_D
 const USER_HP = 6, PINCH = 7, BOOSTS = 8, NO_ITEM = 9, FALLEN = 10;
 const TERA_TYPE = 1, FIRST_TYPE = 5; // where a move's type comes from
 const MOST_WAITING = 3;
+const NO_FACT = [0, 0];
 const PREPARING = 'PREPARING';
 
 export class AttackerMove {
@@ -31,6 +32,8 @@ export class AttackerMove {
 		this.waiting = []; // for the target
 		this.waitingBase = []; // the same, of the power that Technician looks at
 		const mods = this.apply(tables, rulesOf(tables, user, move, around));
+		this.critical = tables.rules('critical', user.ability);
+		this.screened = user.ability === 'infiltrator' && gen >= 5 ? NO_FACT : facts.meets_screens; // not critical after all
 		this.special = category === SPECIAL && !(move.bits & HITS_DEFENCE);
 		this.type = move.bits & STRUGGLES ? 0 : type;
 		this.levelTerm = divide(2 * user.level, 5) + 2;
@@ -103,7 +106,6 @@ export class AttackerMove {
 		const stat = user.stats[place + 1];
 		let stage = stages[place];
 		if (move.bits & RISES && !user.effects.includes(PREPARING)) stage = Math.max(-6, Math.min(6, stage + riseOf(user)));
-		if (move.bits & CRITS) stage = Math.max(stage, 0);
 		this.attack = staged(gen, stat, stage);
 		this.attackPlain = staged(gen, stat, 0);
 		if (gen <= 2 && place === 0 && user.status === 'BRN') this.attack = Math.max(divide(this.attack, 2), 1);
