@@ -68,6 +68,7 @@ def test_disabled_moves_and_gimmicks(views):
     [
         (9, 6, "move 1", {}),
         (6, 11, "move 2 mega", {"canMegaEvo": True}),
+        (7, 11, "move 2 ultra", {"canUltraBurst": True}),
         (7, 16, "move 3 zmove", {"canZMove": [{"move": "Z", "target": "normal"}] * 4}),
         (8, 21, "move 4 dynamax", {"canDynamax": True, "maxMoves": {"maxMoves": offer(*FOUR)}}),
         (9, 22, "move 1 terastallize", {"canTerastallize": "Fire"}),

@@ -9,6 +9,7 @@ from tests.support.pokemon.hands import fighter as mon
 from tests.support.pokemon.hands import type_id
 
 NORMAL, FIRE, WATER, FLYING, GHOST = map(type_id, ("Normal", "Fire", "Water", "Flying", "Ghost"))
+LOWERED, RAISED = {"stages": (0, 0, -2, 0, 0)}, {"stages": (0, 0, 0, 2, 0)}
 Hit = Callable[..., list[int]]
 
 
@@ -116,3 +117,35 @@ def test_sheer_force_gives_up_what_only_sheer_force_knows_of(hit):
     """The simulator has an empty secondary effect there."""
     forceful = hit(mon(NORMAL, ability="sheerforce"), "ceaselessedge", mon(NORMAL))
     assert max(forceful) > max(hit(mon(NORMAL), "ceaselessedge", mon(NORMAL)))
+
+
+def test_technician_looks_at_the_power_that_a_move_has_now(hit):
+    """Doubled, it is above 60."""
+    technician = mon(NORMAL, ability="technician")
+    assert max(hit(technician, "weatherball", mon(NORMAL), "rain")) == 105  # (34 * 100 // 50 + 2) * 1.5 by the rain
+    assert max(hit(technician, "weatherball", mon(NORMAL))) == 79  # (34 * 75 // 50 + 2) * 1.5, of its own type
+    asleep = mon(NORMAL, status="SLP")
+    assert max(hit(technician, "wakeupslap", asleep, gen=4)) == 166  # (34 * 120 // 50 + 2) * 2
+
+
+def test_gravity_strengthens_grav_apple(hit):
+    assert max(hit(mon(NORMAL), "gravapple", mon(NORMAL))) == 56  # 34 * 80 // 50 + 2
+    assert max(hit(mon(NORMAL), "gravapple", mon(NORMAL), gravity=True)) == 83  # 34 * 120 // 50 + 2
+
+
+@pytest.mark.parametrize(
+    ("user", "foe", "screens", "largest"),
+    [
+        ({}, {}, (), 63),  # (34 * 60 // 50 + 2) * 1.5
+        ({"ability": "sniper"}, {}, (), 94),
+        ({}, {"ability": "shellarmor"}, (), 42),
+        ({"ability": "sniper"}, {"ability": "battlearmor"}, (), 42),
+        ({"ability": "moldbreaker"}, {"ability": "battlearmor"}, (), 63),
+        ({}, {}, ("luckychant",), 42),
+        ({}, {}, ("luckychant", "lightscreen"), 21),
+        (LOWERED, RAISED, (), 63),
+        (LOWERED, RAISED, ("luckychant",), 12),  # 34 * 60 * 100 // 400 // 50 + 2
+    ],
+)
+def test_who_makes_a_sure_critical_hit_more_or_less(hit, user, foe, screens, largest):
+    assert max(hit(mon(NORMAL, **user), "frostbreath", mon(NORMAL, **foe), screens=screens)) == largest

@@ -168,3 +168,11 @@ def test_what_makes_immune_since_when(views: Views, gen: int, ability: str, move
     found = seen(views, gen, (move,), "Snorlax", f"-ability|p2a: Snorlax|{ability}")
     numbers = [found.read(name)[0] for name in ("move.0.damage", "own.0.deals", "damage.0.foe.0")]
     assert [number == 0 for number in numbers] == [immune] * 3
+
+
+def test_lucky_chant_is_in_the_damage_of_sure_critical_hits(views: Views) -> None:
+    plain, safe = (
+        seen(views, 7, ("frostbreath",), "Snorlax", *lines).read("damage.0.foe.0")[0]
+        for lines in ((), ("-sidestart|p2: Side|move: Lucky Chant",))
+    )
+    assert safe == pytest.approx(plain / 1.5, rel=0.03)

@@ -14,7 +14,7 @@ const { sim } = loadSimulator(false);
 const EFFECTS = { flashfire: 'FLASH_FIRE', charge: 'CHARGE', slowstart: 'SLOW_START', glaiverush: 'GLAIVE_RUSH',
 	smackdown: 'SMACK_DOWN', magnetrise: 'MAGNET_RISE', telekinesis: 'TELEKINESIS', ingrain: 'INGRAIN', dynamax: 'DYNAMAX',
 	tarshot: 'TAR_SHOT', reflect: 'REFLECT' };
-const SCREENS = ['reflect', 'lightscreen', 'auroraveil'];
+const SCREENS = ['reflect', 'lightscreen', 'auroraveil', 'luckychant'];
 
 function effects(mon) {
 	const found = Object.keys(mon.volatiles).filter(id => EFFECTS[id]).map(id => EFFECTS[id]);

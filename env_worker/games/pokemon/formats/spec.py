@@ -26,6 +26,22 @@ def is_doubles(battle_format: str) -> bool:
     return any(name in battle_format.partition("@@@")[0] for name in DOUBLES_NAMES)
 
 
+def custom_rules(battle_format: str) -> tuple[str, ...]:
+    """The rules behind `@@@`, in one spelling, by which formats can be compared."""
+    return rules_alike(battle_format.partition("@@@")[2])
+
+
+def rules_alike(listed: str) -> tuple[str, ...]:
+    """Comma-separated rules without capitals and spaces, in their order: later rules change earlier ones."""
+    rules = ("".join(rule.lower().split()) for rule in listed.split(","))
+    return tuple(rule for rule in rules if rule)
+
+
+def same_format(one: str, other: str) -> bool:
+    """Whether two names are of one format with the same custom rules."""
+    return one.partition("@@@")[0] == other.partition("@@@")[0] and custom_rules(one) == custom_rules(other)
+
+
 ENCODER_VERSION = 5  # raise it when a number changes its meaning but not its place
 
 

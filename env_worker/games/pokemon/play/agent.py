@@ -14,13 +14,13 @@ from poke_env.data import GenData
 from poke_env.player import BattleOrder, Player
 from poke_env.teambuilder import Teambuilder
 
-from simul.env_worker.games.pokemon.formats.spec import is_doubles
+from simul.env_worker.games.pokemon.formats.spec import custom_rules, is_doubles, same_format
 from simul.env_worker.games.pokemon.formats.team_draws import TeamSource
 from simul.env_worker.games.pokemon.host.follower import Follower
 from simul.env_worker.games.pokemon.play.async_bridge import AsyncBridge, SessionLost
 from simul.env_worker.games.pokemon.play.challenges import Challenges
 from simul.env_worker.games.pokemon.play.guard import USUAL, Guard, Login
-from simul.env_worker.games.pokemon.play.room_battle import Rejoins, RoomBattle
+from simul.env_worker.games.pokemon.play.room_battle import OtherRules, Rejoins, RoomBattle
 from simul.env_worker.games.pokemon.play.room_follower import RoomFollower, RoomLost
 from simul.env_worker.games.pokemon.showdown.client import SILENT, ShowdownClient, user_id
 from simul.env_worker.games.pokemon.showdown.room import NOTHING_OPEN, UNREADABLE
@@ -181,6 +181,7 @@ class AgentPlayer(Player):
                 tag, self.username, GenData.from_format(self.format).gen, env=len(self._known),
                 policy=self._policy, greedy=self._greedy, replays=self._replays, rooms=self._rooms,
                 replay_player=self._replay_player, own=self._own, doubles=is_doubles(self.format),
+                rules=custom_rules(self.format),
             )  # fmt: skip
             self._known.add(tag)
             await self._battle_count_queue.put(None)
@@ -196,7 +197,8 @@ class AgentPlayer(Player):
 
     async def _rejoin_rooms(self, rooms: list[str]) -> None:
         """`rooms`: of our battles, as the server lists them; battles that began during the loss are among them."""
-        begun = [room for room in rooms if room not in self._known and self.format in room.split("-")]
+        name = self.format.partition("@@@")[0]  # rooms are called by it, whatever the custom rules; the log tells those
+        begun = [room for room in rooms if room not in self._known and name in room.split("-")]
         if not begun:
             self._challenges.nothing_began.set()
         await self.rejoins.join(self.ps_client, [*(battle.battle_tag for battle in self.running()), *begun])
@@ -214,6 +216,8 @@ class AgentPlayer(Player):
         lines = [line for line in split_messages if line[1:2] not in (["error"], ["bigerror"])]
         try:
             await super()._handle_battle_message(lines)
+        except OtherRules as error:
+            self._give_up(self._battles[tag], str(error))
         except UNREADABLE as error:
             battle = self._battles.get(tag)
             if battle is None:
@@ -270,8 +274,8 @@ class AgentPlayer(Player):
                 self._challenges.challenge_over.set()
         elif challenger == user_id(self.username):
             self._challenges.partner = challenged
-        else:
-            await super()._handle_challenge_request(split_message)
+        elif len(split_message) > 5 and same_format(split_message[5], self.format):
+            await self._challenge_queue.put(split_message[2].strip())
 
     def _give_up(self, battle: RoomBattle, why: str) -> None:
         """What the server says of a battle cannot be followed: forfeit it, once."""

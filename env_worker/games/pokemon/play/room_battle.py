@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 from poke_env.battle.battle import Battle
 from poke_env.ps_client import PSClient
 
+from simul.common.errors import SimulError
 from simul.common.protocol.decisions import Decision, start_flags
+from simul.env_worker.games.pokemon.formats.spec import rules_alike
 from simul.env_worker.games.pokemon.host.host_messages import BattleEnd
 from simul.env_worker.games.pokemon.opponents.stock_battle import stock_battle
 from simul.env_worker.games.pokemon.play.online_seat import OnlineSeat
@@ -22,7 +25,12 @@ from simul.env_worker.games.pokemon.source.own_seat import OwnSeat
 from simul.env_worker.games.pokemon.tables.tracker_tables import SKIPPED_LINES
 from simul.env_worker.source import ReplayPlayer
 
+CUSTOM_RULES = re.compile(r"custom rules?:</strong></summary> (.*)</details>")  # in a `raw` line before the start
 MOST_TEXT = 16 << 20  # characters of a battle's lines; a battle of a thousand turns has less than one million
+
+
+class OtherRules(SimulError):
+    """A battle with other custom rules than the run's. Caught by the agent, which forfeits it."""
 
 
 class RoomBattle(Battle):
@@ -39,6 +47,7 @@ class RoomBattle(Battle):
     def __init__(
         self, tag: str, username: str, gen: int, *, env: int, policy: str, greedy: bool, replays: str,
         rooms: RoomFollower, replay_player: ReplayPlayer = "own", own: OwnCode | None = None, doubles: bool = False,
+        rules: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         logger = logging.getLogger("simul.battle")
         super().__init__(tag, username, logger, gen, save_replays=replays)
@@ -54,6 +63,8 @@ class RoomBattle(Battle):
         self._rooms = rooms
         self._own = own
         self._doubles = doubles
+        self._rules = rules  # custom ones that the run plays
+        self._told_rules = ""  # the same of the battle, comma-separated
         self._log: list[str] = []  # the battle's lines
         self._read = 0  # number of its lines that the seat has read
         self._again: list[str] | None = None  # the lines again, during a rejoin
@@ -69,7 +80,7 @@ class RoomBattle(Battle):
         return page
 
     def parse_message(self, split_message: list[str]) -> None:
-        """Keep a line for the replay and for the seat. Raises ValueError where there is no end of them."""
+        """Keep a line for the replay and for the seat. Raises ValueError where there is no end of them, OtherRules."""
         self._text += sum(map(len, split_message))
         if self._text > MOST_TEXT:
             raise ValueError(f"more than {MOST_TEXT >> 20} MiB of text")
@@ -81,6 +92,10 @@ class RoomBattle(Battle):
         elif split_message[1] == "-message":
             names = [player["username"] for player in self._players]
             self.ended_early = early_end(split_message[2], names) or self.ended_early
+        elif split_message[1] == "raw" and (found := CUSTOM_RULES.search(split_message[2])):
+            self._told_rules = found[1]
+        elif split_message[1] in ("teampreview", "start"):  # the rules have been told
+            self._check_rules()
         self._replay_data.append(split_message)
         if split_message[0] == "" and split_message[1] not in ROOM_ONLY and split_message[1] not in SKIPPED_LINES:
             (self._log if self._again is None else self._again).append("|".join(split_message))
@@ -95,6 +110,11 @@ class RoomBattle(Battle):
         self._player_role = request["side"]["id"]
         if self.seat is None:
             self.seat = self._new_seat(0)
+
+    def _check_rules(self) -> None:
+        if rules_alike(self._told_rules) != self._rules and not self.given_up:
+            ours, theirs = ", ".join(self._rules) or "none", self._told_rules or "none"
+            raise OtherRules(f"its custom rules are not the run's (the battle's: {theirs}; the run's: {ours})")
 
     def join_again(self) -> None:
         """Until `joined` the server sends the whole log again."""

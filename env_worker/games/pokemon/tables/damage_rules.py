@@ -115,28 +115,28 @@ earthquake bulldoze magnitude | power | 2048 | grassy_terrain target_grounded | 
 knockoff | power | 6144 | target_item | 6-9
 barbbarrage venoshock | power | 8192 | target_poisoned | 5-9
 brine | power | 8192 | target_half | 4-9
-hex infernalparade | power | 8192 | target_status | 5-9
-wakeupslap | power | 8192 | target_asleep | 4-9
-smellingsalts | power | 8192 | target_paralyzed | 3-9
+hex infernalparade | base | 8192 | target_status | 5-9
+wakeupslap | base | 8192 | target_asleep | 4-9
+smellingsalts | base | 8192 | target_paralyzed | 3-9
 facade | power | 8192 | user_status | 3-9
-payback | power | 8192 | slower | 4-9
-boltbeak fishiousrend | power | 8192 | faster | 8-9
+payback | base | 8192 | slower | 4-9
+boltbeak fishiousrend | base | 8192 | faster | 8-9
 collisioncourse electrodrift | power | 5461 | super_effective | 9-9
 expandingforce | power | 6144 | psychic_terrain user_grounded | 8-9
 mistyexplosion | power | 6144 | misty_terrain user_grounded | 8-9
-risingvoltage | power | 8192 | electric_terrain target_grounded | 8-9
+risingvoltage | base | 8192 | electric_terrain target_grounded | 8-9
 psyblade | power | 6144 | electric_terrain | 9-9
 solarbeam solarblade | power | 2048 | rain | 2-9
 solarbeam solarblade | power | 2048 | sand | 3-9
 solarbeam solarblade | power | 2048 | snow | 3-9
-weatherball | power | 8192 | sun | 3-9
-weatherball | power | 8192 | rain | 3-9
-weatherball | power | 8192 | sand | 3-9
-weatherball | power | 8192 | snow | 3-9
-terrainpulse | power | 8192 | electric_terrain user_grounded | 8-9
-terrainpulse | power | 8192 | grassy_terrain user_grounded | 8-9
-terrainpulse | power | 8192 | misty_terrain user_grounded | 8-9
-terrainpulse | power | 8192 | psychic_terrain user_grounded | 8-9
+weatherball | base | 8192 | sun | 3-9
+weatherball | base | 8192 | rain | 3-9
+weatherball | base | 8192 | sand | 3-9
+weatherball | base | 8192 | snow | 3-9
+terrainpulse | base | 8192 | electric_terrain user_grounded | 8-9
+terrainpulse | base | 8192 | grassy_terrain user_grounded | 8-9
+terrainpulse | base | 8192 | misty_terrain user_grounded | 8-9
+terrainpulse | base | 8192 | psychic_terrain user_grounded | 8-9
 """
 _TYPE_ITEMS = """
 blackbelt:fighting blackglasses:dark charcoal:fire dragonfang:dragon fairyfeather:fairy hardstone:rock
@@ -249,11 +249,17 @@ def berries() -> str:
     return "\n".join(f"{name}berry | final | 2048 | {kind} super_effective | 4-9" for name, kind in pairs)
 
 
-# attack_first: before all others, rounded by itself; immune: no damage; early: gens 3 and 4, before 2 is added; middle:
-# gen 4, after it
+GRAVITY = """
+gravapple | power | 6144 | | 8-9
+"""
+CRITICAL = """
+sniper | final | 6144 | | 4-9
+"""
+# base: of the power that Technician looks at; attack_first: before all others, rounded by itself; immune: no damage;
+# early: gens 3 and 4, before 2 is added; middle: gen 4, after it
 STAGE_NAMES = (
     "power", "attack", "defence", "special_defence", "final", "attack_first", "foe_defence", "foe_special_defence",
-    "immune", "early", "middle",
+    "immune", "early", "middle", "base",
 )  # fmt: skip
 
 
@@ -279,6 +285,8 @@ def rules(gen: int, doubles: bool = False) -> dict[str, dict[str, tuple[Rule, ..
         "screen": _parse(gen, SCREENS_OF_DOUBLES if doubles else SCREENS),
         "field": _parse(gen, FIELD),
         "move": _parse(gen, MOVE),
+        "gravity": _parse(gen, GRAVITY),
+        "critical": _parse(gen, CRITICAL),
     }
 
 

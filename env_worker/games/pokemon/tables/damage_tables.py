@@ -45,7 +45,13 @@ WEATHERS = {
     "DELTASTREAM": (0, 3),
 }
 TERRAINS = {name.upper(): FACTS[name] for name in FACTS if name.endswith("_terrain")}
-SCREENS = {"REFLECT": "reflect", "LIGHT_SCREEN": "lightscreen", "AURORA_VEIL": "auroraveil"}
+SCREENS = {
+    "REFLECT": "reflect",
+    "LIGHT_SCREEN": "lightscreen",
+    "AURORA_VEIL": "auroraveil",
+    "LUCKY_CHANT": "luckychant",
+}
+UNCRITICAL_ABILITIES = ("battlearmor", "shellarmor")  # no hit on the holder is critical, nor behind Lucky Chant
 HP_ABILITIES = (
     "blaze",
     "defeatist",
@@ -95,6 +101,7 @@ def damage_tables(gen: int, doubles: bool = False) -> dict[str, Any]:
         "mold": MOLD_BREAKERS,
         "scrappy": SCRAPPY,
         "unbreakable": UNBREAKABLE,
+        "uncritical": UNCRITICAL_ABILITIES,
         "weathers": {name: [words(fact), harsh] for name, (fact, harsh) in WEATHERS.items()},
         "terrains": {name: words(fact) for name, fact in TERRAINS.items()},
         "screens": SCREENS,

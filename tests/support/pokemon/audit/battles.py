@@ -24,7 +24,7 @@ from tests.support.pokemon.audit.told import Told
 RECORDER = Path(__file__).with_name("record.mjs")
 Truth = dict[str, Any]
 Choices = dict[str, list[str]]  # "p1", "p2" -> words, one for each request
-GIMMICKS = {"m": " mega", "z": " zmove", "d": " dynamax", "t": " terastallize"}
+GIMMICKS = {"m": " mega", "u": " ultra", "z": " zmove", "d": " dynamax", "t": " terastallize"}
 
 
 class BattleJob(NamedTuple):

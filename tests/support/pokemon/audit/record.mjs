@@ -22,7 +22,7 @@ import { SeatView } from '../../../../env_worker/games/pokemon/node/follow/seat_
 import { loadSimulator } from '../../../../env_worker/games/pokemon/node/simulate/simulator.mjs';
 
 const { sim } = loadSimulator(true);
-const GIMMICKS = ['', ' mega', ' zmove', ' dynamax', ' terastallize'];
+const GIMMICKS = ['', ' mega', ' ultra', ' zmove', ' dynamax', ' terastallize'];
 const TARGETS = ['', ' 1', ' 2', ' -1', ' -2'];
 const SWITCH_SHARE = 0.2; // of the turns of singles that leave a choice
 

@@ -12,7 +12,7 @@ from tests.support.pokemon.audit.slices import one_hot, own_pp_excuse
 from tests.support.pokemon.audit.view import Claim, Expected, Mon, View, move_row, places
 
 GIMMICKS = ("", " mega", " zmove", " dynamax", " terastallize")
-GIMMICK_KEYS = ("canMegaEvo", "canZMove", "canDynamax", "canTerastallize")
+GIMMICK_KEYS = (("canMegaEvo", "canUltraBurst"), ("canZMove",), ("canDynamax",), ("canTerastallize",))
 
 
 def preview_claims(view: View) -> Iterator[Claim]:
@@ -32,7 +32,7 @@ def preview_claims(view: View) -> Iterator[Claim]:
 
 def request_claims(view: View) -> Iterator[Claim]:
     """The mask, and what the request says, by what the simulator accepts; what it hides from the seat is left open."""
-    legal = set(view.truth["legal"])
+    legal = {as_action(word) for word in view.truth["legal"]}
     asked = (view.row.request.get("active") or [{}, {}])[view.row.slot] or {}
     hidden_switch = bool(asked.get("maybeTrapped"))
     hidden_moves = bool(asked.get("maybeDisabled") or asked.get("maybeLocked"))
@@ -70,6 +70,11 @@ def request_claims(view: View) -> Iterator[Claim]:
         yield Claim(f"global.{who}can_gimmick", gimmicks)
 
 
+def as_action(word: str) -> str:
+    """The action that stands for a choice: Ultra Burst has those of mega evolution."""
+    return re.sub(" ultra$", " mega", word)
+
+
 def may_come_in(view: View, word: str) -> bool:
     """Whether a switch is one of those that a seat would have that does not know that it is trapped."""
     place = view.own["line_up"][int(word[-1]) - 1]
@@ -86,12 +91,12 @@ def partner_claims(view: View) -> Iterator[Claim]:
     yield Claim("global.partner.force_switch", [float(slot < len(forced) and forced[slot])])
     yield Claim("global.partner.trapped", [float("trapped" in asked)])
     yield Claim("global.partner.maybe_trapped", [float("maybeTrapped" in asked)])
-    yield Claim("global.partner.can_gimmick", [float(key in asked) for key in GIMMICK_KEYS])
+    yield Claim("global.partner.can_gimmick", [float(any(key in asked for key in keys)) for keys in GIMMICK_KEYS])
 
 
 def first_claims(view: View) -> Iterator[Claim]:
     """What the left slot has chosen, while the right one decides."""
-    kind, *rest = (*view.truth["first"].split(" "), "") if view.truth["first"] else ("pass", "")
+    kind, *rest = (*as_action(view.truth["first"]).split(" "), "") if view.truth["first"] else ("pass", "")
     move = kind == "move"
     yield Claim("global.first.made", [float(view.row.slot == 1)])
     member = view.own["line_up"][int(rest[0]) - 1] if kind == "switch" else None

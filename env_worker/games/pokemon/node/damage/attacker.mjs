@@ -11,6 +11,7 @@ export const CRITS = 1, BETTER_SIDE = 2, OWN_DEFENCE = 4, FOE_ATTACK = 8, HITS_D
 const USER_HP = 6, PINCH = 7, BOOSTS = 8, NO_ITEM = 9, FALLEN = 10;
 const TERA_TYPE = 1, FIRST_TYPE = 5; // where a move's type comes from
 const MOST_WAITING = 3;
+const NO_FACT = [0, 0];
 const PREPARING = 'PREPARING';
 
 export class AttackerMove {
@@ -28,14 +29,18 @@ export class AttackerMove {
 		if (typed < 0) this.add(facts.retyped);
 		if (user.ability === 'infiltrator' && gen >= 5) this.drop(facts.meets_screens);
 		if (user.ability === 'sheerforce' && gen <= 4) this.drop(facts.secondary);
-		this.waiting = [];
-		const mods = this.apply(tables, rulesOf(tables, user, move));
+		this.waiting = []; // for the target
+		this.waitingBase = []; // the same, of the power that Technician looks at
+		const mods = this.apply(tables, rulesOf(tables, user, move, around));
+		this.critical = tables.rules('critical', user.ability);
+		this.screened = user.ability === 'infiltrator' && gen >= 5 ? NO_FACT : facts.meets_screens; // not critical after all
 		this.special = category === SPECIAL && !(move.bits & HITS_DEFENCE);
 		this.type = move.bits & STRUGGLES ? 0 : type;
 		this.levelTerm = divide(2 * user.level, 5) + 2;
 		this.power = powerOf(gen, user, stages, move);
 		this.powerKind = move.powerKind;
 		this.setAttack(gen, user, stages, move, category, mods[stage.attack_first]);
+		this.baseMod = mods[stage.base];
 		this.powerMod = mods[stage.power];
 		this.attackMod = mods[stage.attack];
 		this.defenceMod = mods[this.special ? stage.foe_special_defence : stage.foe_defence];
@@ -87,6 +92,7 @@ export class AttackerMove {
 			const low = rule.low & ~tables.pairLow, high = rule.high & ~tables.pairHigh;
 			if ((this.low & low) !== low || (this.high & high) !== high) continue;
 			if (rule.low === low && rule.high === high) mods[rule.stage] = chain(mods[rule.stage], rule.mod);
+			else if (rule.stage === tables.stage.base) this.waitingBase.push(rule);
 			else if (this.waiting.length < MOST_WAITING) this.waiting.push(rule);
 		}
 		return mods;
@@ -100,7 +106,6 @@ export class AttackerMove {
 		const stat = user.stats[place + 1];
 		let stage = stages[place];
 		if (move.bits & RISES && !user.effects.includes(PREPARING)) stage = Math.max(-6, Math.min(6, stage + riseOf(user)));
-		if (move.bits & CRITS) stage = Math.max(stage, 0);
 		this.attack = staged(gen, stat, stage);
 		this.attackPlain = staged(gen, stat, 0);
 		if (gen <= 2 && place === 0 && user.status === 'BRN') this.attack = Math.max(divide(this.attack, 2), 1);
@@ -146,9 +151,10 @@ function pinch(gen, user) {
 }
 
 /** All that may apply, in the order the modifiers are chained. */
-function rulesOf(tables, user, move) {
+function rulesOf(tables, user, move, around) {
 	const found = [...tables.rules('user_ability', user.ability), ...tables.rules('move', move.id),
 		...tables.rules('field', 'any')];
+	if (around.gravity) found.push(...tables.rules('gravity', move.id));
 	const item = held(user);
 	if (!(item.startsWith('choice') && user.effects.includes('DYNAMAX'))) {
 		for (const rule of tables.rules('user_item', item)) if (rule.suits(user.species)) found.push(rule);

@@ -25,13 +25,18 @@ export class Formula {
 	run(move, target) {
 		const { tables, mods, rolls } = this, { gen, facts, stage } = tables;
 		const effect = effectiveness(tables, move, target);
-		const power = pairedPower(gen, move, target);
+		const critical = (move.bits & CRITS) !== 0 && !target.uncritical;
 		let low = move.low | target.low, high = move.high | target.high;
 		const strong = effect > 0 ? facts.super_effective : effect < 0 ? facts.resisted : NO_FACT;
 		const quick = move.speed > target.speed ? facts.faster : move.speed < target.speed ? facts.slower : NO_FACT;
-		const weak = power <= TECHNICAL_POWER ? facts.technical : NO_FACT;
-		low |= strong[0] | quick[0] | weak[0];
-		high |= strong[1] | quick[1] | weak[1];
+		const screened = move.bits & CRITS && !critical ? move.screened : NO_FACT;
+		low |= strong[0] | quick[0] | screened[0];
+		high |= strong[1] | quick[1] | screened[1];
+		const power = this.basePower(move, target, low, high);
+		if (power <= TECHNICAL_POWER) {
+			low |= facts.technical[0];
+			high |= facts.technical[1];
+		}
 		mods[stage.power] = move.powerMod;
 		mods[stage.attack] = move.attackMod;
 		mods[stage.final] = move.finalMod;
@@ -39,13 +44,22 @@ export class Formula {
 		let immune = effect === IMMUNE_EFFECT || move.weather === 0;
 		if (this.apply(move.waiting, low, high)) immune = true;
 		if (this.apply(target.guards, low, high)) immune = true;
+		if (critical) this.apply(move.critical, low, high);
 		if (immune && !(gen === 1 && move.fixed)) {
 			rolls.fill(0);
 			return false;
 		}
 		if (move.fixed) fixedDamage(move, target, rolls);
-		else this.spread(move, target, effect === IMMUNE_EFFECT ? 0 : effect, power);
+		else this.spread(move, target, effect === IMMUNE_EFFECT ? 0 : effect, power, critical);
 		return true;
+	}
+
+	/** Before all modifiers of power. */
+	basePower(move, target, low, high) {
+		const { mods, tables: { gen, stage } } = this;
+		mods[stage.base] = move.baseMod;
+		this.apply(move.waitingBase, low, high);
+		return modify(pairedPower(gen, move, target), mods[stage.base]);
 	}
 
 	/** Chains the modifiers of the rules that hold; true if one of them makes immune. */
@@ -61,13 +75,13 @@ export class Formula {
 		return never;
 	}
 
-	/** `effect`: doublings of the damage, or halvings rounded down. */
-	spread(move, target, effect, power) {
+	/** `effect`: doublings of the damage, or halvings rounded down; `critical`: the hit is sure to be. */
+	spread(move, target, effect, power, critical) {
 		const { tables: { gen, stage }, mods } = this;
 		power = Math.max(modify(power, mods[stage.power]), 1);
 		if (move.lifted && power < 60) power = 60;
-		let attack = modify(attackOf(move, target), mods[stage.attack]);
-		let defence = defenceOf(move, target);
+		let attack = modify(attackOf(move, target, critical), mods[stage.attack]);
+		let defence = defenceOf(move, target, critical);
 		if (gen <= 2 && (attack >= 256 || defence >= 256)) {
 			attack = Math.max(divide(attack, 4) & 255, 1);
 			defence = Math.max(divide(defence, 4) & 255, 1);
@@ -76,13 +90,13 @@ export class Formula {
 		const damage = divide(divide(move.levelTerm * power * attack, defence), 50);
 		if (gen <= 2) this.spread1(gen, move, effect, damage);
 		else if (gen <= 4) this.spread3(gen, move, effect, damage);
-		else this.spread5(gen, move, effect, damage);
+		else this.spread5(gen, move, effect, damage, critical);
 	}
 
-	spread5(gen, move, effect, damage) {
+	spread5(gen, move, effect, damage, critical) {
 		const { rolls } = this, final = this.mods[this.tables.stage.final];
 		damage = modify(damage + 2, move.weather);
-		if (move.bits & CRITS) damage = gen >= 6 ? divide(damage * 3, 2) : damage * 2;
+		if (critical) damage = gen >= 6 ? divide(damage * 3, 2) : damage * 2;
 		const times = 2 ** effect, { stab, burned } = move;
 		for (let i = 0; i < 16; i++) {
 			let roll = Math.floor(modify(divide(damage * (85 + i), 100), stab) * times);
@@ -117,15 +131,16 @@ export class Formula {
 	}
 }
 
-function attackOf(move, target) {
+function attackOf(move, target, critical) {
 	if (move.bits & FOE_ATTACK) return target.unaware ? target.attackPlain : target.attack;
-	return target.unaware ? move.attackPlain : move.attack;
+	if (target.unaware) return move.attackPlain;
+	return critical ? Math.max(move.attack, move.attackPlain) : move.attack; // a critical hit passes over lowered stages
 }
 
-function defenceOf(move, target) {
+function defenceOf(move, target, critical) {
 	const staged = move.special ? target.specialDefence : target.defence;
 	const plain = move.special ? target.specialPlain : target.defencePlain;
-	let defence = move.bits & CRITS ? Math.min(staged, plain) : staged;
+	let defence = critical ? Math.min(staged, plain) : staged;
 	if (move.bits & IGNORES_STAGES || move.unaware) defence = plain;
 	const mod = chain(move.special ? target.specialMod : target.defenceMod, move.defenceMod);
 	return Math.max(modify(defence, mod), 1);

@@ -67,6 +67,7 @@ export class DamageTables {
 		this.speedAbilities = map(raw.speed_abilities);
 		this.mold = new Set(raw.mold);
 		this.scrappy = new Set(raw.scrappy);
+		this.uncritical = new Set(raw.uncritical);
 		this.unbreakable = new Set(raw.unbreakable);
 		this.weathers = map(raw.weathers);
 		this.terrains = map(raw.terrains);

@@ -5,7 +5,7 @@ import { ICE, ONE, ROCK, chain, grounded, hasType, held, modify, removable, spee
 const MOST_GUARDS = 5;
 
 export class Target {
-	/** @param {string[]} screens reflect, lightscreen, auroraveil; @param {boolean} mold its ability does not count */
+	/** @param {string[]} screens reflect, lightscreen, auroraveil, luckychant; @param {boolean} mold its ability does not count */
 	constructor(tables, known, screens, around, mold) {
 		const foe = mold && !tables.unbreakable.has(known.ability) ? known.withoutAbility() : known;
 		const { gen, stage } = tables, stages = stagesOf(gen, foe);
@@ -29,6 +29,7 @@ export class Target {
 		this.dynamaxed = foe.effects.includes('DYNAMAX');
 		this.weight = tables.weights.get(foe.species) ?? 0;
 		this.speed = speed(tables, foe, stages, around);
+		this.uncritical = tables.uncritical.has(foe.ability) || screens.includes('luckychant');
 		this.wonderGuard = foe.ability === 'wonderguard';
 		this.teraShell = foe.ability === 'terashell' && foe.hp >= foe.maxHp;
 		this.tarShot = foe.effects.includes('TAR_SHOT');

@@ -3,12 +3,16 @@
 //   0-5 switch to team member i     6-9 move k      10-13 + mega evolution   14-17 as z-move
 //   18-21 + dynamax                 22-25 + terastallization
 //
+// Ultra Burst has the actions of mega evolution: no Pokemon is offered both.
+//
 // Team members are numbered as in the first request, moves as in the Pokemon's own list. The simulator is answered by
 // slot of the current request (never by name: a transformed Ditto would switch to the wrong one).
 
 export const NUM_ACTIONS = 26;
 export const FIRST_MOVE = 6;
 export const SUFFIXES = ['', ' mega', ' zmove', ' dynamax', ' terastallize'];
+export const MEGA = 1; // place of ' mega' in SUFFIXES
+const MEGA_EVOLUTION = SUFFIXES[MEGA], ULTRA_BURST = ' ultra';
 const TRAILING_DIGITS = /[0-9]+$/;
 
 /** What a seat may answer to one request; used again for the next. */
@@ -17,6 +21,7 @@ export class Choices {
 		this.mask = new Uint8Array(NUM_ACTIONS); // 1 = legal
 		this.reviving = false; // the switch brings back a fainted Pokemon
 		this.moveEntries = [null, null, null, null]; // what the request offers in each of the Pokemon's move slots
+		this.evolves = ''; // what the actions of mega evolution say
 		this.switchSlots = new Uint8Array(6);
 		this.moveSlots = new Uint8Array(4);
 	}
@@ -25,8 +30,8 @@ export class Choices {
 	command(action) {
 		if (this.mask[action] !== 1) return null;
 		if (action < FIRST_MOVE) return `switch ${this.switchSlots[action]}`;
-		const move = (action - FIRST_MOVE) % 4;
-		return `move ${this.moveSlots[move]}${SUFFIXES[(action - FIRST_MOVE) >> 2]}`;
+		const move = (action - FIRST_MOVE) % 4, gimmick = (action - FIRST_MOVE) >> 2;
+		return `move ${this.moveSlots[move]}${gimmick === MEGA ? this.evolves : SUFFIXES[gimmick]}`;
 	}
 
 	/** Whether the move in a slot may be used as it is, 0 or 1. */
@@ -60,7 +65,8 @@ export class Choices {
 		const offered = asked.moves;
 		const maxMoves = asked.maxMoves?.maxMoves;
 		const plain = maxMoves && !asked.canDynamax ? maxMoves : offered; // a dynamaxed Pokemon's moves are max moves
-		const gimmicks = [asked.canMegaEvo, asked.canZMove, asked.canDynamax && maxMoves, asked.canTerastallize];
+		this.evolves = evolution(asked);
+		const gimmicks = [this.evolves, asked.canZMove, asked.canDynamax && maxMoves, asked.canTerastallize];
 		const aligned = offered.length === known.length;
 		for (let i = 0; i < offered.length && i < 4; i++) {
 			const entry = offered[i];
@@ -77,6 +83,11 @@ export class Choices {
 			}
 		}
 	}
+}
+
+/** What a Pokemon says with its move to evolve for the battle, '' where it cannot. @param {object} asked of it */
+export function evolution({ canMegaEvo, canUltraBurst }) {
+	return canMegaEvo ? MEGA_EVOLUTION : canUltraBurst ? ULTRA_BURST : '';
 }
 
 /** A locked move stays in its own slot; struggle, recharge and fight take slot 0. */

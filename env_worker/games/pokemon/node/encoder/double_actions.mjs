@@ -5,7 +5,7 @@
 //
 // Targets are Showdown's: -1 and -2 the own left and right slot, 1 and 2 the foe's, 0 where the move asks for none.
 
-import { SUFFIXES, knownSlot } from './actions.mjs';
+import { MEGA, SUFFIXES, evolution, knownSlot } from './actions.mjs';
 
 export const NUM_ACTIONS = 107;
 export const PASS = 0, FIRST_SWITCH = 1, FIRST_MOVE = 7;
@@ -41,6 +41,8 @@ export class SlotChoices {
 		this.mask = new Uint8Array(NUM_ACTIONS); // 1 = legal
 		this.moveEntries = [null, null, null, null]; // what the request offers in each of the Pokemon's move slots
 		this.reviving = false; // the switch brings back a fainted Pokemon
+		this.spent = 0; // the gimmick that the left slot leaves none of
+		this.evolves = ''; // what the actions of mega evolution say
 		this.idle = false; // only passing was legal
 		this.switchSlots = new Uint8Array(6);
 		this.moveSlots = new Uint8Array(4);
@@ -51,7 +53,7 @@ export class SlotChoices {
 		if (action === PASS) return 'pass';
 		const { member, move, target, gimmick } = meaning(action);
 		if (member >= 0) return `switch ${this.switchSlots[member]}`;
-		return `move ${this.moveSlots[move]}${target ? ` ${target}` : ''}${SUFFIXES[gimmick]}`;
+		return `move ${this.moveSlots[move]}${target ? ` ${target}` : ''}${gimmick === MEGA ? this.evolves : SUFFIXES[gimmick]}`;
 	}
 
 	/** Whether the move in a slot may be used as it is on any target, 0 or 1. */
@@ -71,6 +73,7 @@ export class SlotChoices {
 		this.mask.fill(0);
 		this.moveEntries.fill(null);
 		this.reviving = false;
+		this.spent = 0;
 		if (request.forceSwitch) {
 			if (request.forceSwitch[slot]) this.force(request.forceSwitch, side, slot, position, before.member);
 		} else if (acts(request, slot)) {
@@ -101,14 +104,18 @@ export class SlotChoices {
 		}
 	}
 
-	/** @param {number} spent the gimmick that the left slot uses in this turn */
-	allowMoves(request, slot, spent) {
+	/** @param {number} used the gimmick of the left slot in this turn */
+	allowMoves(request, slot, used) {
 		const asked = request.active[slot], known = request.side.pokemon[slot].moves, offered = asked.moves;
 		const maxMoves = asked.maxMoves?.maxMoves;
 		const plain = maxMoves && !asked.canDynamax ? maxMoves : offered; // a dynamaxed Pokemon's moves are max moves
-		const forms = [plain, asked.canMegaEvo && offered, asked.canZMove, asked.canDynamax && maxMoves,
+		this.evolves = evolution(asked);
+		const forms = [plain, this.evolves && offered, asked.canZMove, asked.canDynamax && maxMoves,
 			asked.canTerastallize && offered];
-		if (spent) forms[spent] = null;
+		// One slot may mega evolve and the other use Ultra Burst.
+		const other = used === MEGA && evolution(request.active[1 - slot]) !== this.evolves;
+		this.spent = other ? 0 : used;
+		if (this.spent) forms[this.spent] = null;
 		const aligned = offered.length === known.length;
 		for (let i = 0; i < offered.length && i < 4; i++) {
 			const entry = offered[i], move = aligned ? i : knownSlot(entry.id, known, i);

@@ -56,8 +56,8 @@ export class DoubleEncoder extends BattleEncoder {
 		out[at.reviving] = choices.reviving ? 1 : 0;
 		writeAsked(out, at.self, ASKED.at, request.forceSwitch?.[slot], request.active?.[slot]);
 		writeAsked(out, at.partner, ASKED.at, request.forceSwitch?.[1 - slot], request.active?.[1 - slot]);
-		const { gimmick } = meaning(first);
-		if (gimmick > 0) out[at.self + ASKED.at.can_gimmick + gimmick - 1] = 0; // one of a side may use it
+		const { spent } = choices;
+		if (spent > 0) out[at.self + ASKED.at.can_gimmick + spent - 1] = 0; // one of a side may use it
 		this.writeFirst(first, others);
 		writeActive(out, at.self_active, tables, ownFighters[slot].mon);
 		writeActive(out, at.partner_active, tables, ownFighters[1 - slot].mon);

@@ -1,9 +1,10 @@
 // The parts of a global block that singles and doubles share: the field, a side, an active Pokemon, what may be done.
 
+import { evolution } from './actions.mjs';
 import { ACTIVE, LAST, SIDE } from './layout.mjs';
 
 const STAGES = ['atk', 'def', 'spa', 'spd', 'spe', 'accuracy', 'evasion'];
-const GIMMICKS = ['canMegaEvo', 'canZMove', 'canDynamax', 'canTerastallize'];
+const LATER_GIMMICKS = ['canZMove', 'canDynamax', 'canTerastallize'];
 
 /** Weather, terrain, Trick Room. @param {object} at the places of GLOBAL or DOUBLES_GLOBAL */
 export function writeField(out, at, fieldState) {
@@ -74,5 +75,8 @@ export function writeAsked(out, start, at, forced, asked) {
 	out[start + at.force_switch] = forced ? 1 : 0;
 	out[start + at.trapped] = asked?.trapped ? 1 : 0;
 	out[start + at.maybe_trapped] = asked?.maybeTrapped ? 1 : 0;
-	for (let i = 0; i < GIMMICKS.length; i++) out[start + at.can_gimmick + i] = asked?.[GIMMICKS[i]] ? 1 : 0;
+	out[start + at.can_gimmick] = asked && evolution(asked) ? 1 : 0;
+	for (let i = 0; i < LATER_GIMMICKS.length; i++) {
+		out[start + at.can_gimmick + 1 + i] = asked?.[LATER_GIMMICKS[i]] ? 1 : 0;
+	}
 }

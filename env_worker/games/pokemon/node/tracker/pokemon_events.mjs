@@ -166,12 +166,16 @@ function cant(mon, event, tracker) {
 
 function mega(tracker, event) {
 	need(event, 3);
-	if (isOwnSide(tracker, event[2])) tracker.usedMega = true;
-	else tracker.opponentUsedMega = true;
+	evolved(tracker, event[2]);
 	need(event, 4);
 	const mon = tracker.getPokemon(event[2]);
 	mon.setTemporaryAbility(null); // its forme has come with the detailschange before
 	showStone(mon, event[4]);
+}
+
+function evolved(tracker, ident) {
+	if (isOwnSide(tracker, ident)) tracker.usedMega = true;
+	else tracker.opponentUsedMega = true;
 }
 
 /** |-mega|POKEMON|SPECIES|STONE, |-primal|POKEMON|ORB; Rayquaza needs none. */
@@ -185,7 +189,8 @@ function primal(mon, event) {
 }
 
 /** |-burst|POKEMON|SPECIES|CRYSTAL */
-function burst(mon, event) {
+function burst(mon, event, tracker) {
+	evolved(tracker, event[2]);
 	showStone(mon, event[4]);
 }
 

@@ -1,4 +1,4 @@
-"""Whose withdrawn challenges end the wait for a battle; a scripted server."""
+"""Whose withdrawn challenges end the wait for a battle, and battles with custom rules; a scripted server."""
 
 import asyncio
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ MADE = f"/challenge {FORMAT}|{FORMAT}|||"
 class Told:
     """An agent that is logged in, what it has sent, and what the server tells it."""
 
-    def __init__(self) -> None:
+    def __init__(self, battle_format: str = FORMAT) -> None:
         self.sent: list[str] = []
 
         async def send(message: str) -> None:
@@ -29,7 +29,7 @@ class Told:
 
         self.agent = AgentPlayer(
             AccountConfiguration("Us", None), ServerConfiguration("ws://127.0.0.1:9/", ""), AsyncBridge(POKE_LOOP),
-            SimpleNamespace(), battle_format=FORMAT, concurrency=1, paced=False,
+            SimpleNamespace(), battle_format=battle_format, concurrency=1, paced=False,
         )  # fmt: skip
         self.agent.ps_client.websocket = SimpleNamespace(send=send)
         self.hear("|updateuser| Us|1|101|{}")
@@ -48,9 +48,13 @@ async def connected_by_hand(client) -> None:
 
 
 @pytest.fixture
-def told(monkeypatch):
+def scripted(monkeypatch):
     monkeypatch.setattr(ShowdownClient, "listen", connected_by_hand)
     monkeypatch.setattr(challenges, "BEGIN_SEC", 0.05)
+
+
+@pytest.fixture
+def told(scripted):
     return Told()
 
 
@@ -82,3 +86,41 @@ def test_an_accepted_challenge_is_withdrawn_by_its_challenger_only(told):
     told.hear("|pm|+Foe| Us|/challenge")
     wait_for(lambda: told.sent[-1:] == ["|/accept Third"])
     playing.cancel()
+
+
+ROOM = "battle-gen9ou-7"
+RULES = (
+    '|raw|<div class="infobox"><details class="readmore" open><summary><strong>{} custom rules:</strong></summary>'
+    " {}</details></div>"
+)
+
+
+@pytest.mark.parametrize("ours", ["gen9ou@@@Inverse Mod,!Sleep Clause Mod", "gen9ou@@@inversemod, !sleepclausemod"])
+def test_a_battle_with_the_runs_custom_rules_is_joined_again_and_played(scripted, ours):
+    told = Told(ours)
+    told.begin(told.agent._rejoin_rooms([ROOM, "battle-gen9randombattle-8"])).result(10)
+    assert told.sent == [f"|/join {ROOM}"]
+    rules = RULES.format(2, "Inverse Mod, !Sleep Clause Mod")
+    told.hear(f">{ROOM}\n|init|battle\n{rules}\n|start")
+    assert (told.agent.unreadable, told.agent.given_up) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("ours", "rules", "why"),
+    [
+        ("gen9ou@@@Inverse Mod", (), "the battle's: none; the run's: inversemod"),
+        ("gen9ou", (RULES.format(1, "Inverse Mod"),), "the battle's: Inverse Mod; the run's: none"),
+    ],
+)
+def test_a_battle_with_other_custom_rules_is_forfeited_and_said(scripted, ours, rules, why):
+    told = Told(ours)
+    told.hear("\n".join([f">{ROOM}", "|init|battle", *rules, "|teampreview", "|start"]))
+    wait_for(lambda: told.sent[-1:] == [f"{ROOM}|/forfeit"])
+    assert told.agent.unreadable == [f"{ROOM}: its custom rules are not the run's ({why})"]
+
+
+def test_challenges_with_the_runs_custom_rules_are_accepted_however_they_are_spelled(scripted):
+    told = Told("gen9ou@@@Inverse Mod, !Sleep Clause Mod")
+    for user, theirs in (("Other", "gen9ou"), ("Foe", "gen9ou@@@Inverse Mod,!Sleep Clause Mod")):
+        told.hear(f"|pm| {user}| Us|/challenge {theirs}|{theirs}|||")
+    assert told.begin(told.agent._challenge_queue.get()).result(10) == "Foe"
