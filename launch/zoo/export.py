@@ -138,11 +138,12 @@ def _check_replaceable(folder: Path) -> None:
         raise ConfigError(f"{folder} cannot be written: {error.strerror}. Choose another folder.") from None
     if not folder.exists():
         return
-    others = sorted({path.name for path in folder.iterdir()} - FILES) if folder.is_dir() else [folder.name]
-    if others:
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else {folder.name}
+    others = sorted(names - FILES)
+    if others or (names and not names >= {CARD, META_FILE}):  # without a card it is a checkpoint, or a user's folder
         raise ConfigError(
-            f"{folder} is no entry of a zoo: there is {others[0]}. Choose a folder that does not exist, or an older "
-            "entry, which is replaced."
+            f"{folder} is no entry of a zoo: there is {[*others, *sorted(names)][0]}. Choose a folder that does not "
+            "exist, or an older entry, which is replaced."
         )
 
 

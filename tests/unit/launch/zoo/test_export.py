@@ -135,6 +135,13 @@ def test_what_would_be_lost_or_not_stated_is_refused(run, tmp_path):
     (tmp_path / "mine" / "diary.txt").write_text("mine")
     with pytest.raises(ConfigError, match=r"is no entry of a zoo: there is diary\.txt"):
         make(run, tmp_path / "mine")
+    (tmp_path / "settings").mkdir()
+    (tmp_path / "settings" / "config.yaml").write_text("mine: 1")
+    past = write_checkpoint(run.checkpoints / "past" / "000000002", SPEC, 2)
+    (past / OPTIMIZER_FILE).unlink()  # as the league's past selves are
+    for folder, name in ((tmp_path / "settings", r"config\.yaml"), (past, r"meta\.json")):
+        with pytest.raises(ConfigError, match=f"is no entry of a zoo: there is {name}"):
+            make(run, folder)
     with pytest.raises(ConfigError, match="--licence MIT"):
         make(run, tmp_path / "pole", terms=Terms(" "))
     with pytest.raises(ConfigError, match="has one seat and no opponents"):
