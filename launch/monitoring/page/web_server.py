@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import h11
 import msgspec
 import uvicorn
 from starlette.datastructures import Headers, MutableHeaders
@@ -24,7 +25,7 @@ from simul.launch.processes.signals import Signals
 MOST_CONNECTIONS = 64
 MOST_BODY_BYTES = 1000
 WRONG_TOKEN_SEC = 0.5
-FIRST_REQUEST_SEC = 5.0
+REQUEST_SEC = 5.0
 STATIC = Path(__file__).with_name("static")
 FileTypes = Mapping[str, tuple[Path, str]]  # by the path of a URL: a file and its media type
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
@@ -136,19 +137,27 @@ class _Server(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """Closes a connection that has sent no whole request in FIRST_REQUEST_SEC: silent ones would take every place."""
+    """Closes a connection that keeps the server waiting for REQUEST_SEC: such connections would take every place.
+
+    uvicorn limits the time between two requests alone.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._first = self.loop.call_later(FIRST_REQUEST_SEC, self._close_where_silent)
+        self._seen: tuple[object, object] = h11.IDLE, None
+        self._timer = self.loop.call_later(REQUEST_SEC, self._close_where_silent)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._first.cancel()
+        self._timer.cancel()
         super().connection_lost(exc)
 
     def _close_where_silent(self) -> None:
-        if getattr(self, "cycle", None) is None:
+        seen = self.conn.their_state, getattr(self, "cycle", None)
+        if seen[0] in (h11.IDLE, h11.SEND_BODY) and seen == self._seen:
             self.transport.close()
+            return
+        self._seen = seen
+        self._timer = self.loop.call_later(REQUEST_SEC, self._close_where_silent)
 
 
 def listen(host: str, port: int, option: str = "--port") -> socket.socket:

@@ -73,18 +73,27 @@ def test_a_run_that_cannot_be_read_ends_the_stream_of_no_other(root):
         page.close()
 
 
-def test_connections_that_ask_for_nothing_are_closed_and_take_no_place(page, monkeypatch):
-    monkeypatch.setattr(web_server, "FIRST_REQUEST_SEC", 0.1)
-    silent = [socket.create_connection(page.host.rsplit(":", 1)) for _ in range(web_server.MOST_CONNECTIONS)]
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "", "GET / HTTP/1.1\r\nHost: ", "GET /login HTTP/1.1\r\nHost: {host}\r\n\r\nGET /login HT",
+        "POST /login HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Length: 900\r\n\r\nabc",
+    ],
+    ids=["silent", "half a request", "half a second request", "half a body"],
+)  # fmt: skip
+def test_connections_that_ask_for_nothing_whole_are_closed_and_take_no_place(page, monkeypatch, sent):
+    monkeypatch.setattr(web_server, "REQUEST_SEC", 0.1)
+    idle = [socket.create_connection(page.host.rsplit(":", 1)) for _ in range(web_server.MOST_CONNECTIONS - 1)]
     try:
-        silent[0].sendall(b"GET / HTTP/1.1\r\nHost: ")  # never whole
-        for each in silent:
+        for each in idle:
+            each.sendall(sent.format(host=page.host).encode())
+        for each in idle:
             each.settimeout(10)
             while each.recv(1000):
                 pass
         assert page.ask("/login")[0] == 200
     finally:
-        for each in silent:
+        for each in idle:
             each.close()
 
 
