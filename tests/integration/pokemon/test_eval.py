@@ -79,7 +79,7 @@ def _check_replays(folder: Path, matrix: dict) -> None:
         assert "|request|" not in log
         lines = log.rstrip().splitlines()
         last = lines[-1]
-        over = [line for line in lines if line == "|tie" or line.startswith("|win|")]  # a Focus Sash may be said after it
+        over = [line for line in lines if line == "|tie" or line.startswith("|win|")]  # a Focus Sash may follow
         assert len(over) == (last != "|turn|301"), lines[-3:]
         cut += last == "|turn|301"
         assert log_of(path.with_suffix(".html").read_text()) == log
