@@ -47,7 +47,7 @@ NONE: Mapping[str, str] = MappingProxyType({})
 SHOW_EVERY_SEC = 5.0
 STOP_SEC = 15.0
 POLL_SEC = 0.1
-IDLE_SEC = 3600.0  # a seat waits for all searches, engines and hands in Fantasyland of the others
+IDLE_SEC = 3600.0  # for so long, at least, a seat may wait for the searches and engines of the others
 
 
 def evaluate(
