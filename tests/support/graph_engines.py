@@ -7,19 +7,28 @@ import logging
 import numpy as np
 import torch
 
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.protocol.specs import GameSpec, random_observations
 from simul.common.runtime import rng
+from simul.env_worker.games.ofc.observation import ofc_spec
+from simul.env_worker.games.ofc.rules import Rules
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.inference_server.engine.engine import DeviceBackend
 from simul.inference_server.engine.graphs import GraphEngine
+from tests.support.declared import DECLARED
 from tests.support.engines import act
 from tests.support.graph_stand_in import StandInGraphs
 
 SPEC = GameSpec(name="test", observation_size=6, num_actions=5)
 IMAGE = GameSpec("image", 62, 3, "uint8", observation_shape=(4, 5, 3), observation_axes="HWC")
 HALF = GameSpec(name="half", observation_size=7, num_actions=3, observation_dtype="float16")
+BOARD = GameSpec(
+    "board", 42, 5, observation_shape=(2, 5, 4), observation_axes="CHW", action_planes=3,
+    action_cells=(-1, 7, 30, 59, -1),
+)  # fmt: skip
 SLOTS = 200
 MAX_BATCH = 20
 BUCKETS = (1, 2, 4, 8, 16, 24)
@@ -28,12 +37,26 @@ LOG = logging.getLogger("test")
 
 
 def network(seed: int = 0, spec: GameSpec = SPEC) -> RecurrentNetwork:
-    config = NetworkConfig(options={"hidden": 16})
-    if spec.entities:
-        config = NetworkConfig("attention", {"hidden": 16, "width": 8, "memory": "gru"})
-    if spec.observation_dtype == "uint8":
-        config = NetworkConfig("conv_lstm", {"hidden": 16, "channels": [4, 6], "blocks": 1})
-    return build_network(config, spec, seed=seed)
+    return build_network(NetworkConfig(options={"hidden": 16}), spec, seed=seed)
+
+
+def smallest_networks() -> dict[str, tuple[NetworkConfig, GameSpec]]:
+    """Each network that can be named, in each kind of memory, and a game for it."""
+    of = {
+        "mlp": (NetworkConfig("mlp", {"hidden": 16, "width": 8}), DECLARED),
+        "mlp, separate": (NetworkConfig("mlp", {"hidden": 16, "width": 8}, shared=False), DECLARED),
+        "mlp_lstm": (NetworkConfig("mlp_lstm", {"hidden": 16, "embedding": "auto"}), DECLARED),
+        "mlp_gru": (NetworkConfig("mlp_gru", {"hidden": 16, "width": 8}), DECLARED),
+        "conv_lstm": (NetworkConfig("conv_lstm", {"hidden": 16, "channels": [4, 6], "blocks": 1}), IMAGE),
+        "board_resnet": (NetworkConfig("board_resnet", {"channels": 4, "blocks": 1}), BOARD),
+        "ofc": (NetworkConfig("ofc"), ofc_spec(Rules())),
+    }
+    for memory in ("none", "gru", "lstm"):
+        options = {"hidden": 16, "width": 8, "memory": memory}
+        of[f"attention, {memory}"] = NetworkConfig("attention", options), DECLARED
+        options = {"hidden": 16, "entity": 8, "memory": memory, "attention": int(memory == "gru")}
+        of[f"pokemon, {memory}"] = NetworkConfig("pokemon", options), pokemon_spec(PokemonConfig(set_knowledge=False))
+    return of
 
 
 def engine(device: StandInGraphs, net: RecurrentNetwork | None = None, spec: GameSpec = SPEC, **more) -> GraphEngine:

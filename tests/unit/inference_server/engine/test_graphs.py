@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
+from simul.common.config.schema import NetworkConfig
+from simul.common.nets.build import NETWORKS, build_network
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.graphs import GRAPH_BUCKETS
-from tests.support.declared import DECLARED
 from tests.support.engines import act
 from tests.support.graph_engines import (
     BUCKETS,
     HALF,
-    IMAGE,
     SIZES,
     SPEC,
     Sessions,
@@ -26,9 +26,12 @@ from tests.support.graph_engines import (
     captured,
     engine,
     network,
+    smallest_networks,
     table,
 )  # fmt: skip
 from tests.support.graph_stand_in import StandInGraphs
+
+EVERY_NETWORK = smallest_networks()
 
 
 @pytest.mark.parametrize(
@@ -38,11 +41,8 @@ from tests.support.graph_stand_in import StandInGraphs
         (torch.bfloat16, SPEC),
         (torch.float16, SPEC),
         (torch.float32, HALF),
-        (torch.float32, IMAGE),
-        (torch.float32, DECLARED),
-        (torch.bfloat16, DECLARED),
     ],
-    ids=("float32", "bfloat16", "float16", "float16-on-the-wire", "images", "entities", "entities-bfloat16"),
+    ids=("float32", "bfloat16", "float16", "float16-on-the-wire"),
 )
 def test_replays_give_what_the_operations_give(precision: torch.dtype, spec: GameSpec) -> None:
     device = StandInGraphs()
@@ -55,6 +55,22 @@ def test_replays_give_what_the_operations_give(precision: torch.dtype, spec: Gam
     parts = sum(-(-n // BUCKETS[-1]) for n in sizes)
     assert (device.replays, device.copies, device.waits) == (parts, 2 * parts, parts)
     assert np.count_nonzero(table(graphs)[graphs.zero_row]) == 0
+
+
+def test_every_network_is_among_those_that_are_replayed() -> None:
+    assert {config.name for config, _ in EVERY_NETWORK.values()} == set(NETWORKS)
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16], ids=("float32", "bfloat16"))
+@pytest.mark.parametrize(("config", "spec"), EVERY_NETWORK.values(), ids=EVERY_NETWORK)
+def test_replays_of_every_network_give_what_its_operations_give(
+    config: NetworkConfig, spec: GameSpec, precision: torch.dtype
+) -> None:
+    device, net = StandInGraphs(), build_network(config, spec, seed=2)
+    graphs, eager = (made(device, net, precision=precision, spec=spec) for made in (captured, engine))
+    sessions = Sessions(graphs.zero_row, spec)
+    for n in (1, 5, 24):
+        act_alike(graphs, eager, sessions.batch(n))
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
