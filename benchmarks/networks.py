@@ -11,16 +11,23 @@ import sys
 import time
 from collections.abc import Callable
 from statistics import median
+from typing import Any
 
 import numpy as np
 import torch
 
 from benchmarks.harness.report import conditions, in_one_line, markdown_table
+from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.traced import trace_network
 from simul.common.protocol.specs import EntityGroup, GameSpec, Slice, random_observations
+from simul.env_worker.games.blokus.board import duo
+from simul.env_worker.games.blokus.observation import game_spec
+from simul.env_worker.games.ofc.observation import ofc_spec
+from simul.env_worker.games.ofc.rules import Rules
+from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 
 BATCHES = 1, 64
 STEPS, SESSIONS = 32, 32
@@ -39,13 +46,7 @@ def _units() -> tuple[Slice, ...]:
     return tuple(parts)
 
 
-SPECS = {
-    "vector": GameSpec("vector", 64, 8),
-    "entities": GameSpec(
-        "entities", 16 + 6 * UNITS, 8, layout=_units(), entities=(EntityGroup("unit", UNITS, "present"),)
-    ),
-}
-NETWORKS = {
+VARIANTS = {
     "mlp": NetworkConfig("mlp"),
     "mlp, entities: flat": NetworkConfig("mlp", {"entities": "flat"}),
     "mlp, shared: false": NetworkConfig("mlp", shared=False),
@@ -58,21 +59,50 @@ NETWORKS = {
 }
 
 
+def _beside_mlp(name: str, options: dict[str, Any] | None = None) -> dict[str, NetworkConfig]:
+    return {"mlp": NetworkConfig("mlp"), name: NetworkConfig(name, options or {})}
+
+
+def _games() -> list[tuple[GameSpec, dict[str, NetworkConfig]]]:
+    """Each game, and the networks that are timed on it, the one that ratios are to first."""
+    unit = EntityGroup("unit", UNITS, "present")
+    return [
+        (GameSpec("vector", 64, 8), VARIANTS),
+        (GameSpec("entities", 16 + 6 * UNITS, 8, layout=_units(), entities=(unit,)), VARIANTS),
+        (
+            GameSpec("image", 42 * 42 * 3, 8, "uint8", observation_shape=(42, 42, 3), observation_axes="HWC"),
+            _beside_mlp("conv_lstm") | {"conv_lstm, memory: false": NetworkConfig("conv_lstm", {"memory": False})},
+        ),
+        (game_spec(duo()), _beside_mlp("board_resnet", {"channels": 32, "blocks": 3})),
+        (ofc_spec(Rules()), _beside_mlp("ofc")),
+        (
+            pokemon_spec(PokemonConfig()),
+            _beside_mlp("pokemon")
+            | {
+                "pokemon, memory: gru": NetworkConfig("pokemon", {"memory": "gru"}),
+                "pokemon, memory: none": NetworkConfig("pokemon", {"memory": "none"}),
+                "pokemon, attention: 1": NetworkConfig("pokemon", {"attention": 1}),
+                "attention": NetworkConfig("attention", {"entities": ["own", "foe", "move"]}),
+            },
+        ),
+    ]
+
+
 def main() -> int:
     """Print a table for each game."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15, help="of every measurement")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    for name, spec in SPECS.items():
-        print(f"{name}: {spec.observation_size} numbers, {spec.num_actions} actions\n")
-        print(_table(spec, options.rounds), end="\n\n")
+    for spec, configs in _games():
+        print(f"{spec.name}: {spec.observation_size} numbers, {spec.num_actions} actions\n")
+        print(_table(spec, configs, options.rounds), end="\n\n")
     print(in_one_line(conditions(rounds=options.rounds, dtype="float32", threads=1)))
     return 0
 
 
-def _table(spec: GameSpec, rounds: int) -> str:
-    networks = {label: build_network(config, spec, seed=1) for label, config in NETWORKS.items()}
+def _table(spec: GameSpec, configs: dict[str, NetworkConfig], rounds: int) -> str:
+    networks = {label: build_network(config, spec, seed=1) for label, config in configs.items()}
     measured = [
         _ratios({label: _forward(network, spec, n) for label, network in networks.items()}, rounds) for n in BATCHES
     ]

@@ -224,6 +224,9 @@ def test_bfloat16_serving_stays_near_float32(name, layout, request, observed):
         ("mlp", "declared_spec"),
         ("mlp_gru", "declared_spec"),
         ("attention", "declared_spec"),
+        ("mlp_lstm", "declared_spec"),
+        ("board_resnet", "board_spec"),
+        ("ofc", "ofc_spec"),
     ],
 )
 def test_autocast_learns_what_float32_learns(name, layout, request, observed):
