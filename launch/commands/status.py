@@ -75,7 +75,7 @@ def status(root: Path | None, *, as_json: bool) -> int:
 def _league_ratings(run_dir: RunDir) -> tuple[list[dict[str, Any]], str]:
     """What `simul league` has kept, rated; and why that cannot be read, where it cannot."""
     from simul.common.errors import ConfigError
-    from simul.launch.evaluation.pair_results import LEAGUE_FILE, newest_ratings
+    from simul.launch.ratings.pair_results import LEAGUE_FILE, newest_ratings
 
     try:
         return newest_ratings(run_dir.root / LEAGUE_FILE), ""

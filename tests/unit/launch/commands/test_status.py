@@ -9,8 +9,8 @@ import time
 
 from simul.common.role.run_directory import RunDir
 from simul.launch.commands.status import _written_since, status
-from simul.launch.evaluation.pair_results import LEAGUE_FILE, PairResult, add_result
 from simul.launch.monitoring.snapshot import StatusFile
+from simul.launch.ratings.pair_results import LEAGUE_FILE, PairResult, add_result
 from tests.support.recorded_run import snapshot
 
 

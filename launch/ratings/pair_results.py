@@ -1,12 +1,12 @@
 """Results of pairs of contestants, kept in a file: `simul league` and `simul eval --elo` add to it, and rate all of it.
 
 Results are stored, not ratings: those are computed anew from all pairs together. Results count together where the games
-had the same settings, see `settings_of`. The file may come from others: whatever is in it is only numbers and labels.
+had the same settings, see `settings_of` of `evaluation/player_keys.py`. The file may come from others: whatever is in
+it is only numbers and labels.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -14,21 +14,16 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE, read_meta
 from simul.common.config.matchups import distinct_labels
-from simul.common.config.search import SearchConfig
-from simul.common.config.trust import programs_of
-from simul.common.errors import CheckpointError, ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular, replace_file
-from simul.launch.evaluation.contestants import Conditions, Contestants
-from simul.launch.evaluation.ratings import elo_ratings
-from simul.launch.evaluation.result import OUTCOMES, count_groups, effective_games
+from simul.launch.ratings.elo import elo_ratings
+from simul.launch.ratings.mirrored_games import OUTCOMES, count_groups, effective_games
 
 LEAGUE_FILE = "league.json"  # in a run directory
 MOST_BYTES = 16 << 20
 MOST_CONTESTANTS = 200  # rated together, those that played last; the cost grows with the cube
-BOT = "bot:"  # prefix of the key of a scripted player
 DIGITS = 16  # of a hash
 
 LONGEST = 300  # characters of a key or a label
@@ -42,7 +37,7 @@ class PairResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Games of two contestants under the same settings.
 
     Attributes:
-        first, second: keys of the contestants, see `contestant_keys`.
+        first, second: keys of the contestants, see `evaluation/player_keys.py`.
         seats: of the game; `first` sat at one of them.
         scheduled: games that were to be played, whole ones from every seat; the next one has this number.
         wins, losses, ties, truncated: of `first`.
@@ -187,47 +182,6 @@ def write_results(file: Path, results: PairResults) -> None:
         raise ConfigError(f"The results {file} cannot be written: {error.strerror}.") from None
 
 
-def contestant_keys(contestants: Contestants) -> dict[str, str]:
-    """Keys by label: of a checkpoint its weights, and its search where it has one; of a bot its name, and its command
-    line where it is a program.
-
-    The same key is the same player, wherever its checkpoint lies. Raises ConfigError.
-    """
-    config, keys = contestants.config, {}
-    programs = programs_of(config)
-    for each in contestants.listed:
-        if each.bot:
-            program = programs.get(each.bot)
-            keys[each.label] = f"{BOT}{each.bot}" + (f"#{_digest(program)}" if program else "")
-            continue
-        search = each.search or config.search
-        searches = search.worlds or config.learner.algorithm == "alphazero"
-        keys[each.label] = checkpoint_key(contestants.served[each.policy], search if searches else None)
-    return keys
-
-
-def checkpoint_key(folder: Path, search: SearchConfig | None = None) -> str:
-    """Of a checkpoint that plays with `search`. Raises ConfigError."""
-    try:
-        weights = read_meta(folder).files[WEIGHTS_FILE][:DIGITS]
-    except (CheckpointError, KeyError) as error:
-        raise ConfigError(f"The checkpoint {folder} cannot be told apart from others: {error}") from None
-    return weights if search is None else f"{weights}#{_digest(search)}"
-
-
-def settings_of(conditions: Conditions) -> str:
-    """Of what decides who wins: the game, its settings but for rewards and processes, openings, mirroring, memory.
-
-    Programs of players are part of the players' keys.
-    """
-    config = conditions.config
-    section = msgspec.to_builtins(config.game_section) | dict.fromkeys(programs_of(config), "")
-    played = {key: value for key, value in section.items() if key not in config.game_section.description.beside_play}
-    openings, mirrored = config.evaluation.openings, conditions.mirrored
-    parts = [config.game, config.game_options, played, openings, conditions.seats, mirrored]
-    return _digest([*parts, "zero_state"] if config.server.zero_state else parts)
-
-
 def rate(results: PairResults, settings: str, of_interest: Sequence[str] = ()) -> Ratings:
     """Ratings from all pairs under `settings`, of those that met `of_interest`, by default those of the newest pair."""
     pairs = [pair for pair in results.of(settings) if pair.games]
@@ -308,7 +262,3 @@ def _damaged(file: Path, why: str) -> ConfigError:
         f"{file} does not hold results of pairs, as `simul league` and `simul eval --elo` write them: {why}. Move it "
         "away, or name another file."
     )
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted", enc_hook=repr)).hexdigest()[:DIGITS]

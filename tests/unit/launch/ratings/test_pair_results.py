@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from simul.common.errors import ConfigError
-from simul.launch.evaluation import pair_results
-from simul.launch.evaluation.pair_results import (
+from simul.launch.ratings import pair_results
+from simul.launch.ratings.elo import elo_ratings
+from simul.launch.ratings.pair_results import (
     PairResult,
     PairResults,
     add_result,
@@ -18,7 +19,6 @@ from simul.launch.evaluation.pair_results import (
     rate,
     read_results,
 )
-from simul.launch.evaluation.ratings import elo_ratings
 
 HERE, ELSEWHERE = "0" * 16, "1" * 16
 NAMES = {"a": "past/1", "b": "past/2", "c": "random", "d": "largest", "e": "mcts"}
