@@ -147,10 +147,10 @@ class Ratings(NamedTuple):
     older: int = 0
 
 
-def read_results(file: Path) -> PairResults:
-    """The content of `file`; nothing where there is none. Raises ConfigError."""
+def read_results(file: Path, *, links: bool = True) -> PairResults:
+    """The content of `file`; nothing where there is none. Raises ConfigError. `links`: False: a link is refused."""
     try:
-        found = msgspec.json.decode(read_regular(file, MOST_BYTES), type=PairResults)
+        found = msgspec.json.decode(read_regular(file, MOST_BYTES, links=links), type=PairResults)
     except FileNotFoundError:
         return PairResults()
     except OSError as error:
@@ -188,9 +188,10 @@ def rate(results: PairResults, settings: str, of_interest: Sequence[str] = ()) -
     played = dict.fromkeys(key for pair in reversed(pairs) for key in (pair.first, pair.second))
     newest_first = [*(key for key in of_interest if key in played), *played]
     keys = list(dict.fromkeys(newest_first))[:MOST_CONTESTANTS]
-    pairs = [pair for pair in pairs if pair.first in keys and pair.second in keys]
+    kept = set(keys)
+    pairs = [pair for pair in pairs if pair.first in kept and pair.second in kept]
     met = _connected(keys[0], pairs) if keys else set()
-    labels = results.labels([key for key in results.contestants if key in keys])
+    labels = results.labels([key for key in results.contestants if key in kept])
     rated = {label: key for key, label in labels.items() if key in met}
     duels = [
         (labels[pair.first], labels[pair.second], pair.effective_games, pair.beaten / pair.games)
@@ -219,12 +220,6 @@ def payoffs(results: PairResults, settings: str, keys: Sequence[str], labels: Se
     ]  # fmt: skip
     contestants = [{"label": label, "key": key} for key, label in named.items()]
     return {"contestants": contestants, "pairs": pairs, "aborted": {}, "standings": []}
-
-
-def newest_ratings(file: Path) -> list[dict[str, Any]]:
-    """Ratings of what met under the settings of the pair that was played last. Raises ConfigError."""
-    results = read_results(file)
-    return rate(results, results.pairs[-1].settings).ratings if results.pairs else []
 
 
 def _games_of(key: str, pairs: Sequence[PairResult]) -> int:
