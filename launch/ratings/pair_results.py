@@ -25,6 +25,7 @@ LEAGUE_FILE = "league.json"  # in a run directory
 MOST_BYTES = 16 << 20
 MOST_CONTESTANTS = 200  # rated together, those that played last; the cost grows with the cube
 DIGITS = 16  # of a hash
+MOST_SAID = 200  # characters of what is wrong with a file: names of others may be in it
 
 LONGEST = 300  # characters of a key or a label
 Key = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
@@ -156,7 +157,7 @@ def read_results(file: Path, *, links: bool = True) -> PairResults:
     except OSError as error:
         raise ConfigError(f"The results {file} cannot be read: {error.strerror}.") from None
     except DECODE_ERRORS as error:
-        raise _damaged(file, str(error).rstrip(".")) from None
+        raise _damaged(file, str(error)[:MOST_SAID].rstrip(".")) from None
     if fault := next(filter(None, map(lambda pair: _fault(pair, found), found.pairs)), ""):
         raise _damaged(file, fault)
     if len({(frozenset((pair.first, pair.second)), pair.settings) for pair in found.pairs}) < len(found.pairs):
