@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.cells import cell_len
+from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from simul.common.runtime.terminal_text import printable
 from simul.launch.ratings.league_file import LeagueFigures, Rate
@@ -14,13 +16,14 @@ from simul.launch.ratings.league_file import LeagueFigures, Rate
 MOST_ROWS = 10
 LONGEST_LABEL = 16  # columns of the terminal
 GAP = 2
+TITLE = "League: win rate of the row against the column (95%)"
 _INTERVAL = len("0.55-0.67")
 
 
-def league_table(league: LeagueFigures, width: int) -> Table:
+def league_table(league: LeagueFigures, width: int) -> RenderableType:
     """Members from the latest self on: Elo, and win rate of the row against the column, with 95% intervals.
 
-    `width`: columns of the terminal. A caption says how many members are left out.
+    `width`: columns of the terminal. A line says how many members are left out.
     """
     labels = [member["label"] for member in league.members]
     rows, ratings = league.members[:MOST_ROWS], [_elo(member) for member in league.members[:MOST_ROWS]]
@@ -31,11 +34,7 @@ def league_table(league: LeagueFigures, width: int) -> Table:
         if left < 0:
             break
         columns.append(label)
-    table = Table(
-        title="League: win rate of the row against the column (95%)", title_justify="left", box=None,
-        padding=(0, GAP, 0, 0), header_style="dim", caption=_left_out(len(labels), len(rows), len(columns)),
-        caption_justify="left",
-    )  # fmt: skip
+    table = Table(box=None, padding=(0, GAP, 0, 0), header_style="dim")
     table.add_column("", no_wrap=True, overflow="ellipsis", max_width=LONGEST_LABEL)
     table.add_column("Elo (95%)", no_wrap=True)
     for label in columns:
@@ -43,7 +42,7 @@ def league_table(league: LeagueFigures, width: int) -> Table:
     for member, rating in zip(rows, ratings):
         cells = (league.rates.get((member["label"], column)) for column in columns)
         table.add_row(_label(member["label"]), rating, *map(_cell, cells))
-    return table
+    return Group(Text(TITLE), table, *_left_out(len(labels), len(rows), len(columns)))
 
 
 def _wide(texts: list[str]) -> int:
@@ -68,7 +67,7 @@ def _cell(rate: Rate | None) -> str:
     return "" if rate is None else f"{rate.win_rate:.2f}\n{rate.low:.2f}-{rate.high:.2f}"
 
 
-def _left_out(members: int, rows: int, columns: int) -> str | None:
+def _left_out(members: int, rows: int, columns: int) -> list[Text]:
     parts = [f"{members - shown} of {members} {what}" for shown, what in ((rows, "rows"), (columns, "columns"))
              if shown < members]  # fmt: skip
-    return f"Left out: {' and '.join(parts)}; `simul status --json` has all." if parts else None
+    return [Text(f"Left out: {' and '.join(parts)}; `simul status --json` has all.")] if parts else []

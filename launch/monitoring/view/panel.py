@@ -49,9 +49,10 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
     more = sum(map(bool, (*own, snapshot.servers, snapshot.ranks)))
     more += max(results - USUAL_RESULTS, 0)
     shown = max(MOST_EVENTS - more, 1)
-    processes = max(MOST_PROCESSES - max(more - (MOST_EVENTS - 1), 0), 0)
+    room = MOST_PROCESSES - max(more - (MOST_EVENTS - 1), 0)
+    processes = process_table(snapshot, room) if room >= 0 else Text(f"{len(snapshot.processes)} processes")
     events = [Text(printable(e), style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-shown:]]
-    return Group(title, _figures(snapshot), process_table(snapshot, processes), *events)
+    return Group(title, _figures(snapshot), processes, *events)
 
 
 def _figures(snapshot: Snapshot) -> Table:

@@ -188,7 +188,7 @@ def test_payoffs_and_ratings_of_the_league_change_with_its_file(tmp_path):
     run = show(tmp_path)
     assert run.urgent["league"] == {}
     assert "league" not in run.gradual["figures"]
-    write_league(tmp_path, ["random", MARKUP * 20, "learner@7"])
+    write_league(tmp_path, ["random", MARKUP * 10, "learner@7"])
     run.poll(RARELY_SEC)
     league = run.urgent["league"]
     assert league["columns"][:2] == ["learner@7", "random"]
