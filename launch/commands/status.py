@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simul.common.config.option_types import add_run, named_run
 from simul.common.runtime.terminal_text import print_text
 
 if TYPE_CHECKING:
     from simul.common.role.run_directory import RunDir
+    from simul.launch.ratings.league_file import LeagueFigures
 
-MOST_RATED = 8
 DOWN_LIMIT_SEC = 300.0  # longer than a supervisor waits for its roles, except for a learner that is saving
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 
@@ -39,7 +39,9 @@ def status(root: Path | None, *, as_json: bool) -> int:
     from simul.common.role.run_lock import choose_run, describe_start, living_owner
     from simul.common.runtime.decode_errors import DECODE_ERRORS
     from simul.common.runtime.terminal_console import SafeConsole
+    from simul.launch.monitoring.curves.league_curves import with_league
     from simul.launch.monitoring.snapshot import STATUS, read_status
+    from simul.launch.monitoring.view.league_table import league_table
     from simul.launch.monitoring.view.panel import run_panel
 
     run_dir = choose_run(root, active_only=False)
@@ -54,16 +56,19 @@ def status(root: Path | None, *, as_json: bool) -> int:
     except DECODE_ERRORS as error:
         raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None
     owner = living_owner(run_dir)
-    ratings, fault = _league_ratings(run_dir)
+    league, fault = _read_league(run_dir)
+    snapshot = with_league(snapshot, league)
     if as_json:
-        active = {"active": owner is not None, "supervisor_pid": owner.pid if owner else None, "league": ratings}
+        active = {
+            "active": owner is not None, "supervisor_pid": owner.pid if owner else None,
+            "league": league.best_first if league else [], "payoffs": league.payoffs if league else [],
+        }  # fmt: skip
         print_text(msgspec.json.encode({**active, **msgspec.to_builtins(snapshot)}).decode())
     else:
         console = SafeConsole()
         console.print(run_panel(snapshot))
-        if ratings:
-            each = ", ".join(f"{rating['label']} {rating['elo']:+.0f}" for rating in ratings[:MOST_RATED])
-            console.print(f"Elo, of `simul league`: {each}")
+        if league:
+            console.print(league_table(league, console.width))
         if fault:
             console.print(fault)
         if owner is None:
@@ -72,15 +77,15 @@ def status(root: Path | None, *, as_json: bool) -> int:
     return 0 if owner is not None else 3
 
 
-def _league_ratings(run_dir: RunDir) -> tuple[list[dict[str, Any]], str]:
-    """What `simul league` has kept, rated; and why that cannot be read, where it cannot."""
+def _read_league(run_dir: RunDir) -> tuple[LeagueFigures | None, str]:
+    """What `simul league` has kept; and why that cannot be read, where it cannot."""
     from simul.common.errors import ConfigError
-    from simul.launch.evaluation.pair_results import LEAGUE_FILE, newest_ratings
+    from simul.launch.ratings.league_file import read_league
 
     try:
-        return newest_ratings(run_dir.root / LEAGUE_FILE), ""
+        return read_league(run_dir.root), ""
     except ConfigError as error:
-        return [], str(error)
+        return None, str(error)
 
 
 def down(root: Path | None) -> int:

@@ -20,14 +20,6 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.launch.evaluation.contestants import Contestants, find_conditions, find_contestants
 from simul.launch.evaluation.missing_pairs import play_missing, players_of
-from simul.launch.evaluation.pair_results import (
-    LEAGUE_FILE,
-    Known,
-    checkpoint_key,
-    contestant_keys,
-    read_results,
-    settings_of,
-)
 from simul.launch.evaluation.payoffs import (
     draw_payoffs,
     payoff_figures,
@@ -36,11 +28,13 @@ from simul.launch.evaluation.payoffs import (
     table_console,
 )
 from simul.launch.evaluation.picture import check_picture
+from simul.launch.evaluation.player_keys import checkpoint_key, contestant_keys, settings_of
 from simul.launch.monitoring.curves.figures import recent_win_rates
 from simul.launch.monitoring.snapshot import read_status
 from simul.launch.monitoring.view.output import complain
 from simul.launch.processes.process_group import Command
 from simul.launch.processes.role_process import role_command
+from simul.launch.ratings.pair_results import LEAGUE_FILE, Known, read_results
 from simul.launch.supervisor.checkpoint_files import config_of, find_fault, newest_checkpoint, spec_of
 
 SELF_PLAY = "self_play"

@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
-from simul.launch.evaluation.result import missing_text, wilson_of_games
+from simul.launch.evaluation.result import missing_text
+from simul.launch.ratings.mirrored_games import wilson_of_games
 
 
 def matrix_table(matrix: Mapping[str, Any]) -> Table:

@@ -16,23 +16,16 @@ from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.file_lock import hold_lock
 from simul.launch.evaluation.contestants import Conditions, Contestants, find_conditions
 from simul.launch.evaluation.eval_runner import EvalRunner, installed_signals, pairing_arguments
-from simul.launch.evaluation.pair_results import (
-    Known,
-    PairResult,
-    PairResults,
-    add_result,
-    contestant_keys,
-    read_results,
-    settings_of,
-    write_results,
-)
-from simul.launch.evaluation.ratings import beaten_share
-from simul.launch.evaluation.result import OUTCOMES, count_outcomes
+from simul.launch.evaluation.player_keys import contestant_keys, settings_of
+from simul.launch.evaluation.result import count_outcomes
 from simul.launch.monitoring.view.output import complain
 from simul.launch.processes.process_group import Command
 from simul.launch.processes.role_process import role_command
 from simul.launch.processes.role_reports import Metrics, counts, number
 from simul.launch.processes.signals import Signals
+from simul.launch.ratings.elo import beaten_share
+from simul.launch.ratings.mirrored_games import OUTCOMES
+from simul.launch.ratings.pair_results import Known, PairResult, PairResults, add_result, read_results, write_results
 from simul.launch.supervisor.game_spec import ask_for_spec
 
 

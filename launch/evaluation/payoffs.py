@@ -14,8 +14,8 @@ from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.runtime.terminal_text import print_text, printable
 from simul.launch.evaluation.matrix import matrix_table, ratings_table
 from simul.launch.evaluation.openings import openings_text
-from simul.launch.evaluation.pair_results import Known, payoffs, rate
 from simul.launch.evaluation.picture import save_picture
+from simul.launch.ratings.pair_results import Known, payoffs, rate
 
 LONGEST_LABEL = 40  # characters, in a picture
 CELL_INCHES = 0.7

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simul.common.config.matchups import Contestant, Pairing, result_key
-from simul.common.runtime.intervals import Z_95, wilson
 from simul.launch.evaluation.openings import distinct_games, openings_text
-from simul.launch.evaluation.ratings import beaten_share, elo_ratings
 from simul.launch.evaluation.standings import (
     contestant_standings,
     pair_standings,
@@ -19,8 +17,8 @@ from simul.launch.evaluation.standings import (
     standing_text,
 )
 from simul.launch.processes.role_reports import Metrics, counts, number
-
-OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first contestant
+from simul.launch.ratings.elo import beaten_share, elo_ratings
+from simul.launch.ratings.mirrored_games import OUTCOMES, count_groups, effective_games, wilson_of_games
 
 
 def build_result(
@@ -135,48 +133,6 @@ def count_pairs(found: Mapping[str, float]) -> dict[str, Any]:
         "complete": groups["complete"], "both_won": won["2"], "one_won": won["1"], "none_won": won["0"],
         "win_rate": groups["win_rate"], "normal_95": groups["normal_95"],
     }  # fmt: skip
-
-
-def count_groups(found: Mapping[str, float], seats: int) -> dict[str, Any]:
-    """Groups of `seats` games with the same seeds, the contestant at each seat once, by how many of them were won.
-
-    The interval is that of the mean over groups, from their sample variance.
-
-    Args:
-        found: number of groups by wins in the group: "0", "1", ..., "SEATS".
-    """
-    won = {str(wins): int(found.get(str(wins), 0)) for wins in range(seats + 1)}
-    groups = sum(won.values())
-    result: dict[str, Any] = {"complete": groups, "won": won, "win_rate": None, "normal_95": None}
-    if not groups:
-        return result
-    rate = sum(count * (int(wins) / seats) for wins, count in won.items()) / groups
-    if groups < 2:
-        return {**result, "win_rate": rate}
-    variance = sum(count * (int(wins) / seats - rate) ** 2 for wins, count in won.items()) / (groups - 1)
-    margin = Z_95 * math.sqrt(variance / groups)
-    return {**result, "win_rate": rate, "normal_95": (max(0.0, rate - margin), min(1.0, rate + margin))}
-
-
-def effective_games(groups: Mapping[str, Any], seats: int) -> float:
-    """How many independent games have as wide an interval as these groups of mirrored ones.
-
-    At most the games of the groups, and at least the groups: those are alike where all games of each end alike.
-    """
-    complete, rate = groups["complete"], groups["win_rate"]
-    if complete < 2:
-        return float(complete)
-    squares = sum(count * (int(wins) / seats - rate) ** 2 for wins, count in groups["won"].items())
-    single = rate * (1 - rate)
-    if not single:
-        return float(complete)
-    worth = single * complete * complete / squares if squares else math.inf
-    return float(min(max(worth, complete), complete * seats))
-
-
-def wilson_of_games(wins: int, games: int, worth: float) -> tuple[float, float]:
-    """Wilson's interval of wins / games, where the games are worth so many independent ones."""
-    return wilson(wins * worth / games, worth) if games else wilson(0, 0)
 
 
 def _tally(found: Mapping[str, float]) -> dict[str, int]:

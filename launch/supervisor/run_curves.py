@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.curves.callback_figures import CallbackFigures
 from simul.launch.monitoring.curves.figures import CurvePosition, CurveRecorder, CurveReport, Figure, evaluation_figures
+from simul.launch.monitoring.curves.league_curves import LeagueNames, league_figures
 from simul.launch.monitoring.curves.writers import (
     CsvWriter,
     CurveLog,
@@ -29,6 +31,7 @@ from simul.launch.monitoring.curves.writers import (
     wandb_writer,
 )
 from simul.launch.monitoring.snapshot import Snapshot
+from simul.launch.ratings.league_file import LeagueFile
 
 if TYPE_CHECKING:
     from simul.launch.monitoring.curves.run_exporter import RunExporter
@@ -69,6 +72,11 @@ class RunCurves:
         self._exporter: RunExporter | None = None
         self._evaluation: list[Figure] = []  # of the last one
         self._new_evaluation: list[Figure] = []  # not reported yet
+        self._league_file = LeagueFile(run_dir.root)
+        self._league_names = LeagueNames()
+        self._league: list[Figure] = []  # of league.json as it was read last
+        self._new_league: list[Figure] = []  # not reported yet
+        self._sentences: list[str] = []
 
     def serve_prometheus(self) -> None:
         """Serve the figures where `prometheus_port` is set. Raises ConfigError where the port is taken."""
@@ -93,29 +101,34 @@ class RunCurves:
 
     def record(self, snapshot: Snapshot, *, last: bool = False) -> tuple[Snapshot, CurveReport | None]:
         """The snapshot with the run's position and newest figures, and a report if one is due."""
+        self._read_league()
         position = self._recorder.advance(snapshot)
-        report = self._recorder.record(snapshot, self._new_evaluation, last=last)
+        report = self._recorder.record(snapshot, [*self._new_evaluation, *self._new_league], last=last)
         if report is not None:
-            self._new_evaluation = []
+            self._new_evaluation, self._new_league = [], []
             report = msgspec.structs.replace(report, figures={**report.figures, **self._returned.take()})
         newest = self._recorder.last
         completed = msgspec.structs.replace(
             snapshot, run_decisions=position.decisions, training_sec=position.training_sec,
-            figures={**(newest.figures if newest else {}), **{f.name: f.value for f in self._evaluation}},
+            figures={
+                **(newest.figures if newest else {}),
+                **{figure.name: figure.value for figure in (*self._evaluation, *self._league)},
+            },
             callback_figures=self._returned.last,
             curve_rows_lost=sum(log.lost for log in (self._log, self._callback) if log is not None),
         )  # fmt: skip
         return completed, report
 
     def write(self, report: CurveReport | None) -> list[str]:
-        """Hand the report to every writer. Returns what they have to say."""
+        """Hand the report to every writer. Returns what they, and a league.json that is damaged, have to say."""
+        sentences, self._sentences = self._sentences, []
         if report is None:
-            return []
+            return sentences
         self._log = self._log or CurveLog(self._make_writers())
         self._callback = self._callback or CurveLog(self._make_callback())
         if self._exporter is not None:
-            self._exporter.publish([*self._recorder.figures, *self._evaluation])
-        return [*self._log.write(report), *self._callback.write(report)]
+            self._exporter.publish([*self._recorder.figures, *self._evaluation, *self._league])
+        return [*sentences, *self._log.write(report), *self._callback.write(report)]
 
     def close(self, hurry: Callable[[], bool]) -> list[str]:
         """Finish all writers."""
@@ -127,6 +140,20 @@ class RunCurves:
         if (figures := self._returned.take()) and self._recorder.last is not None:  # of the last report
             sentences += self._log.write(msgspec.structs.replace(self._recorder.last, figures=figures))
         return [*sentences, *self._log.close(hurry)]
+
+    def _read_league(self) -> None:
+        """The next report has the figures of a league.json that changed, and is due at once."""
+        file = self._league_file
+        if not file.poll_beside(time.monotonic()):
+            return
+        if file.fault:
+            self._sentences.append(f"{file.fault} The curves go on without it.")
+        elif file.figures is None:
+            self._league = self._new_league = []
+        else:
+            self._league, said = self._league_names.admit(league_figures(file.figures))
+            self._new_league = self._league
+            self._sentences += said
 
     def _make_writers(self) -> list[CurveWriter]:
         root, config = self._run_dir.root, self._config

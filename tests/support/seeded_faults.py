@@ -47,7 +47,10 @@ ROOMS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         [f"{UNIT}/launch/supervisor", f"{UNIT}/launch/processes", f"{UNIT}/launch/cluster",
          "tests/integration/test_supervisor.py"],
     ),
-    "monitoring": (["launch/monitoring"], [f"{UNIT}/launch/monitoring", "tests/integration/test_logs.py"]),
+    "monitoring": (
+        ["launch/monitoring", "launch/ratings"],
+        [f"{UNIT}/launch/monitoring", f"{UNIT}/launch/ratings", "tests/integration/test_logs.py"],
+    ),
     "commands": (
         ["launch/commands", "launch/evaluation", "launch/diagnostics", "launch/cli.py", "launch/command_line.py",
          "launch/api.py"],

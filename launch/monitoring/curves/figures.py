@@ -65,6 +65,13 @@ EVALUATION_CURVES = (
     "evaluation/return_max", "evaluation/win_rate/<opponent>", "evaluation/win_rate_low/<opponent>",
     "evaluation/win_rate_high/<opponent>", "evaluation/mean_score/<opponent>",
 )  # fmt: skip
+LEAGUE = "league/"  # prefix of the figures of league.json
+LATEST_SELF = "learner"  # its <member> or <opponent> in these
+LEAGUE_CURVES = (
+    "league/policy_version", "league/rank", "league/members", "league/elo/<member>", "league/elo_low/<member>",
+    "league/elo_high/<member>", "league/win_rate/<member>/<opponent>", "league/win_rate_low/<member>/<opponent>",
+    "league/win_rate_high/<member>/<opponent>",
+)  # fmt: skip
 # Templates of all names, in the order of the columns of curves.csv.
 CURVES = (
     "run/decisions_per_sec", "run/episodes_per_sec", "run/batches_per_sec",
@@ -82,6 +89,7 @@ CURVES = (
     "process/<role>/cpu_percent", "process/<role>/memory_mb",
     *(f"learner/{curve.name}" for curve in LEARNER_CURVES),
     *EVALUATION_CURVES,
+    *LEAGUE_CURVES,
 )  # fmt: skip
 MOST_GAMES = 1e9
 FIRST_INTERVAL_SEC, LAST_INTERVAL_SEC = 1.0, 10.0
@@ -134,7 +142,7 @@ class CurveRecorder:
     def __init__(self, before: CurvePosition) -> None:
         self.position = before
         self.last: CurveReport | None = None
-        self.figures: list[Figure] = []  # of the last report, without those of an evaluation
+        self.figures: list[Figure] = []  # of the last report, without those of evaluations and the league
         self.start = before
         self._previous: Snapshot | None = None
         self._next = 0.0  # seconds since readiness of this start
@@ -145,19 +153,17 @@ class CurveRecorder:
         self.position = CurvePosition(decisions, round(self.start.training_sec + snapshot.ready_sec, 2))
         return self.position
 
-    def record(
-        self, snapshot: Snapshot, evaluation: Sequence[Figure] = (), *, last: bool = False
-    ) -> CurveReport | None:
-        """The report of a run that trains, if one is due; with the figures of an `evaluation` it is due at once.
+    def record(self, snapshot: Snapshot, played: Sequence[Figure] = (), *, last: bool = False) -> CurveReport | None:
+        """The report of a run that trains, if one is due; with figures of games that were `played` it is due at once.
 
         `last`: the run has stopped. Its last state is always reported, without rates: it did not train meanwhile.
         """
-        if not last and (snapshot.phase != "training" or (snapshot.ready_sec < self._next and not evaluation)):
+        if not last and (snapshot.phase != "training" or (snapshot.ready_sec < self._next and not played)):
             return None
         interval_sec = INTERVAL_SHARE * self.position.training_sec
         self._next = snapshot.ready_sec + min(max(interval_sec, FIRST_INTERVAL_SEC), LAST_INTERVAL_SEC)
         self.figures = curve_figures(snapshot, None if last else self._previous)
-        figures = {figure.name: figure.value for figure in (*self.figures, *evaluation)}
+        figures = {figure.name: figure.value for figure in (*self.figures, *played)}
         self._previous = snapshot
         self.last = CurveReport(round(self.position.decisions), self.position.training_sec, snapshot.time, figures)
         return self.last

@@ -16,12 +16,15 @@ from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import ELSEWHERE_SEC, describe_start, read_owner
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
+from simul.launch.monitoring.curves.league_curves import with_league
 from simul.launch.monitoring.page.curve_tail import CurveTail
+from simul.launch.monitoring.page.league_panel import league_panel
 from simul.launch.monitoring.page.played_pairs import played_pairs
 from simul.launch.monitoring.page.replays import replay_names
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.monitoring.view.panel import format_clock, format_evaluation, long_figures, short_figures
 from simul.launch.processes.role_reports import counts
+from simul.launch.ratings.league_file import LeagueFile
 
 STATUS_BYTES = 8 * 2**20
 PICTURE_BYTES = 8 * 2**20
@@ -74,6 +77,7 @@ class WatchedRun:
         self.events: list[str] = []
         self.events_seen = 0
         self.curves = CurveTail(root / "curves.csv")
+        self._league = LeagueFile(root)
         self._run_dir = RunDir(root)
         self._status = b""
         self._changed_at = -math.inf
@@ -87,18 +91,22 @@ class WatchedRun:
         fault = self._read_status(now)
         if now >= self._rarely_at:
             self._rarely_at = now + RARELY_SEC
-            pairs = played_pairs(self._run_dir.root)
-            self._rare = {"pairs": pairs, "pictures": self._pictures(), "replays": replay_names(self.root)}
+            self._league.poll()
+            self._rare = {
+                "pairs": played_pairs(self._run_dir.root), "league": league_panel(self._league.figures),
+                "pictures": self._pictures(), "replays": replay_names(self.root),
+            }  # fmt: skip
         self.curves.poll()
         urgent: dict[str, Any] = {"name": self.name, **self._rare}
         if self._snapshot is not None:
             try:
                 self._add_events([_short(event) for event in self._snapshot.events[-MOST_ENTRIES:]])
                 urgent |= _urgent(self._snapshot)
-                self.gradual = _gradual(self._snapshot)
+                self.gradual = _gradual(with_league(self._snapshot, self._league.figures))
             except _FAULTS as error:
                 fault = f"status.json has figures that this version of Simul does not know: {_short(str(error))}."
-        urgent["fault"] = _short(" ".join(filter(None, [fault, self.curves.fault, self._absence(now)])))
+        faults = (fault, self.curves.fault, self._absence(now), self._league.fault)
+        urgent["fault"] = _short(" ".join(filter(None, faults)))
         self.urgent = urgent
 
     def picture(self, name: str) -> bytes:

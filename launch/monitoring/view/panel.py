@@ -14,7 +14,7 @@ from rich.text import Text
 from simul.common.config.game_description import PAST_SELVES
 from simul.common.config.games import game_called
 from simul.common.runtime.terminal_text import printable
-from simul.launch.monitoring.curves.figures import ALL_EPISODES, OWN_FIGURE, SEAT, seat_of
+from simul.launch.monitoring.curves.figures import ALL_EPISODES, LATEST_SELF, OWN_FIGURE, SEAT, seat_of
 from simul.launch.monitoring.snapshot import ProcessFigures, Snapshot
 from simul.launch.processes.role_reports import counts, decisions_of, number
 
@@ -44,13 +44,15 @@ def run_panel(snapshot: Snapshot) -> RenderableType:
         format_search(snapshot),
         snapshot.callback_figures,
         format_replaced(snapshot.workers),
+        format_league(snapshot.figures),
     )
     more = sum(map(bool, (*own, snapshot.servers, snapshot.ranks)))
     more += max(results - USUAL_RESULTS, 0)
     shown = max(MOST_EVENTS - more, 1)
-    processes = max(MOST_PROCESSES - max(more - (MOST_EVENTS - 1), 0), 0)
+    room = MOST_PROCESSES - max(more - (MOST_EVENTS - 1), 0)
+    processes = process_table(snapshot, room) if room >= 0 else Text(f"{len(snapshot.processes)} processes")
     events = [Text(printable(e), style="yellow", no_wrap=True, overflow="ellipsis") for e in snapshot.events[-shown:]]
-    return Group(title, _figures(snapshot), process_table(snapshot, processes), *events)
+    return Group(title, _figures(snapshot), processes, *events)
 
 
 def _figures(snapshot: Snapshot) -> Table:
@@ -92,6 +94,7 @@ def long_figures(snapshot: Snapshot) -> list[tuple[str, str]]:
     return [
         ("loss", format_losses(snapshot.learner)),
         *format_results(snapshot.workers),
+        *([("league", league)] if (league := format_league(snapshot.figures)) else []),
         *([("callback", own)] if (own := format_callback(snapshot, TEXT_WIDTH)) else []),
         *([("search", search)] if (search := format_search(snapshot)) else []),
         *([("servers", format_servers(snapshot))] if snapshot.servers else []),
@@ -145,6 +148,18 @@ def format_evaluation(figures: Mapping[str, float]) -> str:
     """`487.25, best 490.00`: scores of the evaluations while training; "" before the first."""
     score, best = figures.get("evaluation/score"), figures.get("evaluation/best_score")
     return "" if score is None else f"{format_number(score, 2)}, best {format_number(best, 2)}"
+
+
+def format_league(figures: Mapping[str, float]) -> str:
+    """`version 1,200: Elo +84 (95%: +31 to +137), rank 2 of 9`: the latest self in league.json; "" without one."""
+    names = ("policy_version", "rank", "members", *(f"{name}/{LATEST_SELF}" for name in ("elo", "elo_low", "elo_high")))
+    found = [figures.get(f"league/{name}") for name in names]
+    known = [value for value in found if value is not None]
+    if len(known) < len(names):
+        return ""
+    version, rank, members, elo, low, high = known
+    interval = f"95%: {low:+,.0f} to {high:+,.0f}"
+    return f"version {version:,.0f}: Elo {elo:+,.0f} ({interval}), rank {rank:.0f} of {members:.0f}"
 
 
 def format_search(snapshot: Snapshot) -> str:
@@ -214,6 +229,7 @@ def run_line(snapshot: Snapshot) -> str:
         f"dropped {format_causes(dropped_by_cause(snapshot)) or 'nothing'}",
         *(f"{label} {text}".strip() for label, text in format_results(snapshot.workers)),
         *([f"evaluation {evaluation}"] if (evaluation := format_evaluation(snapshot.figures)) else []),
+        *([f"league {league}"] if (league := format_league(snapshot.figures)) else []),
         *([f"callback {own}"] if (own := format_callback(snapshot)) else []),
         *([f"search {search}"] if (search := format_search(snapshot)) else []),
         *([f"servers {format_servers(snapshot)}"] if snapshot.servers else []),

@@ -38,6 +38,7 @@ class Run {
     if ("figures" in message) this.showFigures();
     if ("batches" in message) this.showBatches();
     if ("pairs" in message) this.showPairs();
+    if ("league" in message) this.showLeague();
     if ("pictures" in message) this.showPictures();
     if ("replays" in message) this.showReplays();
     if ("events" in message) this.addEvents(message.events);
@@ -89,6 +90,15 @@ class Run {
     this.find(".best").textContent = best;
     fillTable(this.find(".rates"), rates);
     fillTable(this.find(".ratings"), ratings);
+  }
+
+  showLeague() {
+    const { about = "", columns = [], rows = [] } = this.state.league;
+    const panel = this.find(".league"), heads = ["policy", "Elo", "95% interval", "games", ...columns];
+    panel.hidden = !rows.length;
+    panel.querySelector(".about").textContent = about;
+    panel.querySelector("thead tr").replaceChildren(...heads.map((head) => element("th", "", head)));
+    fillTable(panel.querySelector("table"), rows);
   }
 
   showPictures() {

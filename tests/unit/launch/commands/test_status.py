@@ -9,8 +9,8 @@ import time
 
 from simul.common.role.run_directory import RunDir
 from simul.launch.commands.status import _written_since, status
-from simul.launch.evaluation.pair_results import LEAGUE_FILE, PairResult, add_result
 from simul.launch.monitoring.snapshot import StatusFile
+from simul.launch.ratings.pair_results import LEAGUE_FILE, PairResult, add_result
 from tests.support.recorded_run import snapshot
 
 
@@ -33,9 +33,13 @@ def test_ratings_of_the_league_stand_below_the_figures_and_a_damaged_file_is_a_s
     played = PairResult("a", "bot:random", "0" * 16, 2, 10, 9, 1, 0, 0, beaten=9.0)
     add_result(tmp_path / LEAGUE_FILE, {"a": "past/7", "bot:random": "random"}, played)
     assert status(tmp_path, as_json=False) == 3
-    assert re.search(r"Elo, of `simul league`: past/7 \+\d+, random -\d+", capsys.readouterr().out)
+    shown = capsys.readouterr().out
+    assert re.search(r"league +version 7: Elo \+\d+ \(95%: [+-]\d+ to \+\d+\), rank 1 of 2", shown)
+    assert re.search(r"past/7 +\+\d+ +0\.90 *\n +[+-]\d+ to \+\d+ +0\.60-0\.98", shown)
     assert status(tmp_path, as_json=True) == 3
-    assert [each["label"] for each in json.loads(capsys.readouterr().out)["league"]] == ["past/7", "random"]
+    found = json.loads(capsys.readouterr().out)
+    assert [each["label"] for each in found["league"]] == ["past/7", "random"]
+    assert [(each["first"], each["win_rate"]) for each in found["payoffs"]] == [("past/7", 0.9), ("random", 0.1)]
     (tmp_path / LEAGUE_FILE).write_text("[]")
     assert status(tmp_path, as_json=False) == 3
     assert "Move it away, or name another file." in " ".join(capsys.readouterr().out.split())

@@ -15,7 +15,8 @@ from simul.common.runtime.file_lock import hold_lock
 from simul.launch.evaluation.contestants import Conditions, Contestants
 from simul.launch.evaluation.league import _with_engines_named
 from simul.launch.evaluation.missing_pairs import missing_pairs, play_missing, players_of
-from simul.launch.evaluation.pair_results import PairResult, PairResults, checkpoint_key, settings_of
+from simul.launch.evaluation.player_keys import checkpoint_key, settings_of
+from simul.launch.ratings.pair_results import PairResult, PairResults
 from tests.support.checkpoints import write_small_checkpoint
 
 A, B, C = (Contestant(name, bot=name) for name in ("a", "b", "c"))

@@ -9,7 +9,8 @@ import pytest
 from simul.common.config.matchups import IDENTITY_BITS, Contestant, Pairing, round_robin
 from simul.common.runtime.intervals import wilson
 from simul.launch.evaluation.openings import opening_figures
-from simul.launch.evaluation.result import OUTCOMES, build_result, count_pairs, result_text, t_quantile
+from simul.launch.evaluation.result import build_result, count_pairs, result_text, t_quantile
+from simul.launch.ratings.mirrored_games import OUTCOMES
 
 A, RANDOM = Contestant("a@1", policy="learner"), Contestant("random", bot="random")
 AGAINST_RANDOM = Pairing(A, RANDOM, 10)

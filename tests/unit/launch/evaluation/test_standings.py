@@ -7,7 +7,6 @@ import math
 import pytest
 
 from simul.common.config.matchups import Contestant, Pairing
-from simul.launch.evaluation.ratings import beaten_share, elo_ratings
 from simul.launch.evaluation.standings import (
     contestant_standings,
     pair_standings,
@@ -15,6 +14,7 @@ from simul.launch.evaluation.standings import (
     seats_text,
     standing_text,
 )
+from simul.launch.ratings.elo import beaten_share, elo_ratings
 
 A, B, C = (Contestant(name, bot=name) for name in "abc")
 

@@ -10,13 +10,17 @@ from simul.common.runtime.intervals import wilson
 from simul.launch.monitoring.curves.figures import (
     CURVES,
     EVALUATION_CURVES,
+    LEAGUE_CURVES,
     CurvePosition,
     CurveRecorder,
     curve_figures,
     evaluation_figures,
 )
+from simul.launch.monitoring.curves.league_curves import league_figures
 from simul.launch.monitoring.curves.run_exporter import FigureCollector, gauge_name
 from simul.launch.monitoring.snapshot import Snapshot
+from simul.launch.ratings.league_file import read_league
+from tests.support.league import write_league
 from tests.support.recorded_run import server, snapshot
 
 RESULT = {
@@ -41,9 +45,11 @@ def by_name(now: Snapshot, before: Snapshot | None = None) -> dict[str, float]:
     return {figure.name: figure.value for figure in curve_figures(now, before)}
 
 
-def test_every_name_of_the_table_is_written_and_no_other():
+def test_every_name_of_the_table_is_written_and_no_other(tmp_path):
     written = {figure.curve for figure in curve_figures(full(110.0), full(100.0))}
-    assert written | set(EVALUATION_CURVES) == set(CURVES)
+    assert written | {*EVALUATION_CURVES, *LEAGUE_CURVES} == set(CURVES)
+    write_league(tmp_path)
+    assert {figure.curve for figure in league_figures(read_league(tmp_path))} == set(LEAGUE_CURVES)
     evaluated = {figure.curve for figure in evaluation_figures(RESULT)}
     assert evaluated == set(EVALUATION_CURVES)
     assert len(CURVES) == len(set(CURVES))
@@ -140,9 +146,11 @@ def test_a_cause_with_a_slash_stays_one_part_of_its_name():
     assert [figure.name for figure in curve_figures(odd, None)] == ["dropped/unrolls/a_b"]
 
 
-def test_prometheus_gets_every_curve_as_a_gauge_of_its_own():
+def test_prometheus_gets_every_curve_as_a_gauge_of_its_own(tmp_path):
     collector = FigureCollector()
-    collector.figures = [*curve_figures(full(110.0), full(100.0)), *evaluation_figures(RESULT)]
+    write_league(tmp_path)
+    played = [*evaluation_figures(RESULT), *league_figures(read_league(tmp_path))]
+    collector.figures = [*curve_figures(full(110.0), full(100.0)), *played]
     families = {family.name: family for family in collector.collect()}
     assert set(families) == {gauge_name(curve) for curve in CURVES}
     assert len(families) == len(CURVES), "no two curves share a name"

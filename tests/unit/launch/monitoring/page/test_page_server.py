@@ -15,6 +15,7 @@ from simul.launch.monitoring.page import web_server
 from simul.launch.monitoring.page.page_server import FILES, make_app
 from simul.launch.monitoring.page.watched_run import WatchedRun
 from simul.launch.monitoring.page.web_server import STATIC
+from tests.support.league import write_league
 from tests.support.recorded_run import snapshot
 from tests.support.web_page import WebPage
 
@@ -60,6 +61,14 @@ def test_files_stream_and_plots_with_the_headers_that_keep_others_out(page):
     assert b'"phase":"training"' in stream or message.get("phase") == "training"
     code, headers, _ = page.ask("/runs/0/batch.png")
     assert (code, headers["content-type"]) == (200, "image/png")
+
+
+def test_payoffs_and_ratings_are_in_the_stream_and_have_a_panel(page, root):
+    write_league(root)
+    stream = page.ask("/events")[2]
+    assert b'"columns":["learner@300","past/200","past/100","random"]' in stream
+    assert b'<div class="panel league" hidden>' in page.ask("/")[2]
+    assert b'if ("league" in message) this.showLeague();' in page.ask("/static/page.js")[2]
 
 
 def test_a_run_that_cannot_be_read_ends_the_stream_of_no_other(root):

@@ -10,7 +10,9 @@ import msgspec
 import pytest
 
 from simul.common.role.run_lock import this_process
-from simul.launch.monitoring.page.watched_run import MOST_ENTRIES, MOST_LETTERS, WatchedRun
+from simul.launch.monitoring.page.league_panel import MOST_MEMBERS
+from simul.launch.monitoring.page.watched_run import MOST_ENTRIES, MOST_LETTERS, RARELY_SEC, WatchedRun
+from tests.support.league import write_league
 from tests.support.recorded_run import process, snapshot
 
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -179,3 +181,29 @@ def test_evaluations_beside_the_run(tmp_path):
     assert pairs["ratings"] == [["a", "+12", "-3 to +28"]]
     (tmp_path / "evaluation.json").write_text('{"pairs": [{"first": 3}]}')
     assert len(show(tmp_path).urgent["pairs"]["rates"]) == 1
+
+
+def test_payoffs_and_ratings_of_the_league_change_with_its_file(tmp_path):
+    claim(tmp_path)
+    run = show(tmp_path)
+    assert run.urgent["league"] == {}
+    assert "league" not in run.gradual["figures"]
+    write_league(tmp_path, ["random", MARKUP * 10, "learner@7"])
+    run.poll(RARELY_SEC)
+    league = run.urgent["league"]
+    assert league["columns"][:2] == ["learner@7", "random"]
+    assert max(map(len, league["columns"])) <= 103
+    latest = league["rows"][0]
+    assert latest[3:6] == ["200", "", "0.25 (0.18 to 0.34)"]
+    assert latest[2].count(" to ") == 1
+    assert run.gradual["figures"]["league"].endswith("rank 3 of 3"), "the view's line, of the same file"
+    write_league(tmp_path, [f"past/{n}" for n in range(MOST_MEMBERS + 2)])
+    run.poll(2 * RARELY_SEC)
+    assert len(run.urgent["league"]["rows"]) == MOST_MEMBERS
+    assert "2 more members are left out" in run.urgent["league"]["about"]
+    (tmp_path / "league.json").write_text("{")
+    run.poll(3 * RARELY_SEC)
+    assert "does not hold results of pairs" in run.urgent["fault"]
+    (tmp_path / "league.json").unlink()
+    run.poll(4 * RARELY_SEC)
+    assert (run.urgent["league"], run.urgent["fault"]) == ({}, "")

@@ -39,6 +39,10 @@ SERVER, LEARNER = ({**report, "samples": {}} for report in (recorded_run.server(
 RANKS = {f"simul-learner-{n}": {"decisions_learned_since_start": 100 * n} for n in range(1, 3)}
 BOTH = {f"simul-inference-{n}": {"decisions": 5} for n in range(2)}
 FIVE = {f"simul-inference-{n}": {"decisions": 100 * n, "policy_version": 123456 + n} for n in range(5)}
+LEAGUE = {
+    "league/policy_version": 1200.0, "league/rank": 2.0, "league/members": 9.0, "league/elo/learner": 84.2,
+    "league/elo_low/learner": 31.0, "league/elo_high/learner": 137.4,
+}  # fmt: skip
 FAR = process("simul-inference-0", state="silent 12 s", node="192.168.100.12")
 NOTHING = {
     "server": {}, "learner": {}, "workers": {}, "processes": [], "events": [], "decisions_per_sec": None, "figures": {},
@@ -123,6 +127,11 @@ def drawn(**changes) -> list[str]:
             ["replaced invalid 2, raised 1 of 1,234 choices"], ["| replaced invalid 2, raised 1 of 1,234 choices of"],
             ["replaced by random legal choices: invalid 2, raised 1 of 1,234 choices of scripted players"],
         ),
+        (
+            {**OF_THREE, "servers": BOTH, "ranks": RANKS, "figures": LEAGUE},
+            ["league version 1,200: Elo +84 (95%: +31 to +137), rank 2 of 9"],
+            ["| league version 1,200: Elo +84 (95%: +31 to +137), rank 2 of 9 |"], [],
+        ),
         (NOTHING, ["decisions/s -"], ["decisions/s -"], ["0 decisions in"]),
         ({"game": "pokemon"}, ["battles/s"], ["battles/s 45.67"], ["battles: 7,805 started"]),
         ({"game": "gymnasium"}, ["episodes/s"], ["episodes/s 45.67"], ["episodes: 7,805 started"]),
@@ -152,7 +161,7 @@ def test_past_selves_have_a_line_of_their_own_by_version():
 
 def test_what_a_run_does_not_have_is_not_shown():
     shown = run_line(snapshot(learner={}, figures={}))
-    assert [word for word in ("servers", "ranks", "callback", "store", "evaluation") if word in shown] == []
+    assert [word for word in ("servers", "ranks", "callback", "store", "evaluation", "league") if word in shown] == []
     assert "the whole run" not in summary_text(summarise(Config(), snapshot(run_decisions=1.0)))
     assert "self_play" not in run_line(snapshot(workers={"recent": {"self_play": {"games": 5, "win_rate": 1.0}}}))
     assert number({"loss": float("nan")}, "loss") is None

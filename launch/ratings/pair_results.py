@@ -1,12 +1,12 @@
 """Results of pairs of contestants, kept in a file: `simul league` and `simul eval --elo` add to it, and rate all of it.
 
 Results are stored, not ratings: those are computed anew from all pairs together. Results count together where the games
-had the same settings, see `settings_of`. The file may come from others: whatever is in it is only numbers and labels.
+had the same settings, see `settings_of` of `evaluation/player_keys.py`. The file may come from others: whatever is in
+it is only numbers and labels.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -14,22 +14,18 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE, read_meta
 from simul.common.config.matchups import distinct_labels
-from simul.common.config.search import SearchConfig
-from simul.common.config.trust import programs_of
-from simul.common.errors import CheckpointError, ConfigError
+from simul.common.errors import ConfigError
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular, replace_file
-from simul.launch.evaluation.contestants import Conditions, Contestants
-from simul.launch.evaluation.ratings import elo_ratings
-from simul.launch.evaluation.result import OUTCOMES, count_groups, effective_games
+from simul.launch.ratings.elo import elo_ratings
+from simul.launch.ratings.mirrored_games import OUTCOMES, count_groups, effective_games
 
 LEAGUE_FILE = "league.json"  # in a run directory
 MOST_BYTES = 16 << 20
 MOST_CONTESTANTS = 200  # rated together, those that played last; the cost grows with the cube
-BOT = "bot:"  # prefix of the key of a scripted player
 DIGITS = 16  # of a hash
+MOST_SAID = 200  # characters of what is wrong with a file: names of others may be in it
 
 LONGEST = 300  # characters of a key or a label
 Key = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
@@ -42,7 +38,7 @@ class PairResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Games of two contestants under the same settings.
 
     Attributes:
-        first, second: keys of the contestants, see `contestant_keys`.
+        first, second: keys of the contestants, see `evaluation/player_keys.py`.
         seats: of the game; `first` sat at one of them.
         scheduled: games that were to be played, whole ones from every seat; the next one has this number.
         wins, losses, ties, truncated: of `first`.
@@ -152,16 +148,16 @@ class Ratings(NamedTuple):
     older: int = 0
 
 
-def read_results(file: Path) -> PairResults:
-    """The content of `file`; nothing where there is none. Raises ConfigError."""
+def read_results(file: Path, *, links: bool = True) -> PairResults:
+    """The content of `file`; nothing where there is none. Raises ConfigError. `links`: False: a link is refused."""
     try:
-        found = msgspec.json.decode(read_regular(file, MOST_BYTES), type=PairResults)
+        found = msgspec.json.decode(read_regular(file, MOST_BYTES, links=links), type=PairResults)
     except FileNotFoundError:
         return PairResults()
     except OSError as error:
         raise ConfigError(f"The results {file} cannot be read: {error.strerror}.") from None
     except DECODE_ERRORS as error:
-        raise _damaged(file, str(error).rstrip(".")) from None
+        raise _damaged(file, str(error)[:MOST_SAID].rstrip(".")) from None
     if fault := next(filter(None, map(lambda pair: _fault(pair, found), found.pairs)), ""):
         raise _damaged(file, fault)
     if len({(frozenset((pair.first, pair.second)), pair.settings) for pair in found.pairs}) < len(found.pairs):
@@ -187,56 +183,16 @@ def write_results(file: Path, results: PairResults) -> None:
         raise ConfigError(f"The results {file} cannot be written: {error.strerror}.") from None
 
 
-def contestant_keys(contestants: Contestants) -> dict[str, str]:
-    """Keys by label: of a checkpoint its weights, and its search where it has one; of a bot its name, and its command
-    line where it is a program.
-
-    The same key is the same player, wherever its checkpoint lies. Raises ConfigError.
-    """
-    config, keys = contestants.config, {}
-    programs = programs_of(config)
-    for each in contestants.listed:
-        if each.bot:
-            program = programs.get(each.bot)
-            keys[each.label] = f"{BOT}{each.bot}" + (f"#{_digest(program)}" if program else "")
-            continue
-        search = each.search or config.search
-        searches = search.worlds or config.learner.algorithm == "alphazero"
-        keys[each.label] = checkpoint_key(contestants.served[each.policy], search if searches else None)
-    return keys
-
-
-def checkpoint_key(folder: Path, search: SearchConfig | None = None) -> str:
-    """Of a checkpoint that plays with `search`. Raises ConfigError."""
-    try:
-        weights = read_meta(folder).files[WEIGHTS_FILE][:DIGITS]
-    except (CheckpointError, KeyError) as error:
-        raise ConfigError(f"The checkpoint {folder} cannot be told apart from others: {error}") from None
-    return weights if search is None else f"{weights}#{_digest(search)}"
-
-
-def settings_of(conditions: Conditions) -> str:
-    """Of what decides who wins: the game, its settings but for rewards and processes, openings, mirroring, memory.
-
-    Programs of players are part of the players' keys.
-    """
-    config = conditions.config
-    section = msgspec.to_builtins(config.game_section) | dict.fromkeys(programs_of(config), "")
-    played = {key: value for key, value in section.items() if key not in config.game_section.description.beside_play}
-    openings, mirrored = config.evaluation.openings, conditions.mirrored
-    parts = [config.game, config.game_options, played, openings, conditions.seats, mirrored]
-    return _digest([*parts, "zero_state"] if config.server.zero_state else parts)
-
-
 def rate(results: PairResults, settings: str, of_interest: Sequence[str] = ()) -> Ratings:
     """Ratings from all pairs under `settings`, of those that met `of_interest`, by default those of the newest pair."""
     pairs = [pair for pair in results.of(settings) if pair.games]
     played = dict.fromkeys(key for pair in reversed(pairs) for key in (pair.first, pair.second))
     newest_first = [*(key for key in of_interest if key in played), *played]
     keys = list(dict.fromkeys(newest_first))[:MOST_CONTESTANTS]
-    pairs = [pair for pair in pairs if pair.first in keys and pair.second in keys]
+    kept = set(keys)
+    pairs = [pair for pair in pairs if pair.first in kept and pair.second in kept]
     met = _connected(keys[0], pairs) if keys else set()
-    labels = results.labels([key for key in results.contestants if key in keys])
+    labels = results.labels([key for key in results.contestants if key in kept])
     rated = {label: key for key, label in labels.items() if key in met}
     duels = [
         (labels[pair.first], labels[pair.second], pair.effective_games, pair.beaten / pair.games)
@@ -265,12 +221,6 @@ def payoffs(results: PairResults, settings: str, keys: Sequence[str], labels: Se
     ]  # fmt: skip
     contestants = [{"label": label, "key": key} for key, label in named.items()]
     return {"contestants": contestants, "pairs": pairs, "aborted": {}, "standings": []}
-
-
-def newest_ratings(file: Path) -> list[dict[str, Any]]:
-    """Ratings of what met under the settings of the pair that was played last. Raises ConfigError."""
-    results = read_results(file)
-    return rate(results, results.pairs[-1].settings).ratings if results.pairs else []
 
 
 def _games_of(key: str, pairs: Sequence[PairResult]) -> int:
@@ -308,7 +258,3 @@ def _damaged(file: Path, why: str) -> ConfigError:
         f"{file} does not hold results of pairs, as `simul league` and `simul eval --elo` write them: {why}. Move it "
         "away, or name another file."
     )
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted", enc_hook=repr)).hexdigest()[:DIGITS]

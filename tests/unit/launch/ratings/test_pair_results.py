@@ -8,17 +8,17 @@ import msgspec
 import pytest
 
 from simul.common.errors import ConfigError
-from simul.launch.evaluation import pair_results
-from simul.launch.evaluation.pair_results import (
+from simul.launch.ratings import pair_results
+from simul.launch.ratings.elo import elo_ratings
+from simul.launch.ratings.league_file import read_league
+from simul.launch.ratings.pair_results import (
     PairResult,
     PairResults,
     add_result,
-    newest_ratings,
     payoffs,
     rate,
     read_results,
 )
-from simul.launch.evaluation.ratings import elo_ratings
 
 HERE, ELSEWHERE = "0" * 16, "1" * 16
 NAMES = {"a": "past/1", "b": "past/2", "c": "random", "d": "largest", "e": "mcts"}
@@ -82,12 +82,10 @@ def test_ratings_are_those_of_all_pairs_that_hang_together():
     assert [each["label"] for each in unplayed] == ["a", "b"]
 
 
-def test_the_newest_pair_says_which_settings_a_status_shows(tmp_path):
-    file = tmp_path / "league.json"
-    assert newest_ratings(file) == []
+def test_the_newest_pair_says_which_settings_are_shown(tmp_path):
     for each in (pair("a", "b", 9, 1), pair("a", "c", 9, 1, ELSEWHERE)):
-        add_result(file, {key: NAMES[key] for key in (each.first, each.second)}, each)
-    assert [each["label"] for each in newest_ratings(file)] == ["past/1", "random"]
+        add_result(tmp_path / "league.json", {key: NAMES[key] for key in (each.first, each.second)}, each)
+    assert [each["label"] for each in read_league(tmp_path).best_first] == ["past/1", "random"]
 
 
 def test_the_matrix_has_the_asked_contestants_only():
