@@ -17,9 +17,11 @@ from simul.common.config.trust import Trust, check_trust, programs_of, values_to
 from simul.common.errors import ConfigError
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
+from simul.common.runtime.terminal_text import printable
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.replays import file_stem, make_folder
 
+LONGEST_PLAYER = 100  # characters of a player's name
 Outcome = Literal["terminated", "truncated", "unfinished"]
 
 _SVG_BEGIN = re.compile(r"<svg\b[^>]*>")
@@ -186,12 +188,14 @@ class ReplayFolder:
 
 
 def read_replay(path: Path) -> Replay:
-    """A replay that `ReplayFolder` wrote. Raises ConfigError."""
+    """A replay that `ReplayFolder` wrote, with the players' names as they are shown. Raises ConfigError."""
     try:
-        return msgspec.json.decode(read_regular(path), type=Replay)
+        replay = msgspec.json.decode(read_regular(path), type=Replay)
     except OSError as error:
         raise ConfigError(f"The replay {path} cannot be read: {error.strerror}.") from None
     except DECODE_ERRORS as error:
         raise ConfigError(
             f"{path} is no replay of a table game: {error}. `simul eval --replays DIR` writes them as JSON."
         ) from None
+    replay.players = [printable(name[:LONGEST_PLAYER]) for name in replay.players]  # others may have written them
+    return replay
