@@ -45,7 +45,7 @@ def test_a_wrong_setting_is_refused_before_anything_starts(config, tmp_path):
     ("config", "sentence"),
     [
         ("mygame:make_env", "got the name of a game, 'mygame:make_env'. Import it, `from mygame import make_env`, and"),
-        ("openspiel:hex", "got the name of a game, 'openspiel:hex'. Call train('openspiel', openspiel={'name': 'hex'})"),
+        ("openspiel:hex", "the name of a game, 'openspiel:hex'. Call train('openspiel', openspiel={'name': 'hex'})"),
         (5, "Expected a YAML file, the name of a shipped configuration such as cartpole, its sections as a dict, or a "
             "game's class or function itself; got 5. Pass one of these, such as train('cartpole')."),
         (None, "; got nothing. Pass one of these"),

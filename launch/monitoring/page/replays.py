@@ -98,7 +98,7 @@ def replay_frames(path: Path, stopped: Callable[[], bool] = lambda: False) -> li
 
 
 def _refusal(errors: str, code: int) -> str:
-    """What a process that ended with `code` says of a replay, in one line. `errors`: what it wrote to standard error."""
+    """What a process that ended with `code` says of a replay, in one line. `errors`: its standard error."""
     _, found, text = f"\n{errors}".rpartition("\nsimul: ")
     first, *others = text.strip().splitlines() or [exit_reason(code)]
     if found:
