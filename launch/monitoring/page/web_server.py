@@ -196,7 +196,7 @@ def listen(host: str, port: int, option: str = "--port") -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRNOTAVAIL:
-            raise ConfigError(_no_own_address(host, error.strerror)) from None
+            raise ConfigError(_no_own_address(host, error.strerror or "not one of its own")) from None
         hint = f"Choose another one with {option} (0: a free one)." if port else "Choose another --host."
         raise ConfigError(f"Port {port} of {host} cannot be opened: {error.strerror}. {hint}") from None
     return listener
