@@ -17,7 +17,6 @@ from simul.common.config.trust import Trust, check_trust, programs_of, values_to
 from simul.common.errors import ConfigError
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
-from simul.common.runtime.terminal_text import printable
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.replays import file_stem, make_folder
 
@@ -188,7 +187,7 @@ class ReplayFolder:
 
 
 def read_replay(path: Path) -> Replay:
-    """A replay that `ReplayFolder` wrote, with the players' names as they are shown. Raises ConfigError."""
+    """A replay that `ReplayFolder` wrote, with the beginnings of long names of players. Raises ConfigError."""
     try:
         replay = msgspec.json.decode(read_regular(path), type=Replay)
     except OSError as error:
@@ -197,5 +196,5 @@ def read_replay(path: Path) -> Replay:
         raise ConfigError(
             f"{path} is no replay of a table game: {error}. `simul eval --replays DIR` writes them as JSON."
         ) from None
-    replay.players = [printable(name[:LONGEST_PLAYER]) for name in replay.players]  # others may have written them
+    replay.players = [name[:LONGEST_PLAYER] for name in replay.players]  # others may have written them
     return replay

@@ -106,10 +106,10 @@ def test_settings_of_a_built_in_game_build_it_again(tmp_path):
     assert [file.suffix for file in (tmp_path / "only").iterdir()] == [".json"]
 
 
-def test_players_names_are_shown_short_and_printable(tmp_path):
+def test_players_names_are_bounded(tmp_path):
     played = RecordedGame(HighCard(2), 1)
-    path = ReplayFolder(tmp_path, {}).save(played.game, 0, 1, ["a" * 10_000, "\x1b[31mb\n"], [])
-    assert read_replay(path).players == ["a" * LONGEST_PLAYER, r"\u001b[31mb\n"]
+    path = ReplayFolder(tmp_path, {}).save(played.game, 0, 1, ["a" * 10_000, "b"], [])
+    assert read_replay(path).players == ["a" * LONGEST_PLAYER, "b"]
 
 
 class OlderMove(msgspec.Struct):
