@@ -15,6 +15,7 @@ SPEC = "76e7c581761cb43f"  # of the game gymnasium/CartPole-v1; `simul connect` 
 COLUMNS = dict(keys="<i8", kind="u1", flags="u1", reward="<f4", observation="<f4", mask="u1", policy="u1")
 SERVED = "game '{game}': observation {observation_dtype}[{observation_size}], {num_actions} actions"
 SILENCE = "No answer: is the endpoint right? A server with CURVE keys answers only clients with keys (docs/serving.md)."
+ENDPOINT = "Expected the server's endpoint, such as tcp://127.0.0.1:5555 or ipc://PATH; got {}."
 DECISION, TERMINATED, TRUNCATED, START = 0, 1, 2, 1
 
 
@@ -82,7 +83,10 @@ def ask(socket: zmq.Socket[bytes], hello: dict[str, Any], number: int, rows: lis
 if __name__ == "__main__":
     dealer, games, lengths, number = zmq.Context().socket(zmq.DEALER), [*map(Game, range(8))], list[int](), 0
     dealer.set(zmq.SNDTIMEO, 10_000)  # where keys are refused, a send would wait for ever
-    dealer.connect(sys.argv[1])
+    try:
+        dealer.connect(sys.argv[1])
+    except (IndexError, zmq.ZMQError):
+        sys.exit(ENDPOINT.format(ascii(" ".join(sys.argv[1:]))))
     hello = {"protocol": "simul/1", "client": "example-py", "run_id": time.time_ns(), "spec_fingerprint": SPEC}
     rows = [game.begin() for game in games]
     while len(lengths) < 20:

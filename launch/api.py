@@ -22,14 +22,20 @@ from typing import Any, Self
 
 import yaml
 
+from simul.common.config.games import GAMES
 from simul.common.config.loader import DEFAULT_MODE, config_from_tree, load_config
 from simul.common.config.named_class import name_of_callable
 from simul.common.config.setting_lines import plain_values, setting_lines
-from simul.common.errors import SimulError
+from simul.common.config.validation import MODULE_CLASS, describe_value
+from simul.common.errors import ConfigError, SimulError
 from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.private_files import read_regular
 from simul.launch.processes.child_command import ChildCommand
 
+TRAINED = (
+    "Expected a YAML file, the name of a shipped configuration such as cartpole, its sections as a dict, or a game's "
+    "class or function itself"
+)
 ARGUMENTS = "the arguments"  # which a command line calls --set
 CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 
@@ -59,9 +65,11 @@ def train(
         overrides: settings above the configuration's: `workers={"count": 2}, seed=3`.
 
     Raises:
-        ConfigError: the configuration is wrong; names every problem at once. Or the game that was passed cannot be
-            imported by its name: a lambda, a function inside another one, a notebook's own.
+        ConfigError: the configuration is wrong; names every problem at once. Or `config` is nothing of the above, or
+            the game that was passed cannot be imported by its name: a lambda, a function inside another one, a
+            notebook's own.
     """
+    _check_kind(config)
     if callable(config):
         game = name_of_callable(config)
         config = {"game": game, "run_dir": f"runs/{game.partition(':')[2]}"}
@@ -143,6 +151,18 @@ class Run:
             return dict(json.loads(read_regular(path)))
         except FileNotFoundError:
             return {}
+
+
+def _check_kind(config: object) -> None:
+    """Raises ConfigError where `train` cannot take `config`."""
+    if isinstance(config, str) and MODULE_CLASS.match(config) and not Path(config).exists():
+        game, _, name = config.partition(":")
+        use = f"Import it, `from {game} import {name}`, and call train({name})."
+        if game in GAMES and (variant := GAMES[game].variant):
+            use = f"Call train({GAMES[game].configuration!r}, {game}={{{variant!r}: {name!r}}})."
+        raise ConfigError(f"{TRAINED}; got the name of a game, {config!r}. {use}")
+    if config == "" or not (isinstance(config, str | Path | Mapping) or callable(config)):
+        raise ConfigError(f"{TRAINED}; got {describe_value(config)}. Pass one of these, such as train('cartpole').")
 
 
 def evaluate(

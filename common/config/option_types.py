@@ -19,6 +19,13 @@ def path(text: str) -> Path:
     return Path(text)
 
 
+def address(text: str) -> str:
+    """Where to listen. Refuses empty text, usually an unset shell variable, which the system takes for any address."""
+    if not text:
+        raise argparse.ArgumentTypeError("expected an address or a name of this machine, such as 127.0.0.1; got ''")
+    return text
+
+
 def checkpoint(text: str) -> Path | str:
     """As `local_checkpoint`, or the URL of a store or of a checkpoint in it, as text."""
     return text if "://" in text else local_checkpoint(text)

@@ -206,7 +206,7 @@ MADE_FOR_A_GAME = {name: reads for game in GAMES.values() for name, reads in gam
 STORE_SCHEMES = ("s3", "gs", "file")
 MOST_PORT = 65535
 STORE_URLS = "s3://bucket/run, gs://bucket/run or file:///mnt/disk/run"
-_MODULE_CLASS = re.compile(r"^[^\W\d][\w.]*:[^\W\d]\w*$")
+MODULE_CLASS = re.compile(r"^[^\W\d][\w.]*:[^\W\d]\w*$")
 
 
 def broken_rules(config: Config) -> Iterator[Rule]:
@@ -248,7 +248,7 @@ def _store_schemes() -> list[str]:
 
 
 def _measurements(config: Config) -> Iterator[Rule]:
-    if config.metrics_callback and not _MODULE_CLASS.match(config.metrics_callback):
+    if config.metrics_callback and not MODULE_CLASS.match(config.metrics_callback):
         yield ("metrics_callback",), f"expected module:function, got {config.metrics_callback!r}"
     opponents, known = config.evaluation.opponents, game_called(config.game).scripted
     if opponents and not known:
@@ -277,7 +277,7 @@ def _measurements(config: Config) -> Iterator[Rule]:
 def _names(config: Config) -> Iterator[Rule]:
     network, networks = config.network.name, (*NETWORKS, *MADE_FOR_A_GAME)
     for path, name, known in (("game", config.game, tuple(GAMES)), ("network.name", network, networks)):
-        if name not in known and not _MODULE_CLASS.match(name):
+        if name not in known and not MODULE_CLASS.match(name):
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             yield (path,), f"expected {', '.join(known)} or module:Class, got {name!r}{hint}"
@@ -295,7 +295,7 @@ def _keyword_arguments(config: Config) -> Iterator[Rule]:
     if config.game_options and config.game in GAMES:
         instead = "gymnasium.kwargs" if config.game == "gymnasium" else f"the keys of the section {config.game}"
         yield ("game_options", "game"), f"only game: module:Class reads it; for game: {config.game} use {instead}"
-    if config.gymnasium.kwargs and _MODULE_CLASS.match(config.game):
+    if config.gymnasium.kwargs and MODULE_CLASS.match(config.game):
         yield ("gymnasium.kwargs", "game"), f"only game: gymnasium reads it; for game: {config.game} use game_options"
 
 

@@ -7,11 +7,13 @@ import sys
 
 import msgspec
 
+from simul.common.runtime.terminal_text import LINES, printable
 from simul.env_worker.games.base.board_text import COLOUR
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.terminal.screen import Screen
 
 MOST_BYTES = 32 * 2**20  # of all frames
+MOST_SAID = 2000  # characters at once
 MEMORY_BYTES, PROCESSOR_SEC = 8 * 2**30, 100  # of a process that plays a replay of others again
 
 
@@ -34,7 +36,7 @@ class Frame(msgspec.Struct):
 
 
 class FrameScreen(Screen):
-    """In place of a terminal: keeps what it is to show. Beyond MOST_BYTES positions are left out.
+    """In place of a terminal: keeps what it is to show. Beyond MOST_BYTES what comes is left out.
 
     Attributes:
         frames: in order; the first has what was said before any position.
@@ -59,4 +61,7 @@ class FrameScreen(Screen):
 
     def say(self, text: str, style: str = "") -> None:
         """A sentence of the last frame."""
-        self.frames[-1].said.append(text)
+        shown = printable(text[:MOST_SAID], LINES)
+        self._bytes += len(shown)
+        if self._bytes <= MOST_BYTES:
+            self.frames[-1].said.append(shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import secrets
 import socket
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import path, port
+from simul.common.config.option_types import address, path, port
 from simul.common.errors import ConfigError
 from simul.common.runtime.terminal_text import print_text
 
@@ -34,7 +35,7 @@ def add_page(page: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     page.add_argument("--port", type=port, default=PORT, metavar="PORT", help="0: a free one (default: %(default)s)")
     page.add_argument(
-        "--host", default=HOST, metavar="ADDRESS",
+        "--host", type=address, default=HOST, metavar="ADDRESS",
         help="where to listen (default: %(default)s, for this machine alone); any other needs a token",
     )  # fmt: skip
     page.add_argument("--token", action="store_true", help="ask for a token, made anew and part of the printed address")
@@ -86,7 +87,7 @@ def watched_runs(folders: Sequence[Path]) -> list[WatchedRun]:
     from simul.common.role.run_lock import active_runs, choose_run
     from simul.launch.monitoring.page.watched_run import WatchedRun, check_run
 
-    chosen = [RunDir(folder) for folder in dict.fromkeys(folder.resolve() for folder in folders)]
+    chosen = [RunDir(folder) for folder in dict.fromkeys(map(os.path.realpath, folders))]
     chosen = chosen or active_runs()
     if not chosen:
         try:

@@ -27,9 +27,7 @@ OF_SHOWDOWN = {
 }  # fmt: skip
 SERVER = "127.0.0.1:8000"
 DEFAULTS = {"server": SERVER, "battles": 1, "concurrency": 4, "patience": 60.0, "replay_player": "own"}
-OF_TABLES = {
-    "seat": "--seat", "opponents": "--opponent", "seed": "--seed", "page": "--page", "page_port": "--page-port",
-}  # fmt: skip
+OF_TABLES = {"seat": "--seat", "opponents": "--opponent", "seed": "--seed"}
 
 
 def add_play(play: argparse.ArgumentParser) -> None:
@@ -59,10 +57,15 @@ def _add_table(table: argparse._ArgumentGroup) -> None:
         "seat by seat",
     )  # fmt: skip
     table.add_argument("--seed", type=whole_number, metavar="N", help="of the game (default: a new one)")
-    table.add_argument("--page", action="store_true", help="play in a browser of this machine: its address is printed")
     table.add_argument(
-        "--page-port", type=port, metavar="PORT", help=f"the same, at this port (default: {PORT}; 0: a free one)"
-    )
+        "--page", action="store_true",
+        help="play in a browser of this machine: its address is printed. Pokémon: in the client of a Showdown server "
+        "that is started, as with --server local --accept 1",
+    )  # fmt: skip
+    table.add_argument(
+        "--page-port", type=port, metavar="PORT",
+        help=f"the same, at this port (default: {PORT}, of Pokémon a free one; 0: a free one)",
+    )  # fmt: skip
 
 
 def add_game(table: argparse._ActionsContainer) -> None:
@@ -114,9 +117,6 @@ def _play(options: argparse.Namespace) -> int:
     from simul.launch.commands.table import active_run_of, check_origin, find_origin, refuse_options, run_table
     from simul.launch.supervisor.store_process import local_checkpoints
 
-    page_port = PORT if options.page and options.page_port is None else options.page_port
-    if page_port is not None:
-        check_installed()
     check_server(options.server or SERVER)
     if options.port is not None and options.server != LOCAL:
         raise ConfigError(f"--port is for --server {LOCAL}; name the port of another server in --server HOST:PORT.")
@@ -135,8 +135,13 @@ def _play(options: argparse.Namespace) -> int:
         player = _player(origin)
         if player == TABLE_PLAYER:
             refuse_options(options, OF_SHOWDOWN, "for Pokémon", origin)
+            page_port = PORT if options.page and options.page_port is None else options.page_port
+            if page_port is not None:
+                check_installed()
             return run_table(origin, [], options, person=options.seat or 0, page_port=page_port)
         refuse_options(options, OF_TABLES, "for games at a table", origin)
+        if options.page or options.page_port is not None:
+            _play_in_own_client(options)
         return _play_on_showdown(origin, options, player)
 
 
@@ -163,6 +168,22 @@ def _player(origin: Origin) -> str:
         f"The {origin.what} plays {origin.config.game}; `simul play` is for {played} and any "
         "simul.TurnGame of your own."
     )
+
+
+def _play_in_own_client(options: argparse.Namespace) -> None:
+    """`--page` of Pokémon: one battle on a Showdown server of its own, whose address, with its client, is printed."""
+    from simul.common.config.games.pokemon import LOCAL
+    from simul.common.errors import ConfigError
+
+    if options.server not in (None, LOCAL):
+        raise ConfigError(
+            f"--page starts a Showdown server on this machine and prints its address; for the one at {options.server} "
+            "leave --page out, open its client, and challenge the name that is printed."
+        )
+    options.server = LOCAL
+    options.port = options.page_port if options.port is None else options.port
+    if options.challenge is None and options.accept is None:
+        options.accept = 1
 
 
 def _play_on_showdown(origin: Origin, options: argparse.Namespace, player: str) -> int:

@@ -155,10 +155,13 @@ def test_narrow_wide_dark_and_light(page, browser, tmp_path):
     backs = []
     for scheme in ("light", "dark"):
         browser.colours(scheme)
-        for width in (1280, 360):
+        for width in (1280, 1200, 360):
             browser.resize(width, 800)
             browser.wait_for(f"innerWidth === {width} && document.documentElement.scrollWidth <= {width}", 5.0)
             browser.wait_for(f"[...document.querySelectorAll('.chart canvas')].every({INSIDE})", 5.0)
+            if width > 360:
+                whole = "(panel => panel.scrollWidth <= panel.clientWidth)(document.querySelector('.roles'))"
+                browser.wait_for(whole, 5.0)
         colours = f"['dd', 'dt', '.legend', 'td.good', '.panel'].map({COLOUR})"
         back = browser.ask("getComputedStyle(document.querySelector('.panel')).backgroundColor")
         backs.append(luminance(back))

@@ -25,6 +25,7 @@ README, RECIPES = ROOT / "README.md", ROOT / "docs" / "recipes.md"
 ELSEWHERE = {  # begin of a command -> the test that runs it: it needs a partner, a terminal of its own, or minutes
     "simul status": "tests/integration/test_supervisor.py",
     "simul down": "tests/integration/test_supervisor.py",
+    "simul page": "tests/integration/test_page.py",  # until Ctrl-C
     "simul play": "tests/integration/pokemon/test_play_command.py",
     "simul showdown": "tests/integration/pokemon/test_local_server.py",
     "simul watch": "tests/integration/turn_games/test_table.py",
@@ -33,7 +34,7 @@ ELSEWHERE = {  # begin of a command -> the test that runs it: it needs a partner
     "simul loadtest": "tests/integration/test_loadtest.py",
     "simul policies": "tests/integration/test_control.py",
 }
-PLACEHOLDER = re.compile(r"\b(CONFIG|DIR|CHECKPOINT_OR_RUN|BUCKET)\b")
+PLACEHOLDER = re.compile(r"\b(CONFIG|DIR|CHECKPOINT_OR_RUN|BUCKET|RUN|FILE)\b")
 WRAPPER = """#!/bin/sh
 case "$1" in
 up)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,24 @@ def test_a_wrong_setting_is_refused_before_anything_starts(config, tmp_path):
     with pytest.raises(ConfigError, match=r"learner\.clp=1: there is no such key; did you mean learner\.clip"):
         simul.train(config, run_dir=tmp_path / "run", learner={"clp": 1})
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ("mygame:make_env", "got the name of a game, 'mygame:make_env'. Import it, `from mygame import make_env`, and"),
+        ("openspiel:hex", "the name of a game, 'openspiel:hex'. Call train('openspiel', openspiel={'name': 'hex'})"),
+        (5, "Expected a YAML file, the name of a shipped configuration such as cartpole, its sections as a dict, or a "
+            "game's class or function itself; got 5. Pass one of these, such as train('cartpole')."),
+        (None, "; got nothing. Pass one of these"),
+        (["cartpole"], "; got ['cartpole']. Pass one of these"),
+        ("", "; got ''. Pass one of these"),
+    ],
+)  # fmt: skip
+def test_what_train_cannot_take_is_a_sentence(config, sentence, monkeypatch):
+    monkeypatch.setattr(api, "ChildCommand", lambda *_: pytest.fail("started"))
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
+        simul.train(config)
 
 
 def test_a_game_that_is_passed_itself_is_named_to_the_run(monkeypatch, tmp_path):

@@ -21,7 +21,7 @@ OF_THE_READER = {  # saved by the reader, in a run directory, or for any name
     "my.yaml", "config.yaml", "best.yaml", "first_game/env.py", "first_game/network.py", "docs/NAME.md",
 }  # fmt: skip
 WIDTH = 120
-WRAPPED = [*PAGES, ROOT / "SECURITY.md"]
+WRAPPED = [*PAGES, ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", ROOT / "tests" / "README.md"]
 NO_PROSE = re.compile(r"^\s*(?:\||#|<!--|\[[^]]+\]: |:::)")  # tables, headings, comments, definitions of links
 NAME = re.compile(r"`([\w./-]+\.(?:py|mjs|cjs|md|yaml)|(?:" + "|".join(FOLDERS) + r")/[\w./-]*|simul(?:\.\w+)+)`")
 

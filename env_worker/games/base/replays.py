@@ -20,6 +20,7 @@ from simul.common.runtime.private_files import read_regular
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.replays import file_stem, make_folder
 
+LONGEST_PLAYER = 100  # characters of a player's name
 Outcome = Literal["terminated", "truncated", "unfinished"]
 
 _SVG_BEGIN = re.compile(r"<svg\b[^>]*>")
@@ -186,12 +187,14 @@ class ReplayFolder:
 
 
 def read_replay(path: Path) -> Replay:
-    """A replay that `ReplayFolder` wrote. Raises ConfigError."""
+    """A replay that `ReplayFolder` wrote, with the beginnings of long names of players. Raises ConfigError."""
     try:
-        return msgspec.json.decode(read_regular(path), type=Replay)
+        replay = msgspec.json.decode(read_regular(path), type=Replay)
     except OSError as error:
         raise ConfigError(f"The replay {path} cannot be read: {error.strerror}.") from None
     except DECODE_ERRORS as error:
         raise ConfigError(
             f"{path} is no replay of a table game: {error}. `simul eval --replays DIR` writes them as JSON."
         ) from None
+    replay.players = [name[:LONGEST_PLAYER] for name in replay.players]  # others may have written them
+    return replay

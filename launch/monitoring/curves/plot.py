@@ -119,7 +119,7 @@ def plot(
     """
     if out.suffix.lower() not in FORMATS:
         raise ConfigError(f"--out {out}: expected a name that ends in {' or '.join(FORMATS)}.")
-    runs = [read_curves(folder) for folder in dict.fromkeys(folder.resolve() for folder in folders)]
+    runs = [read_curves(folder) for folder in dict.fromkeys(Path(os.path.realpath(folder)) for folder in folders)]
     names = list(dict.fromkeys(figures)) or _usual(runs)
     for name in names:
         if name not in FAMILIES or not _members(runs, name):

@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator
 
 import msgspec
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -18,9 +17,9 @@ from simul.launch.monitoring.page.played_game import PlayedGame
 from simul.launch.monitoring.page.web_server import (
     NOT_ADMITTED,
     STATIC,
-    Guard,
     Login,
     file_routes,
+    make_guarded_app,
     picture,
     posted_text,
 )
@@ -49,7 +48,7 @@ class _GamePage:
             *self._login.routes(),
             Route("/events", self._events),
             Route("/line", self._line, methods=["POST"]),
-            Route("/pictures/{number:int}.svg", self._picture),
+            Route("/pictures/{number:number}.svg", self._picture),
         ]
 
     async def _events(self, request: Request) -> Response:
@@ -91,4 +90,4 @@ class _GamePage:
 
 def make_app(game: PlayedGame, access: Access, signals: Signals) -> ASGIApp:
     """The ASGI application."""
-    return Guard(Starlette(routes=_GamePage(game, access, signals).routes()), access)
+    return make_guarded_app(_GamePage(game, access, signals).routes(), access)

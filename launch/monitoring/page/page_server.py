@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Sequence
 
 import msgspec
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -20,7 +19,14 @@ from simul.launch.monitoring.page.feed import Feed
 from simul.launch.monitoring.page.replays import Frame, ReplayKey, battle_lines, replay_frames, replay_key
 from simul.launch.monitoring.page.spectated_game import SpectatedGames
 from simul.launch.monitoring.page.watched_run import WatchedRun
-from simul.launch.monitoring.page.web_server import NOT_ADMITTED, STATIC, Guard, Login, file_routes, picture
+from simul.launch.monitoring.page.web_server import (
+    NOT_ADMITTED,
+    STATIC,
+    Login,
+    file_routes,
+    make_guarded_app,
+    picture,
+)
 from simul.launch.processes.signals import Signals
 
 POLL_SEC = 0.5
@@ -98,9 +104,9 @@ class _Pages:
             Route("/battle", self._player),
             Route("/events", self._events),
             *self._games.routes(),
-            Route("/runs/{place:int}/{name:str}", self._picture),
-            Route("/runs/{place:int}/replays/{name:str}", self._replay),
-            Route("/runs/{place:int}/replays/{name:str}/{frame:int}.svg", self._frame),
+            Route("/runs/{place:number}/{name:str}", self._picture),
+            Route("/runs/{place:number}/replays/{name:str}", self._replay),
+            Route("/runs/{place:number}/replays/{name:str}/{frame:number}.svg", self._frame),
             *self._login.routes(),
         ]
 
@@ -201,4 +207,4 @@ def _battle_page() -> bytes:
 
 def make_app(runs: Sequence[WatchedRun], access: Access, signals: Signals) -> ASGIApp:
     """The ASGI application."""
-    return Guard(Starlette(routes=_Pages(runs, access, signals).routes()), access)
+    return make_guarded_app(_Pages(runs, access, signals).routes(), access)

@@ -27,6 +27,7 @@ NAME = re.compile(r"[A-Za-z0-9.@_+-]{1,200}-\d{1,9}-\d{1,10}\.(json|log)")  # as
 MOST_LISTED = 200
 MOST_LOOKED_AT = 100_000  # replays of a folder, in the order in which the file system has them
 MOST_SECONDS, POLL_SEC = 120.0, 0.2
+MOST_LETTERS = 1000  # of an error
 LOG_BYTES = 4 * 2**20
 
 
@@ -92,9 +93,17 @@ def replay_frames(path: Path, stopped: Callable[[], bool] = lambda: False) -> li
                 frames, errors = process.communicate(timeout=POLL_SEC)
                 break
     if process.returncode:
-        words = errors.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("simul: ")
-        raise ConfigError(words[:1000] or f"The replay could not be played again ({exit_reason(process.returncode)}).")
+        raise ConfigError(_refusal(errors.decode(errors="replace"), process.returncode))
     return msgspec.json.decode(frames, type=list[Frame])
+
+
+def _refusal(errors: str, code: int) -> str:
+    """What a process that ended with `code` says of a replay, in one line. `errors`: its standard error."""
+    _, found, text = f"\n{errors}".rpartition("\nsimul: ")
+    first, *others = text.strip().splitlines() or [exit_reason(code)]
+    if found:
+        return " ".join([first, "; ".join(map(str.strip, others))]).strip()[:MOST_LETTERS]
+    return f"The replay could not be played again: {[first, *others][-1][:MOST_LETTERS]}."
 
 
 def _folder(root: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ MOST_PICTURES = 40  # kept of a game, until the browser shows them
 MOST_SLICES = 4000
 MOST_NUMBER = 2**31 - 1  # of a worker, a game or a seat
 SPEC_BYTES = 8 * 2**20
+SEAT = re.compile("any|[0-9]{1,10}")
 BEGIN = b"retry: 1000\n\n"
 OTHER_SITE = "That comes from another page.\n"
 FULL = f"{MOST_GAMES} games are watched already: close one, or start another page."
@@ -57,11 +59,11 @@ class SpectatedGames:
 
     def routes(self) -> list[Route]:
         """What a game is, its events, its pictures."""
-        game = "/runs/{place:int}/game"
+        game = "/runs/{place:number}/game"
         return [
             Route(game, self._about),
-            Route(game + "/{worker:int}/{env:int}/{seat:str}", self._events),
-            Route("/games/{id:str}/{number:int}.svg", self._picture),
+            Route(game + "/{worker:number}/{env:number}/{seat:str}", self._events),
+            Route("/games/{id:str}/{number:number}.svg", self._picture),
         ]
 
     async def _about(self, request: Request) -> Response:
@@ -89,7 +91,7 @@ class SpectatedGames:
         place, worker, env, seat = (request.path_params[name] for name in ("place", "worker", "env", "seat"))
         if place >= len(self._runs):
             return PlainTextResponse("There is no such run.\n", 404)
-        if seat != "any" and not seat.isdecimal():
+        if not SEAT.fullmatch(seat):
             return PlainTextResponse("Expected a number of a seat, or any.\n", 404)
         numbers = (worker, env, ANY_SEAT if seat == "any" else int(seat))
         return StreamingResponse(self._stream(self._runs[place].root, numbers), media_type="text/event-stream")

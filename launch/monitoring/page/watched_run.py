@@ -34,6 +34,7 @@ MOST_LETTERS = 500  # of a text
 MOST_ENTRIES = 200  # of a table: events, processes, sizes
 MOST_WHOLE = 1e15
 RARELY_SEC = 3.0  # between two looks at what changes rarely
+OTHER_VERSION = "Use `simul page` of the version that made the run, or name another run."
 PNG = b"\x89PNG\r\n\x1a\n"
 _FAULTS = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError)  # figures of another version
 
@@ -52,9 +53,11 @@ def check_run(run_dir: RunDir) -> None:
             "`simul up`, or name another folder."
         ) from None
     except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}.") from None
+        raise ConfigError(f"{file} cannot be read: {error.strerror}. Name another run directory.") from None
     except DECODE_ERRORS as error:
-        raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None
+        raise ConfigError(
+            f"{file} is not a status of this version of Simul: {_short(str(error))}. {OTHER_VERSION}"
+        ) from None
 
 
 class WatchedRun:
@@ -104,7 +107,10 @@ class WatchedRun:
                 urgent |= _urgent(self._snapshot)
                 self.gradual = _gradual(with_league(self._snapshot, self._league.figures))
             except _FAULTS as error:
-                fault = f"status.json has figures that this version of Simul does not know: {_short(str(error))}."
+                fault = (
+                    f"status.json has figures that this version of Simul does not know: {_short(str(error))}. "
+                    f"{OTHER_VERSION}"
+                )
         faults = (fault, self.curves.fault, self._absence(now), self._league.fault)
         urgent["fault"] = _short(" ".join(filter(None, faults)))
         self.urgent = urgent
@@ -129,7 +135,7 @@ class WatchedRun:
         try:
             self._snapshot = msgspec.json.decode(status, type=Snapshot)
         except DECODE_ERRORS as error:
-            return f"status.json is not a status of this version of Simul: {_short(str(error))}."
+            return f"status.json is not a status of this version of Simul: {_short(str(error))}. {OTHER_VERSION}"
         self._status, self._changed_at = status, now
         return ""
 

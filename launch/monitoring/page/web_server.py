@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import h11
 import msgspec
 import uvicorn
+from starlette.applications import Starlette
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -38,6 +41,15 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+
+
+class _NumberConvertor(IntegerConvertor):
+    """`{name:number}` in a route. Starlette's `int` takes any number of digits, of which Python reads 4,300."""
+
+    regex = "[0-9]{1,10}"
+
+
+register_url_convertor("number", _NumberConvertor())
 
 
 def file_routes(files: FileTypes) -> list[Route]:
@@ -98,6 +110,7 @@ class Login:
 
 
 NOT_ADMITTED = "The page asks for its token.\n"
+NOT_FOUND = "The page has nothing at this address.\n"
 
 
 class Guard:
@@ -121,6 +134,15 @@ class Guard:
         if scope["type"] == "http" and not self._access.knows_host(Headers(scope=scope).get("host", "")):
             app = PlainTextResponse("The page is not known by this name: ask for it by the address it printed.\n", 400)
         await app(scope, receive, send_with_headers)
+
+
+def make_guarded_app(routes: Sequence[Route], access: Access) -> ASGIApp:
+    """The ASGI application of a page."""
+    return Guard(Starlette(routes=routes, exception_handlers={404: _not_found}), access)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    return PlainTextResponse(NOT_FOUND, 404)
 
 
 class _Server(uvicorn.Server):
@@ -166,17 +188,22 @@ def listen(host: str, port: int, option: str = "--port") -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or "no name of a machine"
-        raise ConfigError(f"--host {host}: no address of this machine ({why}).") from None
+        raise ConfigError(_no_own_address(host, getattr(error, "strerror", None) or "no name of a machine")) from None
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(address)
         listener.listen(64)
     except OSError as error:
         listener.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise ConfigError(_no_own_address(host, error.strerror or "not one of its own")) from None
         hint = f"Choose another one with {option} (0: a free one)." if port else "Choose another --host."
         raise ConfigError(f"Port {port} of {host} cannot be opened: {error.strerror}. {hint}") from None
     return listener
+
+
+def _no_own_address(host: str, why: str) -> str:
+    return f"--host {host}: no address of this machine ({why}). Name one of its own, or 0.0.0.0 for all of them."
 
 
 def serve(app: ASGIApp, listener: socket.socket, signals: Signals) -> None:

@@ -35,6 +35,16 @@ def test_every_position_with_what_came_after_it(tmp_path, capsys, monkeypatch):
     assert [frame.svg for frame in shown] == ["", "", ""]
 
 
+def test_what_is_said_is_bounded_and_printable(monkeypatch):
+    monkeypatch.setattr(frames, "MOST_BYTES", 3 * frames.MOST_SAID)
+    screen = FrameScreen(TicTacToe())
+    screen.say("seat 0 \x1b[31m\u202eb\nwins")
+    for _ in range(5):
+        screen.say("y" * 10_000)
+    (frame,) = screen.frames
+    assert frame.said == ["seat 0 \\u001b[31m\\u202eb\nwins", *["y" * frames.MOST_SAID] * 2]
+
+
 def test_a_long_game_has_no_more_than_so_many_bytes(monkeypatch):
     monkeypatch.setattr(frames, "MOST_BYTES", 100)
     screen = FrameScreen(TicTacToe())

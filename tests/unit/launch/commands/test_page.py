@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import socket
+import sys
 
 import msgspec
 import pytest
@@ -54,9 +55,18 @@ def test_no_such_run(capsys, tmp_path, monkeypatch):
     assert f"There is no run in {tmp_path}/nothing (no status.json)" in refused(capsys, tmp_path / "nothing")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_a_link_that_leads_to_itself(capsys, tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    sentence = f"simul: {tmp_path}/loop/status.json cannot be read: Too many levels of symbolic links. Name another run"
+    assert refused(capsys, tmp_path / "loop").startswith(sentence)
+
+
 def test_a_run_of_another_version(capsys, run):
     (run / "status.json").write_text('{"phase": "training"}')
-    assert "is not a status of this version of Simul" in refused(capsys, run)
+    sentence = refused(capsys, run)
+    assert "is not a status of this version of Simul" in sentence
+    assert sentence.endswith("Use `simul page` of the version that made the run, or name another run.")
 
 
 def test_a_port_that_is_taken(capsys, run):
@@ -68,8 +78,18 @@ def test_a_port_that_is_taken(capsys, run):
 
 
 def test_an_address_of_another_machine(capsys, run):
-    assert "Cannot assign" in refused(capsys, run, "--host", "192.0.2.1", "--token")
-    assert "no address of this machine" in refused(capsys, run, "--host", "no.such.name.invalid", "--token")
+    for host, why in (("192.0.2.1", "Cannot assign requested address"), ("no.such.name.invalid", "")):
+        sentence = refused(capsys, run, "--host", host, "--token")
+        assert sentence.startswith(f"simul: --host {host}: no address of this machine ({why}")
+        assert sentence.endswith("Name one of its own, or 0.0.0.0 for all of them.")
+
+
+def test_an_empty_address(capsys, run):
+    with pytest.raises(SystemExit):
+        main(["page", str(run), "--host", ""])
+    assert "argument --host: expected an address or a name of this machine, such as 127.0.0.1; got ''" in (
+        capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "gpu.lab"])

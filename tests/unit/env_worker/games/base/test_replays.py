@@ -13,6 +13,7 @@ from simul.common.config.loader import load_game
 from simul.common.config.trust import EVERYTHING, NOTHING
 from simul.common.errors import ConfigError
 from simul.env_worker.games.base.replays import (
+    LONGEST_PLAYER,
     RecordedGame,
     ReplayFolder,
     actions_of,
@@ -103,6 +104,12 @@ def test_settings_of_a_built_in_game_build_it_again(tmp_path):
     only = ReplayFolder(tmp_path / "only", game_settings(config), pictures=False)
     only.save(played.game, 0, 7, ["a", "b", "c"], played.turns)
     assert [file.suffix for file in (tmp_path / "only").iterdir()] == [".json"]
+
+
+def test_players_names_are_bounded(tmp_path):
+    played = RecordedGame(HighCard(2), 1)
+    path = ReplayFolder(tmp_path, {}).save(played.game, 0, 1, ["a" * 10_000, "b"], [])
+    assert read_replay(path).players == ["a" * LONGEST_PLAYER, "b"]
 
 
 class OlderMove(msgspec.Struct):

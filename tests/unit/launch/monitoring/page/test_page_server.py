@@ -129,6 +129,17 @@ def test_a_hostile_path_is_not_found(page, path):
     assert page.ask(path)[0] == 404
 
 
+@pytest.mark.parametrize("number", ["1" * 5000, "%D9%A1"], ids=["5,000 digits", "an Arabic digit"])
+@pytest.mark.parametrize(
+    "path", ["/runs/{}/batch.png", "/runs/0/replays/a-0-1.json/{}.svg", "/runs/{}/game", "/runs/0/game/0/0/{}",
+             "/runs/0/game/{}/0/any", "/games/00000000/{}.svg"]
+)  # fmt: skip
+def test_a_number_that_can_be_none_is_not_found(page, path, number):
+    code, headers, content = page.ask(path.format(number))
+    assert (code, headers["content-type"]) == (404, "text/plain; charset=utf-8")
+    assert content.decode() in (web_server.NOT_FOUND, "Expected a number of a seat, or any.\n")
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
 def test_nothing_changes_anything(page, method):
     assert page.ask("/events", method)[0] == 405

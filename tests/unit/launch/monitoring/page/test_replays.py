@@ -67,11 +67,14 @@ def test_links_are_not_followed(tmp_path, monkeypatch):
         battle_lines(tmp_path / "secret-0-1.log")
 
 
-def test_what_cannot_be_played_again_is_a_sentence(tmp_path):
+def test_what_cannot_be_played_again_is_a_sentence(tmp_path, monkeypatch):
     path = tmp_path / "a-0-1.json"
     for content, words in (
         ({**GAME, "game": "x", "settings": {"game": "os:system"}}, "names what would be run"),
-        ({**GAME, "game": "x", "settings": {"game": "no_such_game"}}, "no_such_game"),
+        (
+            {**GAME, "game": "x", "settings": {"game": "no_such_game", "blokus": {"plyers": 2}}},
+            "^2 problems in the settings of the replay: (.*); (.*)$",
+        ),
         ({"status": 1}, "is no replay of a table game"),
     ):
         path.write_bytes(msgspec.json.encode(content))
@@ -79,3 +82,6 @@ def test_what_cannot_be_played_again_is_a_sentence(tmp_path):
             replay_frames(path)
     with pytest.raises(ConfigError, match="not played again"):  # a page that ends waits for none
         replay_frames(path, lambda: True)
+    monkeypatch.setattr(replays, "TABLE_PLAYER", "no_such_module")
+    with pytest.raises(ConfigError, match=r"^The replay could not be played again: .* named no_such_module\.$"):
+        replay_frames(path)
