@@ -36,6 +36,7 @@ NETWORKS: dict[str, Callable[..., nn.Module]] = {
     "board_resnet": BoardResNet, "pokemon": pokemon_network, "ofc": OfcNetwork,
 }  # fmt: skip
 TRIAL_BATCH = 3
+MOST_TENSORS = 10_000  # that a network makes before its shapes are known to fit
 _OF_A_SIZE = (torch.empty, torch.zeros, torch.ones, torch.randn)
 _CALLERS = frozenset({__file__, base.__file__, normalization.__file__, separate.__file__})
 
@@ -73,14 +74,22 @@ def network_outline(network: NetworkConfig, spec: GameSpec, *, trust: Trust = NO
 class _WithoutMemory(TorchFunctionMode):
     """Tensors that are made by their size alone are on `meta`, unless they name a device; tables of numbers are not.
 
-    Draws and their scaling are left out: on `meta` they import torch's compiler, which takes seconds.
+    Draws and their scaling are left out: on `meta` they import torch's compiler, which takes seconds. More than
+    MOST_TENSORS are a ValueError: options of a hostile checkpoint may ask for a million layers.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made = 0
 
     def __torch_function__(
         self, function: Callable[..., Any], types: Any, arguments: Sequence[Any] = (), named: Any = None
     ) -> Any:
         named = named or {}
         if function in _OF_A_SIZE:
+            self._made += 1
+            if self._made > MOST_TENSORS:
+                raise ValueError(f"it has more than {MOST_TENSORS:,} tensors")
             return torch.empty(*arguments, **{**named, "device": named.get("device") or "meta"})
         first = named["tensor"] if "tensor" in named else next(iter(arguments), None)
         return first if function.__name__ in ("normal_", "mul") and first.is_meta else function(*arguments, **named)

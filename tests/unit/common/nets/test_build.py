@@ -206,6 +206,8 @@ def test_a_networks_outline_has_its_shapes_and_no_memory(flat_spec):
     check_state(bytes_to_state(weights_to_bytes(build_network(config, flat_spec))), outline)
     huge = network_outline(NetworkConfig("mlp_lstm", {"hidden": 10**6}), flat_spec)
     assert huge.state_dict()["lstm.bias"].shape == (4 * 10**6,)
+    with pytest.raises(ConfigError, match=r"it has more than 10,000 tensors\.$"):
+        network_outline(NetworkConfig("mlp_lstm", {"hidden": 8, "layers": 10**6}), flat_spec)
 
 
 def test_tied_weights_travel_under_each_name(flat_spec):
