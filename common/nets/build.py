@@ -91,7 +91,7 @@ class _WithoutMemory(TorchFunctionMode):
             if self._made > MOST_TENSORS:
                 raise ValueError(f"it has more than {MOST_TENSORS:,} tensors")
             return torch.empty(*arguments, **{**named, "device": named.get("device") or "meta"})
-        first = named["tensor"] if "tensor" in named else next(iter(arguments), None)
+        first: Any = named["tensor"] if "tensor" in named else next(iter(arguments), None)
         return first if function.__name__ in ("normal_", "mul") and first.is_meta else function(*arguments, **named)
 
 
