@@ -6,13 +6,14 @@ import errno
 import hashlib
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import msgspec
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.errors import CheckpointError
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import open_regular, read_regular
 
 WEIGHTS_FILE = "weights.safetensors"
@@ -22,7 +23,7 @@ CONFIG_FILE = "config.yaml"  # beside these in an entry of a zoo: settings by wh
 HASHED_FILES = (WEIGHTS_FILE, OPTIMIZER_FILE, CONFIG_FILE)
 META_BYTES = 16 << 20
 WEIGHTS_BYTES = 16 << 30  # of a file of weights, or of the optimizer
-
+HEADER_BYTES = 16 << 20  # of a file of tensors; a larger file is hashed only if its header accounts for all of it
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
 
@@ -67,7 +68,15 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
         return f"{self.spec_fingerprint} ({self.spec.described()})"
 
 
+class _Tensor(msgspec.Struct):
+    """A tensor in the header of a safetensors file."""
+
+    shape: list[int] = []
+    data_offsets: tuple[int, int] = (0, 0)
+
+
 META = msgspec.json.Decoder(CheckpointMeta)  # made here: msgspec may not meet a new type in two threads at once
+_HEADER = msgspec.json.Decoder(dict[str, _Tensor])
 
 
 def checkpoint_folders(folder: Path) -> list[Path]:
@@ -80,12 +89,53 @@ def checkpoint_folders(folder: Path) -> list[Path]:
     )
 
 
-def file_hash(file: Path) -> str:
-    """SHA-256 of a file, read in pieces. Raises OSError, EFBIG for one that is larger than weights are."""
+def file_hash(file: Path) -> str | None:
+    """SHA-256 of a file, read in pieces; None for a large one whose header does not account for it: it is not read.
+
+    Raises OSError, EFBIG for one that is larger than weights are.
+    """
     with os.fdopen(open_regular(file), "rb") as opened:
-        if os.fstat(opened.fileno()).st_size > WEIGHTS_BYTES:
-            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+        return None if _is_padded(opened, file) else hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def tensor_shapes(file: Path) -> dict[str, list[int]]:
+    """Shape of each tensor by its name, out of the header of a safetensors file alone. Raises OSError, ValueError."""
+    with os.fdopen(open_regular(file), "rb") as opened:
+        return {name: each.shape for name, each in _read_header(opened).items()}
+
+
+def _is_padded(opened: BinaryIO, file: Path) -> bool:
+    """Whether a large file is not one of tensors, or has other bytes than theirs. Leaves it at its begin.
+
+    Raises OSError, EFBIG for one that is larger than weights are.
+    """
+    size = os.fstat(opened.fileno()).st_size
+    if size > WEIGHTS_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
+    try:
+        if size > HEADER_BYTES:
+            _read_header(opened)
+    except ValueError:
+        return True
+    finally:
+        opened.seek(0)
+    return False
+
+
+def _read_header(opened: BinaryIO) -> dict[str, _Tensor]:
+    """The header of a safetensors file. Raises OSError, ValueError where it does not account for every byte."""
+    length = int.from_bytes(opened.read(8), "little")
+    if length > HEADER_BYTES:
+        raise ValueError(f"a header of {length} bytes")
+    try:
+        tensors = _HEADER.decode(opened.read(length))
+    except DECODE_ERRORS as error:
+        raise ValueError(str(error)) from None
+    tensors.pop("__metadata__", None)
+    end = 8 + length + max((each.data_offsets[1] for each in tensors.values()), default=0)
+    if (size := os.fstat(opened.fileno()).st_size) != end:
+        raise ValueError(f"{size} bytes; its header says {end}")
+    return tensors
 
 
 def decode_meta(folder: Path) -> CheckpointMeta:
@@ -116,10 +166,11 @@ def check_spec(path: Path, meta: CheckpointMeta, spec: GameSpec, advice: str = "
 def read_verified(folder: Path, meta: CheckpointMeta, name: str) -> bytes:
     """Content of a checkpoint's file, verified by its hash in meta.json. Raises CheckpointError."""
     try:
-        data = read_regular(folder / name, WEIGHTS_BYTES)
+        with os.fdopen(open_regular(folder / name), "rb") as opened:
+            data = None if _is_padded(opened, folder / name) else opened.read(WEIGHTS_BYTES)
     except OSError as error:
         fault = "is damaged" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise CheckpointError(f"The checkpoint {folder} {fault}: {name}: {error.strerror}.") from None
-    if hashlib.sha256(data).hexdigest() != meta.files.get(name):
+    if data is None or hashlib.sha256(data).hexdigest() != meta.files.get(name):
         raise CheckpointError(f"The checkpoint {folder} is damaged: {name} does not have the hash that was written.")
     return data

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from simul.common.config.named_class import load_class
 from simul.common.config.schema import NetworkConfig
@@ -35,6 +36,8 @@ NETWORKS: dict[str, Callable[..., nn.Module]] = {
     "board_resnet": BoardResNet, "pokemon": pokemon_network, "ofc": OfcNetwork,
 }  # fmt: skip
 TRIAL_BATCH = 3
+MOST_TENSORS = 10_000  # that a network makes before its shapes are known to fit
+_OF_A_SIZE = (torch.empty, torch.zeros, torch.ones, torch.randn)
 _CALLERS = frozenset({__file__, base.__file__, normalization.__file__, separate.__file__})
 
 
@@ -48,18 +51,61 @@ def build_network(
     Raises:
         ConfigError: a class that is not trusted, unknown name, wrong options, or a module that does not fit the spec.
     """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        built = _construct(network, spec, trust)
+    check_network(built, spec, network.name)
+    return built
+
+
+def network_outline(network: NetworkConfig, spec: GameSpec, *, trust: Trust = NOTHING) -> RecurrentNetwork:
+    """The network without memory for its weights: names and shapes of them, on torch's `meta` device.
+
+    A network that is made by a user's class is built as it is: its code is trusted, and may need numbers.
+
+    Raises ConfigError as `build_network`.
+    """
+    if ":" in network.name:
+        return build_network(network, spec, trust=trust)
+    with _WithoutMemory():
+        return _construct(network, spec, trust)
+
+
+class _WithoutMemory(TorchFunctionMode):
+    """Tensors that are made by their size alone are on `meta`, unless they name a device; tables of numbers are not.
+
+    Draws and their scaling are left out: on `meta` they import torch's compiler, which takes seconds. More than
+    MOST_TENSORS are a ValueError: options of a hostile checkpoint may ask for a million layers.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made = 0
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, arguments: Sequence[Any] = (), named: Any = None
+    ) -> Any:
+        named = named or {}
+        if function in _OF_A_SIZE:
+            self._made += 1
+            if self._made > MOST_TENSORS:
+                raise ValueError(f"it has more than {MOST_TENSORS:,} tensors")
+            return torch.empty(*arguments, **{**named, "device": named.get("device") or "meta"})
+        first: Any = named["tensor"] if "tensor" in named else next(iter(arguments), None)
+        return first if function.__name__ in ("normal_", "mul") and first.is_meta else function(*arguments, **named)
+
+
+def _construct(network: NetworkConfig, spec: GameSpec, trust: Trust) -> RecurrentNetwork:
     check_trust(network_values(network), trust, "The network")
     kind = NETWORKS[network.name] if network.name in NETWORKS else _import(network.name, trust)
     _check_options(network.name, kind, network.options)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        try:
-            module = kind(spec, **network.options)
-            if not network.shared:
-                module = SeparateNetworks(_recurrent(module), _recurrent(kind(spec, **network.options)))
-        except Exception as error:  # noqa: BLE001  (an invalid option such as a width of -5, or an error in a user's class)
-            text = _cause(error, network.name).rstrip(".")
-            raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {text}.") from None
+    try:
+        module = kind(spec, **network.options)
+        if not network.shared:
+            module = SeparateNetworks(_recurrent(module), _recurrent(kind(spec, **network.options)))
+    except Exception as error:  # noqa: BLE001  (an invalid option such as a width of -5, or an error in a user's class)
+        text = _cause(error, network.name).rstrip(".")
+        raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {text}.") from None
     built = _recurrent(module)
     if network.normalize_observations:
         if built.reads_exactly:
@@ -68,7 +114,6 @@ def build_network(
                 "as they are (cards, or which Pokémon is active). Leave it out."
             )
         built = NormalizedNetwork(built, spec)
-    check_network(built, spec, network.name)
     return built
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,16 @@ from simul.common.config.checkpoint_meta import (
     checkpoint_folders,
     read_meta,
     read_verified,
+    tensor_shapes,
 )
 from simul.common.config.run_signature import checkpoint_trust
-from simul.common.config.trust import EVERYTHING, NOTHING
+from simul.common.config.trust import EVERYTHING, NOTHING, Trust
 from simul.common.config.zoo import zoo_folder
 from simul.common.errors import CheckpointError, ConfigError, WeightsError
-from simul.common.nets.build import build_network
+from simul.common.nets.build import build_network, network_outline
+from simul.common.runtime.terminal_text import printable
+
+MOST_CHARACTERS = 200  # of what a file says, in a sentence
 
 
 def weights_to_bytes(module: nn.Module) -> bytes:
@@ -58,23 +63,56 @@ def fingerprint(data: bytes) -> str:
 
 def check_state(state: dict[str, Tensor], module: nn.Module) -> None:
     """Compare names, shapes, kinds and finiteness with `module`. Raises WeightsError naming the first difference."""
+    check_shapes(_shapes(state), module)
     expected = module.state_dict()
-    if unknown := sorted(state.keys() ^ expected.keys()):
-        shown = ", ".join(f"{name} {_shape_and_side(name, state, expected)}" for name in unknown[:5])
-        raise WeightsError(f"tensors that only one side has: {shown}")
     for name, value in state.items():
-        if value.shape != expected[name].shape:
-            raise WeightsError(f"{name}: expected {list(expected[name].shape)}, got {list(value.shape)}")
         if value.is_floating_point() != expected[name].is_floating_point() or value.is_complex():
             raise WeightsError(f"{name}: expected {expected[name].dtype} or the like, got {value.dtype}")
     if name := first_nonfinite(state):
         raise WeightsError(f"{name}: not finite")
 
 
-def _shape_and_side(name: str, state: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
+def check_shapes(shapes: Mapping[str, list[int]], module: nn.Module) -> None:
+    """Compare names and shapes of weights with `module`. Raises WeightsError naming the first difference."""
+    expected = _shapes(module.state_dict())
+    if unknown := sorted(shapes.keys() ^ expected.keys()):
+        shown = ", ".join(_name_and_side(name, shapes, expected) for name in unknown[:5])
+        raise WeightsError(f"tensors that only one side has: {shown}")
+    for name, shape in shapes.items():
+        if shape != expected[name]:
+            raise WeightsError(f"{name}: expected {expected[name]}, got {str(shape)[:MOST_CHARACTERS]}")
+
+
+def _shapes(state: Mapping[str, Tensor]) -> dict[str, list[int]]:
+    return {name: list(value.shape) for name, value in state.items()}
+
+
+def _name_and_side(name: str, shapes: Mapping[str, list[int]], expected: Mapping[str, list[int]]) -> str:
     if name in expected:
-        return f"{list(expected[name].shape)} (expected, missing)"
-    return f"{list(state[name].shape)} (not expected)"
+        return f"{name} {expected[name]} (expected, missing)"
+    return f"{printable(name[:MOST_CHARACTERS])} {str(shapes[name])[:MOST_CHARACTERS]} (not expected)"
+
+
+def read_weights(folder: Path, meta: CheckpointMeta, module: nn.Module) -> dict[str, Tensor]:
+    """Weights of a checkpoint for `module`, such as a `network_outline`; what does not fit it is not read.
+
+    Raises:
+        CheckpointError: they are missing or damaged.
+        WeightsError: they do not fit.
+    """
+    check_header(folder, module)
+    state = bytes_to_state(read_verified(folder, meta, WEIGHTS_FILE))
+    check_state(state, module)
+    return state
+
+
+def check_header(folder: Path, module: nn.Module) -> None:
+    """Compare names and shapes in the header of a checkpoint's weights with `module`; one without a header passes.
+
+    Raises WeightsError.
+    """
+    with suppress(OSError, ValueError):  # missing or damaged, which `read_verified` reports
+        check_shapes(tensor_shapes(folder / WEIGHTS_FILE), module)
 
 
 def first_nonfinite(tensors: Mapping[str, Tensor]) -> str:
@@ -90,7 +128,8 @@ def _read(reader: Callable[..., dict[str, Tensor]], source: bytes | str) -> dict
     try:
         return reader(source)
     except SafetensorError as error:
-        raise WeightsError(f"these bytes are not a safetensors file: {error}") from None
+        text = printable(str(error)[:MOST_CHARACTERS])
+        raise WeightsError(f"these bytes are not a safetensors file: {text}") from None
 
 
 class Policy(nn.Module):
@@ -132,30 +171,26 @@ def load_policy(path: Path | str, *, trust: bool = False) -> Policy:
     Raises:
         CheckpointError: the checkpoint is missing or damaged, or its network no longer fits or is not trusted.
     """
-    folder, meta, data = _newest_valid(zoo_folder(str(path)) or Path(path))
+    path = zoo_folder(str(path)) or Path(path)
+    folders = [path] if (path / META_FILE).exists() else checkpoint_folders(path / "checkpoints") or [path]
+    first_error: CheckpointError | None = None
+    for folder in folders:
+        try:
+            return _load(folder, checkpoint_trust(folder, EVERYTHING if trust else NOTHING))
+        except CheckpointError as error:
+            first_error = first_error or error
+    assert first_error is not None
+    raise first_error
+
+
+def _load(folder: Path, trust: Trust) -> Policy:
+    meta = read_meta(folder)
     try:
-        network = build_network(
-            meta.network, meta.spec, trust=checkpoint_trust(folder, EVERYTHING if trust else NOTHING)
-        )
-        state = bytes_to_state(data)
-        check_state(state, network)
+        state = read_weights(folder, meta, network_outline(meta.network, meta.spec, trust=trust))
+        network = build_network(meta.network, meta.spec, trust=trust)
     except (ConfigError, WeightsError) as error:
         raise CheckpointError(f"The checkpoint {folder} cannot be used: {error}") from None
     network.load_state_dict(state)
     policy = Policy(meta, network)
     policy.requires_grad_(False).eval()
     return policy
-
-
-def _newest_valid(path: Path) -> tuple[Path, CheckpointMeta, bytes]:
-    """The checkpoint `path`, or the newest valid one of the run `path`, with its weights. Raises CheckpointError."""
-    folders = [path] if (path / META_FILE).exists() else checkpoint_folders(path / "checkpoints") or [path]
-    first_error: CheckpointError | None = None
-    for folder in folders:
-        try:
-            meta = read_meta(folder)
-            return folder, meta, read_verified(folder, meta, WEIGHTS_FILE)
-        except CheckpointError as error:
-            first_error = first_error or error
-    assert first_error is not None
-    raise first_error

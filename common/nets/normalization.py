@@ -106,7 +106,7 @@ def _group_columns(spec: GameSpec, group: EntityGroup) -> GroupColumns:
 def _columns_kept(spec: GameSpec) -> Tensor | None:
     """bool [D], True for columns that are no quantities; None where there are none."""
     present = {f"{group.name}.{i}.{group.present}" for group in spec.entities for i in range(group.count)}
-    kept = torch.zeros(spec.observation_size, dtype=torch.bool)
+    kept = torch.zeros(spec.observation_size, dtype=torch.bool, device="cpu")  # also of a network_outline
     for part in spec.layout:
         if part.kind == "id" or part.name in present:
             kept[part.start : part.start + part.size] = True

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE, check_spec, read_meta, read_verified
+from simul.common.config.checkpoint_meta import check_spec, read_meta
 from simul.common.config.run_signature import checkpoint_trust
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust
 from simul.common.errors import UnreadableWeightsError, WeightsError
 from simul.common.nets.base import RecurrentNetwork
-from simul.common.nets.build import build_network
-from simul.common.nets.io import bytes_to_state, check_state, file_to_state
+from simul.common.nets.build import build_network, network_outline
+from simul.common.nets.io import bytes_to_state, check_header, check_state, file_to_state, read_weights
 from simul.common.protocol.messages import MOST_VERSION, Weights
 from simul.common.protocol.shared_memory import open_sealed
 from simul.common.protocol.specs import GameSpec
@@ -124,8 +124,9 @@ class EngineFactory:
             WeightsError: they are damaged, do not fit the configured network, or are not where they should lie.
         """
         if self._first is None:
+            state = verify(weights, data, network_outline(self._network, self._spec, trust=self._trust))
             network = build_network(self._network, self._spec, trust=self._trust)
-            network.load_state_dict(verify(weights, data, network))
+            network.load_state_dict(state)
             self._first = self._build_engine(network)
             self._first.warm_up(self._warm_up_sizes)
             return PreparedWeights(weights, self._first.network.state_dict(), self._first)
@@ -146,17 +147,25 @@ class EngineFactory:
         """
         meta = read_meta(folder)
         check_spec(folder, meta, self._spec)
-        state = bytes_to_state(read_verified(folder, meta, WEIGHTS_FILE))
         if meta.network == self._network and self._first is not None:
-            check_state(state, self._first.network)
-            return meta.version, self._twin(state, serving=True)
+            return meta.version, self._twin(read_weights(folder, meta, self._first.network), serving=True)
         trust = EVERYTHING if trusted else checkpoint_trust(folder, self._trust)
+        state = read_weights(folder, meta, network_outline(meta.network, meta.spec, trust=trust))
         network = build_network(meta.network, meta.spec, trust=trust)
-        check_state(state, network)
         network.load_state_dict(state)
         engine = self._build_engine(network)
         engine.warm_up(self._warm_up_sizes)
         return meta.version, engine
+
+    def check_header(self, folder: Path) -> None:
+        """Compare the header of a checkpoint's weights with the configured network.
+
+        Raises ConfigError, WeightsError.
+        """
+        if self._first is not None:
+            check_header(folder, self._first.network)
+        else:
+            check_header(folder, network_outline(self._network, self._spec, trust=self._trust))
 
     def recycle(self, engine: PolicyEngine) -> None:
         """Keep an engine of the configured network that serves no policy any longer."""

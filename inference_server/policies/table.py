@@ -172,9 +172,10 @@ class PolicyTable:
         """Serve a checkpoint's weights as the learner's policy, without a learner. Raises CheckpointError."""
         meta = read_meta(folder)
         check_spec(folder, meta, self._spec, "Leave out what --set changes of the game, or name another checkpoint.")
-        data = read_verified(folder, meta, WEIGHTS_FILE)
-        weights = Weights(policy=LEARNER, policy_version=meta.version, fingerprint=fingerprint(data))
         try:
+            self._engine_factory.check_header(folder)
+            data = read_verified(folder, meta, WEIGHTS_FILE)
+            weights = Weights(policy=LEARNER, policy_version=meta.version, fingerprint=fingerprint(data))
             self.install(weights, data)
         except WeightsError as error:
             raise CheckpointError(f"The checkpoint {folder} does not fit the configured network: {error}.") from None

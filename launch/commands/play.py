@@ -205,6 +205,7 @@ def _play_on_showdown(origin: Origin, options: argparse.Namespace, player: str) 
     arguments = [f"--{name.replace('_', '-')}={value}" for name, value in chosen.items() if value is not None]
     arguments += [f"--{name.replace('_', '-')}" for name in ("sample", "no_timer", "json") if getattr(options, name)]
     arguments += ["--trust"] * origin.trust.everything
+    origin.say_who_plays()
     with ExitStack() as served:
         run = origin.run
         if run is None:

@@ -36,6 +36,7 @@ class Origin(NamedTuple):
 
     Attributes:
         what: for messages, such as `checkpoint PATH`.
+        entry: `zoo:NAME` where the zoo has the policy and the command line does not name it; "": elsewhere.
         trust: what the command line trusts.
     """
 
@@ -44,6 +45,7 @@ class Origin(NamedTuple):
     checkpoint: Path | None = None
     run: RunDir | None = None
     trust: Trust = NOTHING
+    entry: str = ""
 
     def served(self) -> Path:
         """The checkpoint. Raises ConfigError where there is none."""
@@ -51,12 +53,17 @@ class Origin(NamedTuple):
             raise ConfigError(f"The {self.what} has no policy; name a --checkpoint.")
         return self.checkpoint
 
+    def say_who_plays(self) -> None:
+        """Print that the zoo's entry plays, which the command line does not name."""
+        if self.entry:
+            complain(f"no --checkpoint: {self.entry} plays (`simul zoo show {self.entry}` says how strong it is)\n")
+
 
 def find_origin(
     game: str | None, checkpoint: Path | None, run_dir: Path | None, overrides: Sequence[str], *, trust: bool = False,
     from_zoo: bool = False,
 ) -> Origin:  # fmt: skip
-    """The game, and who has its policy: the checkpoint, else the run, else the zoo, which is said.
+    """The game, and who has its policy: the checkpoint, else the run, else the zoo.
 
     Args:
         trust: the user trusts what the checkpoint or the run names to run.
@@ -93,10 +100,9 @@ def _of_zoo(name: str, config: Config, overrides: Sequence[str], trust: Trust) -
     """`name`: `zoo:NAME`, an entry that plays the game of `config`, with its own network and search."""
     folder = zoo_folder(name)
     assert folder is not None
-    complain(f"no --checkpoint: {name} plays (`simul zoo show {name}` says how strong it is)\n")
     own = config_of(folder, overrides, trust)
     config = msgspec.structs.replace(config, network=own.network, learner=own.learner, search=own.search)
-    return Origin(config, f"policy {name}", checkpoint=folder, trust=trust)
+    return Origin(config, f"policy {name}", checkpoint=folder, trust=trust, entry=name)
 
 
 def check_origin(checkpoint: object, run_dir: Path | None, policy: str | None) -> None:
@@ -171,6 +177,7 @@ def run_table(
         if (value := getattr(options, name, None)) is not None
     ]
     arguments += ["--sample"] * options.sample + ["--trust"] * origin.trust.everything
+    origin.say_who_plays()
     with _run_of(origin, dict(zip(names, folders))) as run:
         if policies:
             arguments += [f"--remembering={name}" for name in _with_memory(run)]

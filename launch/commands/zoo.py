@@ -12,7 +12,7 @@ def add_zoo(zoo: argparse.ArgumentParser) -> None:
     """Add its actions, and their arguments, to a parser."""
     zoo.set_defaults(run=_list)
     actions = zoo.add_subparsers(metavar="ACTION", help="without one: list what is shipped")
-    listing = "list what is shipped: name, game, strength"
+    listing = "list what is shipped: name, game, strength, size, date"
     actions.add_parser("list", help=f"{listing} (the default)", description=f"{listing.capitalize()}.")
     show = actions.add_parser("show", help="print the card of an entry", description="Print the card of an entry.")
     show.add_argument("name", metavar="NAME", help="of a shipped policy, or the folder of an entry (./NAME)")
@@ -53,9 +53,13 @@ def _add_export(make: argparse.ArgumentParser) -> None:
 
 def _list(options: argparse.Namespace) -> int:
     from simul.common.runtime.terminal_console import SafeConsole
+    from simul.launch.monitoring.view.output import complain
     from simul.launch.zoo.entries import entries, table_of
 
-    SafeConsole().print(table_of(entries()))
+    damaged: list[str] = []
+    SafeConsole().print(table_of(entries(damaged.append)))
+    for sentence in damaged:
+        complain(f"{sentence}\n")
     return 0
 
 

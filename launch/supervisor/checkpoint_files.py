@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import sys
@@ -21,12 +20,12 @@ from simul.common.config.checkpoint_meta import (
     CONFIG_FILE,
     META_FILE,
     OPTIMIZER_FILE,
-    WEIGHTS_BYTES,
     WEIGHTS_FILE,
     CheckpointMeta,
     checkpoint_folders,
     decode_meta,
     file_hash,
+    read_verified,
 )
 from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree, load_config
@@ -34,7 +33,7 @@ from simul.common.config.matchups import distinct_labels
 from simul.common.config.run_signature import checkpoint_trust
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, network_values, values_to_trust
-from simul.common.errors import ConfigError
+from simul.common.errors import CheckpointError, ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.decode_errors import DECODE_ERRORS
@@ -272,20 +271,13 @@ def copy_checkpoint(
 
     `further`: files beside them, by name. Raises ConfigError, OSError.
     """
-    files = {name: _verified(origin, name, meta) for name in (WEIGHTS_FILE, OPTIMIZER_FILE) if name in meta.files}
+    names = [name for name in (WEIGHTS_FILE, OPTIMIZER_FILE) if name in meta.files]
+    try:
+        files = {name: read_verified(origin, meta, name) for name in names}
+    except CheckpointError as error:
+        raise ConfigError(str(error)) from None
     meta = msgspec.structs.replace(meta, files={name: meta.files[name] for name in files})
     with new_folder(target) as aside:
         for name, data in {**files, **further}.items():
             (aside / name).write_bytes(data)
         (aside / META_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(meta)))
-
-
-def _verified(origin: Path, name: str, meta: CheckpointMeta) -> bytes:
-    """A file of a checkpoint. Raises ConfigError where it cannot be read or does not have its hash."""
-    try:
-        data = read_regular(origin / name, WEIGHTS_BYTES)
-    except OSError as error:
-        raise ConfigError(f"The checkpoint {origin} cannot be read: {name}: {error.strerror}.") from None
-    if hashlib.sha256(data).hexdigest() != meta.files[name]:
-        raise ConfigError(f"The checkpoint {origin} is damaged: {name} does not have the hash of meta.json.")
-    return data

@@ -9,6 +9,7 @@ from typing import Any
 from simul.common.runtime.terminal_text import printable
 
 MOST_CHARACTERS = 2000  # of a fact that is read from another card
+FACT = re.compile(r"- ([\w -]+): (.+)")  # a line of the list at the top of a card
 Results = Mapping[str, Mapping[str, Any]]  # what was played, by opponent; "": a game for one
 LIMITS = "It knows this game and this version of the encoder only, and has not been measured against people."
 
@@ -49,21 +50,32 @@ def strength_text(results: Results, seats: int = 2) -> str:
 
 
 def card_facts(text: str) -> dict[str, str]:
-    """The list at the top of a card: value by key, without what a terminal does not show, and cut where it is long."""
-    return {key: printable(value)[:MOST_CHARACTERS] for key, value in re.findall(r"^- ([\w -]+): (.+)$", text, re.M)}
+    """The list at the top of a card: first value by key, as a terminal shows it, and cut where it is long."""
+    facts: dict[str, str] = {}
+    for line in text.split("\n"):
+        if found := FACT.fullmatch(line):
+            facts.setdefault(found[1], printable(found[2])[:MOST_CHARACTERS])
+        elif facts:
+            break
+    return facts
 
 
-def card_text(name: str, facts: Iterable[tuple[str, str]], results: Results, note: str = "") -> str:
+def card_text(
+    name: str, facts: Iterable[tuple[str, str]], results: Results, note: str = "", commands: Sequence[str] = ()
+) -> str:  # fmt: skip
     """card.md.
 
     Args:
         name: `zoo:NAME`, or that of the folder.
         facts: (key, value) of each line of the list at its top; licence and origin are two of them.
         note: sentences more.
+        commands: that take it, beside those that take every entry.
     """
-    about = "\n".join(f"- {key}: {_one_line(value)}" for key, value in facts)
-    use = f"`simul eval --checkpoint {name}`, `simul play`, `simul serve` and `simul up --from` take it."
-    limits = f"{LIMITS} {_one_line(note)}".rstrip()
+    name = one_line(name)
+    about = "\n".join(f"- {key}: {one_line(value)}" for key, value in facts)
+    taking = [f"simul eval --checkpoint {name}", *commands, "simul serve"]
+    use = f"{', '.join(f'`{each}`' for each in taking)} and `simul up --from` take it."
+    limits = f"{LIMITS} {one_line(note)}".rstrip()
     return f"# {name}\n\n{about}\n\n{_table(results)}\n\n{limits}\n\n{use}\n"
 
 
@@ -91,5 +103,6 @@ def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]], *, text_colum
     return "\n".join([head, f"|{'|'.join(rule)}|", *body])
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """`text` as one line of a card or a terminal."""
     return printable(" ".join(text.split()))

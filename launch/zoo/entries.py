@@ -3,57 +3,73 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from rich.table import Table
 
-from simul.common.config.checkpoint_meta import decode_meta
+from simul.common.config.checkpoint_meta import WEIGHTS_FILE, decode_meta
 from simul.common.config.schema import Config
 from simul.common.config.zoo import CARD, PREFIX, RESULTS, ZOO, zoo_folder, zoo_names
 from simul.common.errors import ConfigError
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.launch.supervisor.checkpoint_files import config_of
-from simul.launch.zoo.card import strength_text
+from simul.launch.zoo.card import one_line, strength_text
+
+MEGABYTE = 10**6
 
 
 class Entry(NamedTuple):
-    """An entry. `game`: as a command line names it."""
+    """An entry. `game`: as a command line names it; `size`: bytes of its weights; `trained`: the date."""
 
     name: str
     game: str
     strength: str
+    size: int
+    trained: str
 
 
-def entries() -> list[Entry]:
-    """All that ship. Raises ConfigError where one is damaged."""
-    return [_read(name) for name in zoo_names()]
+def entries(say: Callable[[str], object]) -> list[Entry]:
+    """All that ship. `say` gets a sentence for each damaged one, which is left out."""
+    found = []
+    for name in zoo_names():
+        try:
+            found.append(_read(name))
+        except (OSError, KeyError, TypeError, ValueError, ConfigError, *DECODE_ERRORS) as error:
+            reason = one_line(str(error)).rstrip(".")
+            say(f"The entry {PREFIX}{name} in {ZOO / name} is damaged: {reason}. Install Simul again.")
+    return found
 
 
 def _read(name: str) -> Entry:
     folder = ZOO / name
-    try:
-        strength = strength_text(msgspec.json.decode(read_regular(folder / RESULTS)), decode_meta(folder).spec.seats)
-    except (OSError, KeyError, TypeError, ValueError, *DECODE_ERRORS) as error:
-        raise ConfigError(f"The entry {PREFIX}{name} in {folder} is damaged: {error}. Install Simul again.") from None
-    return Entry(name, config_of(folder, []).game_title, strength)
+    meta, results = decode_meta(folder), read_regular(folder / RESULTS)
+    strength = strength_text(msgspec.json.decode(results, type=dict[str, dict[str, Any]]), meta.spec.seats)
+    size = (folder / WEIGHTS_FILE).stat().st_size
+    return Entry(name, config_of(folder, []).game_title, strength, size, meta.time[:10])
 
 
 def table_of(found: list[Entry]) -> Table:
     """For a terminal; 80 columns are enough."""
-    table = Table(box=None, pad_edge=False)
-    for head in ("name", "game", "strength"):
-        table.add_column(head, overflow="fold", no_wrap=head != "strength")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("name", no_wrap=True)
+    table.add_column("game", no_wrap=True)
+    table.add_column("strength", overflow="fold")
+    table.add_column("MB", no_wrap=True, justify="right")
+    table.add_column("trained", no_wrap=True)
     for each in found:
-        table.add_row(f"{PREFIX}{each.name}", each.game, each.strength)
+        size = f"{each.size / MEGABYTE:.1f}"
+        table.add_row(f"{PREFIX}{each.name}", each.game, each.strength, size, each.trained)
     return table
 
 
 def entry_that_plays(config: Config) -> str | None:
-    """`zoo:NAME` of the first entry of the game that is configured; None where there is none."""
-    return next((f"{PREFIX}{each.name}" for each in entries() if each.game == config.game_title), None)
+    """`zoo:NAME` of the first whole entry of the game that is configured; None where there is none."""
+    found = entries(say=lambda sentence: None)
+    return next((f"{PREFIX}{each.name}" for each in found if each.game == config.game_title), None)
 
 
 def read_card(name: str) -> str:

@@ -9,7 +9,9 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -32,6 +34,7 @@ from simul.common.config.checkpoint_meta import (
     decode_meta,
     read_verified,
 )
+from simul.common.config.game_description import TABLE_PLAYER
 from simul.common.config.games import game_called
 from simul.common.config.loader import load_config
 from simul.common.config.opponents import opponent_kind
@@ -64,6 +67,8 @@ LICENCE_BEFORE = "; of the weights that it was made of: "
 MOST_BYTES_OF_CARD = 1 << 16
 NEEDS_A_PROGRAM = ("gtp",)  # scripted players that a card is not measured against unless they are named
 OF_POLICIES = ("game", "game_options", "network", "search")  # settings by which a policy plays, and its game's section
+HORIZON = "learner.total_decisions="
+NEAR = 0.01  # of its decisions: by how much a run misses those at which it stops
 Say = Callable[[str], object]
 
 
@@ -115,7 +120,7 @@ def export(
         name = f"{PREFIX}{measured.name}" if folder.absolute().parent == ZOO else measured.name
         (measured / RESULTS).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
         facts = _facts(decode_meta(measured), config, checkpoint, terms, precision, mirrored=bool(bots))
-        card = card_text(name, facts, results, terms.note)
+        card = card_text(name, facts, results, terms.note, _playing(config))
         (measured / CARD).write_text(card, encoding="utf-8")
         try:
             with new_folder(folder) as aside:
@@ -126,13 +131,19 @@ def export(
     return card
 
 
+def _playing(config: Config) -> list[str]:
+    """The commands that play a game of it."""
+    player = game_called(config.game).player
+    return ["simul play"] * bool(player) + ["simul watch"] * (player == TABLE_PLAYER)
+
+
 def _check_replaceable(folder: Path) -> None:
     """Raises ConfigError where something else than an entry would be replaced, or nothing can be written."""
     if folder.is_symlink():
         raise ConfigError(f"{folder} is a link: name the folder that it leads to.")
+    above = next(each for each in folder.absolute().parents if os.path.lexists(each))
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent):
+        with tempfile.TemporaryDirectory(dir=above):
             pass
     except OSError as error:
         raise ConfigError(f"{folder} cannot be written: {error.strerror}. Choose another folder.") from None
@@ -260,28 +271,42 @@ def _made_with(meta: CheckpointMeta, run: RunDir, source: Mapping[str, str]) -> 
 def _command(config: Config, meta: CheckpointMeta, run: RunDir) -> str:
     """`simul up CONFIG --set ...` that begins such a run, with the settings that decide what is learned.
 
-    A run that was stopped and resumed has the `stop_after_decisions` of its last start; its horizon is of its first,
-    unless `--new-horizon` has set `learner.total_decisions`: then checkpoints of before tell the first one.
+    A run that was stopped and resumed has the settings of its last start; its horizon is of its first, unless that was
+    moved (`--new-horizon`): then checkpoints of before tell the first one.
     """
     configuration = game_called(config.game).configuration
     if not configuration:
         return "`simul up` with a configuration of its maker's"
-    before, after = (_settings_of_learning(each) for each in (load_config(configuration), config))
-    changed = [line for line in setting_lines(after) if line not in set(setting_lines(before))]
+    first = _first_start(run, meta) or meta
     share = config.learned_share(config.game_section.seats() or meta.spec.seats)
-    stop, resumed = meta.horizon, ""
-    if (total := config.learner.total_decisions) != AUTO:
-        first = _first_start(run, meta) or meta
+    changed = _changes(configuration, config)
+    stop, total = round(first.decisions / share), config.learner.total_decisions
+    if total == AUTO and (not first.horizon or first.decisions <= (1 + NEAR) * first.horizon):
+        stop = round(first.horizon / share) if first.horizon != LONG_HORIZON else 0  # `auto` makes the horizon of it
+    else:
         if first.horizon not in (0, total):
-            kept = [line for line in changed if line != f"learner.total_decisions={total}"]
-            changed = [*kept, f"learner.total_decisions={first.horizon}"]
-        if first is not meta:
-            more = f"learner.total_decisions={meta.horizon} (--new-horizon)"
-            resumed = f", resumed with {more} until {meta.decisions:,} decisions had been learned from"
-        stop = first.decisions
-    if stop not in (0, LONG_HORIZON):
-        changed.append(f"stop_after_decisions={round(stop / share)}")
-    return f"`simul up {configuration}{''.join(f' --set {line}' for line in changed)}`{resumed}"
+            changed = [*(line for line in changed if not line.startswith(HORIZON)), f"{HORIZON}{first.horizon}"]
+        if abs(stop - config.stop_after_decisions) <= NEAR * stop:
+            stop = config.stop_after_decisions
+    if stop:
+        changed.append(f"stop_after_decisions={stop}")
+    resumed = ""
+    if first is not meta:
+        more = f"{HORIZON}{meta.horizon} (--new-horizon)"
+        resumed = f", resumed with {more} until {meta.decisions:,} decisions had been learned from"
+    return f"`simul up {configuration}{''.join(f' --set {shlex.quote(line)}' for line in changed)}`{resumed}"
+
+
+def _changes(configuration: str, config: Config) -> list[str]:
+    """Settings of learning that make those of `config` out of a shipped configuration.
+
+    Also those that it has already, where another one moves them: a start value set alone lowers its final value.
+    """
+    wanted, changed = setting_lines(_settings_of_learning(config)), list[str]()
+    for _ in range(2):
+        made = set(setting_lines(_settings_of_learning(load_config(configuration, changed))))
+        changed += [line for line in wanted if line not in made]
+    return changed
 
 
 def _first_start(run: RunDir, meta: CheckpointMeta) -> CheckpointMeta | None:

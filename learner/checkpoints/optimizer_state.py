@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from simul.common.errors import CheckpointError, WeightsError
 from simul.common.nets.io import bytes_to_state, check_state, first_nonfinite
+from simul.common.runtime.terminal_text import printable
 from simul.learner.checkpoints.checkpoint_store import Checkpoint
 from simul.learner.training.normalization import RewardScale
 
@@ -53,7 +54,7 @@ def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.O
     try:
         weights, moments = bytes_to_state(checkpoint.weights), bytes_to_state(checkpoint.optimizer)
         if name := first_nonfinite(weights) or first_nonfinite(moments):
-            raise CheckpointError(f"{which} cannot be learned from: {name} is not finite. Use an older one.")
+            raise CheckpointError(f"{which} cannot be learned from: {printable(name)} is not finite. Use an older one.")
         check_state(weights, network)
     except WeightsError as error:
         made = checkpoint.meta.network

@@ -50,7 +50,8 @@ class ImageReader(nn.Module):
         others = [place for place, letter in enumerate(axes) if letter not in "HW"]
         self._order = [1 + place for place in (*others, axes.index("H"), axes.index("W"))]
         self._scale = 1 / 255 if spec.observation_dtype == "uint8" else 1.0
-        middle, factor = torch.zeros(self.rest), torch.ones(self.rest)
+        middle = torch.zeros(self.rest, device="cpu")  # also of a network_outline, because they are read here
+        factor = torch.ones(self.rest, device="cpu")
         for part in spec.layout:
             if part.start >= size and part.high > max(part.low, 1) and spec.observation_dtype == "uint8":
                 these = slice(part.start - size, part.start - size + part.size)

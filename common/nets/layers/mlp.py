@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 
 from torch import nn
 
@@ -19,7 +19,7 @@ def linear_layers(inputs: int, hidden: int, layers: int, activation: str) -> nn.
     """
     check_choice("activation", activation, _ACTIVATIONS)
     body = nn.Sequential()
-    for before, after in pairwise([inputs] + [hidden] * layers):
+    for before, after in pairwise(chain([inputs], repeat(hidden, layers))):
         linear = nn.Linear(before, after)
         if activation == "tanh":
             nn.init.orthogonal_(linear.weight, 2**0.5)

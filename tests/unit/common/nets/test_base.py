@@ -8,7 +8,8 @@ from torch import nn
 from simul.common.config.schema import NetworkConfig
 from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
-from simul.common.nets.build import build_network, check_network
+from simul.common.nets.build import build_network, check_network, network_outline
+from simul.common.nets.io import check_state
 from simul.common.nets.layers.gru import PackedGRU
 from simul.common.nets.layers.lstm import PackedLSTM, make_packing, round_up_rows
 from simul.common.protocol.specs import GameSpec
@@ -45,6 +46,7 @@ LENGTHS = [3, 7, 0, 7, 1]
 def test_unroll_is_stepping_and_so_are_its_gradients(name, layout, options, request, observed):
     spec = request.getfixturevalue(layout)
     network = build_network(NetworkConfig(name, options), spec, seed=3)
+    check_state(network.state_dict(), network_outline(NetworkConfig(name, options), spec))
     with torch.no_grad():
         for parameter in network.parameters():  # fresh heads are nearly silent
             parameter += 0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1))

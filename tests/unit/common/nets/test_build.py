@@ -7,7 +7,7 @@ from torch import nn
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import EVERYTHING
 from simul.common.errors import ConfigError, WeightsError
-from simul.common.nets.build import build_network
+from simul.common.nets.build import build_network, network_outline
 from simul.common.nets.io import bytes_to_state, check_state, fingerprint, weights_to_bytes
 from simul.common.nets.layers.entities import EntityBlocks
 from simul.common.protocol.specs import GameSpec, Slice
@@ -190,13 +190,24 @@ def test_weights_travel_as_bytes(flat_spec):
     for change, match in (
         ({"lstm.bias": torch.zeros(3)}, "lstm.bias: expected"),
         ({"value_head.bias": torch.tensor([torch.nan])}, "not finite"),
-        ({"extra": torch.zeros(1)}, "extra"),
+        ({"ex\x1b[2J\ntra": torch.zeros(1)}, r"ex\\u001b\[2J\\ntra \[1\] \(not expected\)$"),
         ({"value_head.bias": torch.zeros(1, dtype=torch.int64)}, "expected torch.float32 or the like, got torch.int64"),
         ({"value_head.bias": torch.zeros(1, dtype=torch.complex64)}, "or the like, got torch.complex64"),
     ):
         with pytest.raises(WeightsError, match=match):
             check_state(state | change, network)
     check_state(state | {"value_head.bias": torch.tensor([1e30])}, network)  # its square is not finite
+
+
+def test_a_networks_outline_has_its_shapes_and_no_memory(flat_spec):
+    config = NetworkConfig("mlp_lstm", {"hidden": 8}, shared=False, normalize_observations=True)
+    outline = network_outline(config, flat_spec)
+    assert all(value.is_meta for value in outline.state_dict().values())
+    check_state(bytes_to_state(weights_to_bytes(build_network(config, flat_spec))), outline)
+    huge = network_outline(NetworkConfig("mlp_lstm", {"hidden": 10**6}), flat_spec)
+    assert huge.state_dict()["lstm.bias"].shape == (4 * 10**6,)
+    with pytest.raises(ConfigError, match=r"it has more than 10,000 tensors\.$"):
+        network_outline(NetworkConfig("mlp_lstm", {"hidden": 8, "layers": 10**6}), flat_spec)
 
 
 def test_tied_weights_travel_under_each_name(flat_spec):

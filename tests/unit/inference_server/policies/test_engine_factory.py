@@ -14,7 +14,7 @@ from torch import Tensor
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import EVERYTHING, Trust, network_values
-from simul.common.errors import ConfigError, WeightsError
+from simul.common.errors import ConfigError, SimulError, WeightsError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import fingerprint, weights_to_bytes
 from simul.common.nets.models.mlp_lstm import MlpLstm
@@ -185,6 +185,20 @@ def test_a_network_that_raises_ends_the_start_with_one_sentence(network, sentenc
         updates.wait_for_first(tmp_path, stop=[])
     assert len(link.refusals) == 1
     assert ("Traceback" in caplog.text) == (network is OneTypeOnly)
+
+
+def test_shapes_are_compared_before_a_network_takes_memory(tmp_path, monkeypatch):
+    """`simul serve` and `simul policies load` of a checkpoint that names a network which its weights do not fit."""
+    wide, folder = NetworkConfig(options={"hidden": 6000}), tmp_path / "theirs"
+    files = {WEIGHTS_FILE: weights_to_bytes(build_network(NETWORK, SPEC))}
+    write_folder(folder, RunFacts(SPEC, wide, "0" * 16, 1).meta(1, 0, 0, files, False), files)
+    served, fresh = _table(), PolicyTable(SPEC, EngineFactory(SPEC, wide, _engine, (1, 2)))
+    monkeypatch.setattr(engine_factory, "build_network", lambda *arguments, **options: pytest.fail("it was built"))
+    for load in (partial(served.build_external, "theirs"), fresh.install_checkpoint):
+        with pytest.raises(SimulError, match=r": expected \[6000\], got \[8\]"):
+            load(folder)
+    with pytest.raises(WeightsError, match=r": expected \[.*000\], got \["):
+        _install(fresh, "learner", 1)
 
 
 def test_the_network_of_a_stranger_is_loaded_only_where_the_user_trusts_it(tmp_path):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from simul.common.config import zoo
+from simul.common.config.checkpoint_meta import WEIGHTS_FILE, read_meta
 from simul.common.config.loader import load_game
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
@@ -21,30 +23,42 @@ from tests.support.checkpoints import SMALL, write_checkpoint
 
 @pytest.fixture
 def entry(tmp_path, monkeypatch):
-    """zoo:hex of a small network; no run is active."""
+    """zoo:hex of a small network, beside a damaged one of the same game; no run is active."""
     monkeypatch.chdir(tmp_path)
     for module in (zoo, entries):
         monkeypatch.setattr(module, "ZOO", tmp_path / "zoo")
     folder = write_checkpoint(tmp_path / "zoo" / "hex", GameSpec("openspiel/hex", 4, 4, seats=2), 1)
     (folder / "results.json").write_text(json.dumps({"random": {"win_rate": 0.9}, "mcts": {"win_rate": 0.25}}))
+    damaged = write_checkpoint(tmp_path / "zoo" / "a_hex", GameSpec("openspiel/hex", 4, 4, seats=2), 1)
+    (damaged / "results.json").write_text("[]")
     return folder
 
 
-def test_the_zoo_is_listed_with_the_strongest_opponent(entry):
-    (only,) = entries.entries()
-    assert only[:3] == ("hex", "openspiel:hex", "won 0.250 against mcts")
+@pytest.mark.parametrize("fault", ["[]", '{"random": []}', '{"random": {"win_rate": null}}', "{"])
+def test_the_zoo_is_listed_with_the_strongest_opponent_and_without_what_is_damaged(entry, fault, capsys):
+    (entry.with_name("a_hex") / "results.json").write_text(fault)
+    assert cli.main(["zoo"]) == 0
+    listed = capsys.readouterr()
+    size, date = (entry / WEIGHTS_FILE).stat().st_size / 1e6, read_meta(entry).time[:10]
+    assert re.findall(r"^zoo:.*", listed.out, re.M) == [
+        f"zoo:hex openspiel:hex won 0.250 against mcts {size:.1f} {date}"
+    ]
+    assert re.fullmatch(r"The entry zoo:a_hex in .*a_hex is damaged: .+\. Install Simul again\.\n", listed.err)
 
 
 def test_a_game_without_a_checkpoint_gets_the_zoos_entry_and_says_so(entry, capsys):
     origin = table.find_origin("openspiel:hex", None, None, ["seed=7"], from_zoo=True)
     assert (origin.checkpoint, origin.what, origin.config.seed) == (entry, "policy zoo:hex", 7)
     assert origin.config.network == SMALL
+    origin.say_who_plays()
     assert "no --checkpoint: zoo:hex plays" in capsys.readouterr().err
 
 
 def test_the_zoo_takes_no_place_of_what_is_named(entry, tmp_path, capsys):
     for game, from_zoo in (("openspiel:hex", False), ("openspiel:tic_tac_toe", True), ("ofc", True)):
-        assert table.find_origin(game, None, None, [], from_zoo=from_zoo).checkpoint is None
+        origin = table.find_origin(game, None, None, [], from_zoo=from_zoo)
+        assert origin.checkpoint is None
+        origin.say_who_plays()
     own = write_checkpoint(tmp_path / "own", GameSpec("openspiel/hex", 4, 4, seats=2), 2)
     assert table.find_origin("openspiel:hex", own, None, [], from_zoo=True).checkpoint == own
     assert capsys.readouterr().err == ""

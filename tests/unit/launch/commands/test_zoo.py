@@ -34,9 +34,9 @@ def test_the_load_test_takes_one_of_the_zoo():
 def test_the_list_and_the_cards(capsys):
     assert cli.main(["zoo"]) == 0
     listed = capsys.readouterr().out
-    assert re.search(r"^zoo:cartpole +gymnasium:CartPole-v1 +mean return 500\.0 *$", listed, re.MULTILINE), (
-        "in 80 columns"
-    )
+    assert re.search(
+        r"^zoo:cartpole +gymnasium:CartPole-v1 +mean return +0\.1 2026-11-26\n +500\.0 +$", listed, re.M
+    ), "in 80 columns"
     assert cli.main(["zoo", "list"]) == 0
     assert capsys.readouterr().out == listed
     for name in ("cartpole", "zoo:cartpole", str(ZOO / "cartpole")):
@@ -44,6 +44,13 @@ def test_the_list_and_the_cards(capsys):
         assert capsys.readouterr().out == (ZOO / "cartpole" / "card.md").read_text()
     assert cli.main(["zoo", "show", "cartpol"]) == 2
     assert "Did you mean zoo:cartpole?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["play cartpole", "play pokemon", "watch cartpole", "watch pokemon"])
+def test_an_entry_is_not_announced_where_it_does_not_play(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)  # no run is active
+    assert cli.main(line.split()) == 2
+    assert "zoo show" not in capsys.readouterr().err
 
 
 def test_a_folder_is_not_taken_for_a_shipped_entry_and_a_linked_card_is_refused(tmp_path, monkeypatch, capsys):

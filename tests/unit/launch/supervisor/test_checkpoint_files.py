@@ -195,7 +195,7 @@ def test_another_encoder_a_damaged_one_and_none_are_refused_and_nothing_is_writt
     with pytest.raises(ConfigError, match=rf"The checkpoint .* is damaged: {OPTIMIZER_FILE} does not have the hash"):
         copied(damaged, run_dir)
     (damaged / OPTIMIZER_FILE).unlink()
-    with pytest.raises(ConfigError, match=rf"The checkpoint .* cannot be read: {OPTIMIZER_FILE}: No such file"):
+    with pytest.raises(ConfigError, match=rf"The checkpoint .* is damaged: {OPTIMIZER_FILE}: No such file"):
         copied(damaged, run_dir)
     (damaged / "weights.safetensors").write_bytes(b"torn")
     with pytest.raises(ConfigError, match="does not have the hash that was written"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_an_entry_is_whole_and_its_card_says_how_strong_whose_and_of_what_it_is(
     for words in (
         "# pole\n", "| 321.500 | [300.000, 343.000] | 20 |", "- licence: CC0-1.0\n", "people. Made for a test.\n",
         "--set gymnasium.frame_stack=2", "--set seed=9", "learned by ppo from random weights, and from its own games",
-        "game: gymnasium", "(MIT License)",
+        "game: gymnasium", "(MIT License)", "`simul eval --checkpoint pole`, `simul serve` and `simul up --from` take",
     ):  # fmt: skip
         assert words in card
     assert str(tmp_path) not in card
@@ -68,6 +69,7 @@ def test_the_command_of_a_resumed_run_names_its_horizon_in_place_of_its_last_sta
     write_checkpoint(checkpoint, GameSpec("openspiel/tic_tac_toe", 4, 2, seats=2), 5, horizon=horizon)
     card, _ = make(run, tmp_path / "toe")
     assert "--set stop_after_decisions=3000`" in card
+    assert "`simul play`, `simul watch`, `simul serve`" in card
 
 
 def test_a_run_whose_schedules_were_raised_says_so(run, tmp_path):
@@ -79,6 +81,22 @@ def test_a_run_whose_schedules_were_raised_says_so(run, tmp_path):
     write_checkpoint(run.checkpoints / "000000003", spec, 3, horizon=4000)
     card, _ = make(run, tmp_path / "twice")
     assert "--set learner.total_decisions=4000`, resumed with learner.total_decisions=8116 (--new-horizon)" in card
+
+
+def test_the_command_makes_the_schedules_that_the_run_had(run, tmp_path):
+    def command(settings, **learned):
+        spec, checkpoint = GameSpec("openspiel/tic_tac_toe", 4, 2, seats=2), run.checkpoints / "000000005"
+        run.write_config(load_config("openspiel", ["opponents=self:1", *settings]))
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        write_checkpoint(checkpoint, spec, 5, **learned)
+        return card_facts(make(run, tmp_path / "toe")[0])["command"].partition(" --set opponents")[2]
+
+    total, stop = "learner.total_decisions=4000", "stop_after_decisions=6000"
+    assert command([total, stop], horizon=4000, decisions=6050).endswith(f"--set {total} --set {stop}`")
+    resumed = command(["learner.total_decisions=auto", stop], horizon=4000, decisions=9000)  # that began with `total`
+    assert resumed.endswith(f"--set {total} --set stop_after_decisions=9000`")
+    rates = ["learner.learning_rate=1.0e-05", "learner.final_learning_rate=0.0001"]  # the latter as in openspiel.yaml
+    assert all(f" --set {rate} " in command([*rates, stop], horizon=500_000, decisions=6000) for rate in rates)
 
 
 def test_an_entry_of_an_entry_keeps_what_its_card_says(run, tmp_path):
@@ -145,8 +163,8 @@ def test_what_would_be_lost_or_not_stated_is_refused(run, tmp_path):
     with pytest.raises(ConfigError, match="--licence MIT"):
         make(run, tmp_path / "pole", terms=Terms(" "))
     with pytest.raises(ConfigError, match="has one seat and no opponents"):
-        make(run, tmp_path / "pole", opponents=["random"])
-    assert not (tmp_path / "pole").exists()
+        make(run, tmp_path / "new" / "above" / "pole", opponents=["random"])
+    assert not (tmp_path / "new").exists()
     make(run, tmp_path / "pole")
     make(run, tmp_path / "pole")  # an older entry is replaced
 

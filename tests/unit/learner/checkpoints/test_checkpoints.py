@@ -1,5 +1,6 @@
 import dataclasses
 import errno
+import hashlib
 import importlib.metadata
 import os
 
@@ -8,15 +9,18 @@ import torch
 
 from simul.common.config import checkpoint_folder
 from simul.common.config.checkpoint_meta import (
+    HEADER_BYTES,
     META_FILE,
     OPTIMIZER_FILE,
     WEIGHTS_BYTES,
     WEIGHTS_FILE,
     checkpoint_folders,
     read_meta,
+    read_verified,
 )
 from simul.common.config.schema import NetworkConfig
 from simul.common.errors import CheckpointError
+from simul.common.nets import io
 from simul.common.nets.build import build_network
 from simul.common.nets.io import load_policy, weights_to_bytes
 from simul.launch.supervisor.checkpoint_files import find_fault
@@ -278,6 +282,15 @@ def test_load_policy_takes_the_newest_whole_one_of_a_run(tmp_path, save):
         load_policy(tmp_path)
 
 
+def test_shapes_are_compared_before_weights_are_read_or_a_network_takes_memory(save, facts, monkeypatch):
+    wide = dataclasses.replace(facts, network=NetworkConfig("mlp_lstm", {"hidden": 6000}))
+    folder = save(3, facts=wide)
+    for name in ("read_verified", "build_network"):
+        monkeypatch.setattr(io, name, lambda *arguments, **options: pytest.fail("it was read, or built"))
+    with pytest.raises(CheckpointError, match=r"000000003 cannot be used: .*: expected \[6000\], got \[8\]"):
+        load_policy(folder)
+
+
 def test_a_checkpoint_says_where_it_comes_from(facts, save):
     meta = load_policy(save(3, facts=dataclasses.replace(facts, seed=5))).meta
     assert (meta.version, meta.decisions, meta.seed) == (3, 30, 5)
@@ -296,13 +309,21 @@ def test_what_is_not_finite_is_not_learned_from(store, facts, network, optimizer
         restore(store.latest(facts.spec), fresh, trained(fresh))
 
 
-def test_hostile_files_of_a_checkpoint_are_sentences(store, save):
+def test_hostile_files_of_a_checkpoint_are_sentences(store, save, monkeypatch):
     save(3)
     folder = store.path(3)
     (folder / "weights.safetensors").unlink()
     with (folder / "weights.safetensors").open("wb") as sparse:
         sparse.truncate(WEIGHTS_BYTES + 1)
     assert "File too large" in find_fault(folder)
+    os.truncate(folder / "weights.safetensors", HEADER_BYTES + 1)  # large, and no header accounts for it
+    saved = read_meta(folder)
+    monkeypatch.setattr(hashlib, "file_digest", lambda *hashed: pytest.fail("it was read"))
+    assert "does not have the hash" in find_fault(folder)
+    monkeypatch.setattr(hashlib, "sha256", lambda *hashed: pytest.fail("it was read"))
+    with pytest.raises(CheckpointError, match="does not have the hash"):
+        read_verified(folder, saved, WEIGHTS_FILE)
+    monkeypatch.undo()
     meta = (folder / "meta.json").read_text()
     (folder / "meta.json").write_text(meta.replace('"options": {', '"options": {"x": ' + 50_000 * "[" + ","))
     with pytest.raises(CheckpointError, match="nested too deeply"):
