@@ -87,7 +87,8 @@ class VectorInputs(nn.Module):
             if part.kind == "id":
                 tables.setdefault(part.table, []).append(part)
         inside = _rows_inside(spec, sharing) if isinstance(embedding, int) else {}
-        self.ids, self.embeddings, self.places = nn.ModuleList(), nn.ParameterList(), {}
+        self.ids, self.embeddings = nn.ModuleList(), nn.ParameterList()
+        self.places: dict[TableKey, int] = {}
         for name, of_table in tables.items():
             reader = IdReader(of_table)
             self.ids.append(reader)
