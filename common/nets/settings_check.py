@@ -15,6 +15,7 @@ from simul.common.config.trust import EVERYTHING
 from simul.common.errors import ConfigError
 from simul.common.nets.build import build_network
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.terminal_text import print_text
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -55,4 +56,4 @@ def _refusal(question: Question, among: Sequence[Sequence[str]]) -> str:
 
 if __name__ == "__main__":
     answer = msgspec.json.encode(refusals(msgspec.json.decode(sys.stdin.buffer.read(), type=Question)))
-    sys.stdout.write(f"\n{answer.decode()}\n")
+    print_text(f"\n{answer.decode()}")
