@@ -18,6 +18,7 @@ from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.devices import choose_device, choose_precision
+from simul.common.nets.layers.inputs import AttendedInputs
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.lifecycle import RoleArguments, StopFlag
 from simul.common.role.reports import Reporter
@@ -128,6 +129,7 @@ def _assemble(context: BuildContext, reporter: Reporter, stop: StopFlag, opened:
         opponent_note(context.config, context.spec, context.network),
         ending_note(context.options, context.spec, context.network),
         burn_in_note(context.config, context.network),
+        attention_note(context.config, context.spec, context.network),
         precision_note(context.config, context.device, context.network),
     )
     for note in filter(None, notes if context.leads else ()):
@@ -342,6 +344,16 @@ def burn_in_note(config: Config, network: RecurrentNetwork) -> str:
         "server.zero_state gives each decision a state of zeros" if network.state_size else "the network has no memory"
     )
     return f"learner.burn_in is not used: {why}."
+
+
+def attention_note(config: Config, spec: GameSpec, network: RecurrentNetwork) -> str:
+    """A sentence where the network `attention` has no entities to attend to; else empty."""
+    if not any(isinstance(part, AttendedInputs) and not part.groups for part in network.modules()):
+        return ""
+    return (
+        f"The network {config.network.name} has nothing to attend to: {spec.name} declares no entities. Name groups of "
+        "its layout in network.options.entities, if it has some, or take the network mlp or mlp_gru, which is cheaper."
+    )
 
 
 def precision_note(config: Config, device: torch.device, network: RecurrentNetwork) -> str:

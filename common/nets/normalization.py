@@ -6,6 +6,7 @@ the learner writes them: `simul.learner.training.normalization`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
+from simul.common.nets.layers.inputs import EntityInputs
 from simul.common.protocol.specs import EntityGroup, GameSpec
 
 CLIP = 10.0
@@ -49,7 +51,9 @@ class NormalizedNetwork(RecurrentNetwork):
         self.predicts_opponent = network.predicts_opponent
         self.register_buffer("observation_mean", torch.zeros(spec.observation_size))
         self.register_buffer("observation_variance", torch.ones(spec.observation_size))
-        self.register_buffer("kept", _columns_kept(spec), persistent=False)
+        readers = [part for part in network.modules() if isinstance(part, EntityInputs)]
+        masks = [column for part in readers for column in part.present_columns]
+        self.register_buffer("kept", _columns_kept(spec, masks), persistent=False)
 
     def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As `RecurrentNetwork.forward`."""
@@ -103,10 +107,11 @@ def _group_columns(spec: GameSpec, group: EntityGroup) -> GroupColumns:
     return GroupColumns(np.array(columns, np.int64), np.array(said, np.int64) if said else None)
 
 
-def _columns_kept(spec: GameSpec) -> Tensor | None:
-    """bool [D], True for columns that are no quantities; None where there are none."""
+def _columns_kept(spec: GameSpec, masks: Sequence[int]) -> Tensor | None:
+    """bool [D], True for columns that are no quantities; None where there are none. `masks`: that a network reads."""
     present = {f"{group.name}.{i}.{group.present}" for group in spec.entities for i in range(group.count)}
     kept = torch.zeros(spec.observation_size, dtype=torch.bool, device="cpu")  # also of a network_outline
+    kept[list(masks)] = True
     for part in spec.layout:
         if part.kind == "id" or part.name in present:
             kept[part.start : part.start + part.size] = True

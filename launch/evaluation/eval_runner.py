@@ -20,6 +20,7 @@ from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import temporary_folder
+from simul.common.runtime.terminal_console import table_console
 from simul.common.runtime.terminal_text import print_text
 from simul.launch.evaluation.calibration import (
     calibration_rows,
@@ -32,7 +33,6 @@ from simul.launch.evaluation.calibration import (
 from simul.launch.evaluation.contestants import Contestants, find_conditions, find_contestants
 from simul.launch.evaluation.matrix import matrix_table, standings_table
 from simul.launch.evaluation.openings import opening_figures, openings_text
-from simul.launch.evaluation.payoffs import table_console
 from simul.launch.evaluation.picture import check_picture
 from simul.launch.evaluation.result import build_result, result_text
 from simul.launch.monitoring.view.output import complain

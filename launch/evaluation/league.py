@@ -18,6 +18,7 @@ from simul.common.config.trust import EVERYTHING, NOTHING, Trust
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.decode_errors import DECODE_ERRORS
+from simul.common.runtime.terminal_console import table_console
 from simul.launch.evaluation.contestants import Contestants, find_conditions, find_contestants
 from simul.launch.evaluation.missing_pairs import play_missing, players_of
 from simul.launch.evaluation.payoffs import (
@@ -25,7 +26,6 @@ from simul.launch.evaluation.payoffs import (
     payoff_figures,
     print_json,
     print_payoffs,
-    table_console,
 )
 from simul.launch.evaluation.picture import check_picture
 from simul.launch.evaluation.player_keys import checkpoint_key, contestant_keys, settings_of

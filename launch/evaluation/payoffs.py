@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import msgspec
 
 from simul.common.config.matchups import distinct_labels
-from simul.common.runtime.terminal_console import SafeConsole
+from simul.common.runtime.terminal_console import table_console
 from simul.common.runtime.terminal_text import print_text, printable
 from simul.launch.evaluation.matrix import matrix_table, ratings_table
 from simul.launch.evaluation.openings import openings_text
@@ -19,12 +18,6 @@ from simul.launch.ratings.pair_results import Known, payoffs, rate
 
 LONGEST_LABEL = 40  # characters, in a picture
 CELL_INCHES = 0.7
-WIDEST = 1000  # columns of a table where the output is no terminal
-
-
-def table_console() -> SafeConsole:
-    """For tables; wide ones are whole where the output is no terminal."""
-    return SafeConsole(width=None if sys.stdout.isatty() else WIDEST)
 
 
 def payoff_figures(known: Known, game: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.table import Table
 
 from simul.common.runtime.private_files import replace_file
-from simul.common.runtime.terminal_console import SafeConsole
+from simul.common.runtime.terminal_console import table_console
 from simul.launch.monitoring.view.output import standard_output
 from simul.launch.sweep.study import Tried
 from simul.launch.sweep.trial import Plan
@@ -39,7 +39,7 @@ class SweepView:
     def __init__(self, trials: int, decisions: int) -> None:
         """`trials`: of the sweep; `decisions`: of each."""
         self._trials, self._decisions = trials, decisions
-        self._console = SafeConsole(file=standard_output())
+        self._console = table_console(standard_output())
         self._live: Live | None = None
         self._next = 0.0
         if self._console.is_terminal:

@@ -24,7 +24,9 @@ from simul.common.errors import ConfigError
 RANGE, CHOICES = ("low", "high", "log", "int", "step"), ("choices",)
 FORMS = "{low: 1e-4, high: 1e-2, log: true}, {low: 1, high: 8} or {choices: [16, 32]}"
 MOST = 10**18
-OF_THE_SWEEP = ("game", "run_dir", "stop_after_decisions", *WATCHING)  # all trials have the same
+MOST_CHOICES = 100  # of a key: each is loaded before the first trial, and a few trials say nothing of more
+OF_THE_SWEEP = ("game", "stop_after_decisions", "learner.checkpoint_every_sec", *WATCHING)  # all trials have the same
+OF_EACH_TRIAL = ("run_dir", "store", "server.endpoint", "server.prometheus_port", "prometheus_port")  # set by the sweep
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def space_of(tree: object, source: str) -> list[Dimension]:
             found.append(_dimension(str(key), given))
         except ConfigError as error:
             problems.append(f"{key}: {error}")
-    _raise(problems, source)
+    raise_problems(problems, source)
     return found
 
 
@@ -79,18 +81,18 @@ def check_space(space: Sequence[Dimension], load: Callable[[str], object], sourc
             except ConfigError as error:
                 problems += [line.strip() for line in str(error).splitlines()[1:]] or [str(error)]
                 break  # the other end would say the same of an unknown key
-    _raise(problems, source)
+    raise_problems(problems, source)
 
 
-def _raise(problems: Sequence[str], source: str) -> None:
+def raise_problems(problems: Sequence[str], source: str) -> None:
+    """Raises ConfigError that lists the problems of a space; returns where there are none."""
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise ConfigError(f"{count} in the space {source}:" + "".join(f"\n  {problem}" for problem in problems))
 
 
 def _dimension(key: str, given: object) -> Dimension:
-    if key.split(".")[0] in OF_THE_SWEEP:
-        raise ConfigError("all trials of a sweep have the same; set it on the command line, with --set")
+    _check_owner(key, given)
     if not isinstance(given, Mapping):
         raise ConfigError(f"expected {FORMS}; got {given!r}")
     for name in given:
@@ -102,12 +104,29 @@ def _dimension(key: str, given: object) -> Dimension:
     return _range(key, given)
 
 
+def _check_owner(key: str, given: object) -> None:
+    """Raises ConfigError where the key, or one below it that a choice sets, is no trial's to have."""
+    choices = given.get("choices") if isinstance(given, Mapping) else None
+    mappings = [each for each in choices if isinstance(each, Mapping)] if isinstance(choices, list) else []
+    below = [line.partition("=")[0] for each in mappings for line in setting_lines({key: each})]
+    for owned, sentence in (
+        (OF_EACH_TRIAL, "the sweep sets it for each trial"),
+        (OF_THE_SWEEP, "all trials of a sweep have the same; set it on the command line, with --set"),
+    ):
+        for path in (key, *below):
+            if any(path == own or path.startswith(f"{own}.") for own in owned):
+                raise ConfigError(sentence if path == key else f"{path}: {sentence}")
+
+
 def _choices(key: str, given: Mapping[str, Any]) -> Dimension:
     choices = given["choices"]
     if len(given) > 1:
         raise ConfigError("choices stand alone, without low, high, log, int and step")
     if not isinstance(choices, list) or not choices:
         raise ConfigError(f"expected choices: a list of values such as [16, 32]; got {choices!r}")
+    if len(choices) > MOST_CHOICES:
+        what = f"{MOST_CHOICES} choices, or a range with low, high and step"
+        raise ConfigError(f"expected at most {what}; got {len(choices)} choices")
     lines = [setting_lines({key: [choice]})[0] for choice in choices]  # in a list a mapping is one value, too
     texts = tuple(line.removeprefix(f"{key}=[").removesuffix("]") for line in lines)
     if twice := next((text for text in texts if texts.count(text) > 1), None):

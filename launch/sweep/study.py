@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -74,17 +75,29 @@ class SweepStudy:
                 study_name="sweep", storage=f"sqlite:///{file}", load_if_exists=True, direction="maximize",
                 pruner=pruners[pruner](),
             )  # fmt: skip
-            self.begun = len(self._study.get_trials(deepcopy=False))  # trials so far
+            begun = self._study.get_trials(deepcopy=False)
         except (SQLAlchemyError, RuntimeError) as error:
             cause = getattr(error, "orig", None) or error
             raise ConfigError(
                 f"{file} cannot be used: {cause}. Choose another --study, or remove the folder."
             ) from None
+        self.begun = len(begun)  # trials so far
+        self._check_values(begun, file)
         # A sweep that goes on must not draw the same again.
         self._study.sampler = optuna.samplers.TPESampler(seed=(seed + self.begun) % MOST_SEED)
         self._open: dict[int, Trial] = {}
         self._halving = pruner == "halving"
         self._newest: dict[int, tuple[int, float]] = {}  # (step, score) of open trials
+
+    def _check_values(self, trials: Sequence[FrozenTrial], file: Path) -> None:
+        """Raises ConfigError for values that the space does not have: the file is data, which may name no code."""
+        for dimension in self._space:
+            for value in (trial.params[dimension.key] for trial in trials if dimension.key in trial.params):
+                if value not in dimension.choices if dimension.choices else isinstance(value, str):
+                    raise ConfigError(
+                        f"{file} holds {dimension.key}={value}, which the space does not have. Choose another --study, "
+                        "or remove the folder."
+                    )
 
     def trials(self) -> list[Tried]:
         """All, in the order in which they began."""
@@ -177,9 +190,16 @@ class SweepStudy:
 
 
 def _suggested(trial: Trial, dimension: Dimension) -> object:
-    key, low, high, step = dimension.key, dimension.low, dimension.high, dimension.step
+    key, low, step = dimension.key, dimension.low, dimension.step
+    high = dimension.high if step is None else _last_step(low, dimension.high, step)
     if dimension.choices:
         return trial.suggest_categorical(key, dimension.choices)
     if dimension.whole:
         return trial.suggest_int(key, int(low), int(high), log=dimension.log, step=int(step or 1))
     return trial.suggest_float(key, low, high, log=dimension.log, step=step)
+
+
+def _last_step(low: float, high: float, step: float) -> float:
+    """The greatest value of a range; optuna counts like this, and warns where `high` is another one."""
+    first, last, each = (Decimal(str(value)) for value in (low, high, step))
+    return type(high)(first + (last - first) // each * each)

@@ -19,6 +19,7 @@ from simul.common.runtime.file_lock import hold_lock
 from simul.common.runtime.machine_limits import usable_cores
 from simul.common.runtime.private_files import read_regular, replace_file
 from simul.launch.processes.signals import Signals
+from simul.launch.sweep.network_check import check_networks
 from simul.launch.sweep.report import SweepView, draw_picture, write_best
 from simul.launch.sweep.space import Dimension, check_space, read_space
 from simul.launch.sweep.study import DATABASE, ENOUGH, WARMUP_STEPS, SweepStudy, check_installed
@@ -66,6 +67,7 @@ def sweep(options: SweepOptions) -> int:
     space = read_space(options.space)
     plan, config = _plan(options)
     check_space(space, lambda setting: plan.load([setting], "the space"), str(options.space))
+    check_networks(plan, config, space, str(options.space))
     refusal = f"A sweep goes on in {options.folder}. Wait for it, stop it, or choose another --study."
     with ExitStack() as until_done:
         try:

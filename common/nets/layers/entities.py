@@ -199,11 +199,13 @@ class EntityEncoder(nn.Module):
     The embedding has the width of the hidden layer, so adding it equals a linear layer on one-hot ids.
     """
 
-    def __init__(self, blocks: EntityBlocks, size: int) -> None:
+    def __init__(self, blocks: EntityBlocks, size: int, embedded: int | None = None) -> None:
+        """`embedded`: numbers that the caller makes of the ids, behind the others; None: a table here embeds them."""
         super().__init__()
-        rows = blocks.ids.table_rows
+        rows = blocks.ids.table_rows if embedded is None else 0
+        numbers = blocks.numbers.count + (embedded or 0)
         self.table = nn.Parameter(torch.randn(rows, size) * 0.1) if rows else None
-        self.numbers = nn.Linear(blocks.numbers.count, size) if blocks.numbers.count else None
+        self.numbers = nn.Linear(numbers, size) if numbers else None
         self.output = nn.Linear(size, size)
 
     def forward(self, ids: Tensor, numbers: Tensor) -> Tensor:

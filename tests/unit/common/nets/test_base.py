@@ -32,6 +32,7 @@ LENGTHS = [3, 7, 0, 7, 1]
         ("attention", "declared_spec", {"hidden": 16, "width": 8, "layers": 2, "heads": 2, "memory": "lstm"}),
         ("attention", "declared_spec", {"hidden": 16, "width": 8, "entities": ["unit"], "memory": "gru"}),
         ("attention", "only_entities_spec", {"hidden": 16, "width": 8}),
+        ("attention", "declared_spec", {"hidden": 16, "width": 8, "embedding": 3, "memory": "gru"}),
         ("attention", "entity_spec", {"hidden": 16, "width": 8, "entities": ["own", "foe", "move"]}),
         ("conv_lstm", "image_spec", {"channels": [4, 6], "blocks": 1, "hidden": 16}),
         ("conv_lstm", "image_spec", {"channels": [], "hidden": 16, "memory": False}),

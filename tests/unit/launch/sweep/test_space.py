@@ -60,6 +60,7 @@ def test_the_file_is_read_as_a_configuration_is(tmp_path):
         ({"low": 1, "high": 2, "step": 5}, "expected a step above 0 that fits between"),
         ({"low": 1, "hgh": 2}, "there is no 'hgh' in a range; did you mean high?"),
         ({"choices": []}, "expected choices: a list of values"),
+        ({"choices": list(range(101))}, "expected at most 100 choices, or a range with low, high and step; got 101"),
         ({"choices": [1, 1]}, "the choice 1 is given twice"),
         ({"choices": [1], "low": 1}, "choices stand alone"),
         (3, "got 3"),
@@ -78,9 +79,14 @@ def test_an_empty_space_and_settings_of_the_sweep_are_refused():
             space_of(tree, "s.yaml")
     with pytest.raises(ConfigError, match="is no mapping"):
         space_of([1], "s.yaml")
-    for key in ("run_dir", "game", "evaluation.games", "store"):
-        with pytest.raises(ConfigError, match="all trials of a sweep have the same"):
+    for key in ("game", "evaluation.games", "learner.checkpoint_every_sec"):
+        with pytest.raises(ConfigError, match=f"{key}: all trials of a sweep have the same"):
             space_of({key: {"choices": [1]}}, "s.yaml")
+    for key in ("run_dir", "store", "server.endpoint", "prometheus_port"):
+        with pytest.raises(ConfigError, match=f"{key}: the sweep sets it for each trial"):
+            space_of({key: {"choices": [1]}}, "s.yaml")
+    with pytest.raises(ConfigError, match=r"server: server\.endpoint: the sweep sets it for each trial"):
+        space_of({"server": {"choices": [{"threads": 2}, {"endpoint": "ipc://here"}]}}, "s.yaml")
     with pytest.raises(ConfigError, match=r"takes whole numbers; got low 1, high 2\.5"):
         space_of({"learner.epochs": {"low": 1, "high": 2.5}}, "s.yaml")
     with pytest.raises(ConfigError, match=r"learner\.epochs: it takes whole numbers, and int is false"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from simul.common.errors import ConfigError
 from simul.launch.sweep.space import Dimension
 from simul.launch.sweep.study import SweepStudy
 
@@ -56,3 +57,29 @@ def test_a_resumed_trial_carries_its_last_score_on(tmp_path):
     study.report(number, 2, 7.0)  # not new
     study.report(number, 4, 40.0)
     assert study.trials()[0].steps == ((1, 10.0), (2, 20.0), (3, 20.0), (4, 40.0))
+
+
+@pytest.mark.parametrize(
+    ("dimension", "last"),
+    [
+        (Dimension("learner.clip", 0.1, 0.9, step=0.3), 0.7),
+        (Dimension("learner.clip", 0.1, 0.7, step=0.3), 0.7),
+        (Dimension("learner.epochs", 1, 8, whole=True, step=2), 7),
+        (Dimension("network.options.n", 0, 10**18 - 1, whole=True, step=10**18 - 1), 10**18 - 1),
+    ],
+)
+def test_a_step_that_does_not_reach_the_end_is_no_warning(dimension, last, tmp_path):
+    study = SweepStudy(tmp_path, [dimension], seed=1, pruner="none")
+    study.ask()
+    (frozen,) = study._study.get_trials()
+    assert frozen.distributions[dimension.key].high == last
+
+
+@pytest.mark.parametrize(
+    "own", [Dimension("network.name", choices=("mlp", "mlp_gru")), Dimension("network.name", 0, 1)]
+)
+def test_a_study_that_names_what_the_space_does_not_have_is_refused(own, tmp_path):
+    study = SweepStudy(tmp_path, [Dimension("network.name", choices=("evil:Network",))], seed=1, pruner="none")
+    study.finish(study.ask()[0], 1.0)
+    with pytest.raises(ConfigError, match=r"study\.db holds network\.name=evil:Network, which the space does not have"):
+        SweepStudy(tmp_path, [own], seed=1, pruner="none")

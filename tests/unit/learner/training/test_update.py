@@ -10,9 +10,10 @@ from simul.common.config.schema import Config, LearnerConfig, NetworkConfig, Ser
 from simul.common.config.trust import EVERYTHING
 from simul.common.nets.build import build_network
 from simul.learner.algorithms import ALGORITHMS, Settings
-from simul.learner.build import burn_in_note, precision_note, training_precision
+from simul.learner.build import attention_note, burn_in_note, precision_note, training_precision
 from simul.learner.training.minibatches import make_minibatch
 from simul.learner.training.update import Updater
+from tests.support.declared import DECLARED
 
 
 def updater(network, algorithm="ppo", **changes):
@@ -165,6 +166,13 @@ def test_burn_in_without_a_memory_is_said(draw, network):
     assert burn_in_note(asked, plain) == "learner.burn_in is not used: the network has no memory."
     zeroed = msgspec.structs.replace(asked, server=ServerConfig(zero_state=True))
     assert "server.zero_state gives each decision" in burn_in_note(zeroed, network)
+
+
+def test_attention_without_entities_is_said(draw):
+    config = Config(network=NetworkConfig("attention"))
+    said = [attention_note(config, spec, build_network(config.network, spec)) for spec in (draw.spec, DECLARED)]
+    assert said[0].startswith(f"The network attention has nothing to attend to: {draw.spec.name} declares no entities.")
+    assert said[1] == ""
 
 
 def test_burn_in_of_nothing_is_learning_from_everything(draw):

@@ -1,3 +1,4 @@
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -8,8 +9,9 @@ from simul.common.errors import ConfigError
 from simul.common.nets.build import build_network
 from simul.common.nets.layers.conv import SPREAD
 from simul.common.nets.layers.entities import dot_products, embedding_sum, mean_and_max
-from simul.common.nets.layers.inputs import VectorInputs
+from simul.common.nets.layers.inputs import VectorInputs, declared_entities
 from simul.common.protocol.specs import EntityGroup, GameSpec, Slice, random_observations
+from tests.support.declared import DECLARED
 
 
 def gradients(result, inputs):
@@ -62,6 +64,54 @@ def test_blocks_of_groups_may_lie_between_each_other_and_backwards(name, order):
     moved = rows.unflatten(1, (4, 2))[:, [one.index(block) for block in other]].flatten(1)
     found = build_network(NetworkConfig(name), _spec(other), seed=1)(moved, mask, state)
     torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("name", ["mlp", "attention"])
+def test_ids_of_one_table_share_it_inside_and_outside_of_entities(name):
+    inside = _spec(["own.0", "own.1", "foe.0", "foe.1"])
+    outside = Slice("seen", 8, 1, "id", high=9.0, vocabulary=10, table="kind")
+    spec = msgspec.structs.replace(inside, observation_size=9, layout=(*inside.layout, outside))
+    network = build_network(NetworkConfig(name, {"embedding": 3}), spec, seed=1)
+    (table,) = network.inputs.rest.embeddings
+    assert table.shape == (10, 3)
+    rows = torch.ones(4, 9)
+    rows[0, 8] = rows[1, 0] = rows[2, 6] = 5.0  # outside, in `own`, in `foe`, nowhere
+    mask, state = torch.ones(4, 3, dtype=torch.bool), torch.zeros(4, 0)
+    before = network(rows, mask, state)[0]
+    with torch.no_grad():
+        table[5] += 1.0
+    assert (network(rows, mask, state)[0] != before).any(1).tolist() == [True, True, True, False]
+
+
+def test_ids_without_a_table_are_of_their_group_alone():
+    spec = GameSpec("game", 2, 3, layout=tuple(Slice(name, place, 1, "id", vocabulary=4) for place, name in enumerate(
+        ("own.0.kind", "seen")
+    )), entities=(EntityGroup("own", 1),))  # fmt: skip
+    network = build_network(NetworkConfig("mlp", {"embedding": 3}), spec)
+    assert len(network.inputs.rest.embeddings) == 2
+
+
+def test_a_misspelt_group_names_the_nearest():
+    with pytest.raises(ConfigError, match=r"declared has no slices unitt\.0\.\*; did you mean unit\?"):
+        declared_entities(DECLARED, ["unitt"])
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_blocks_that_the_layout_marks_absent_are_not_attended_to_where_none_are_declared(normalized):
+    spec = msgspec.structs.replace(DECLARED, entities=())
+    config = NetworkConfig("attention", {"entities": ["unit", "tower"]}, normalize_observations=normalized)
+    network = build_network(config, spec, seed=1)
+    rows = torch.from_numpy(random_observations(DECLARED, 6, np.random.default_rng(0)))
+    units = rows[:, 3:23].unflatten(1, (5, 4))  # kind, place, present
+    units[..., 3] = torch.tensor([1.0, 1.0, 0.0, 1.0, 1.0])
+    if normalized:
+        network.observation_mean.copy_(rows.mean(0))  # of what is always there: 1
+    there, ghost = rows.clone(), rows.clone()
+    ghost[:, 12:14], there[:, 8:10] = 5.0, 5.0  # places of units 2 and 1
+    mask, state = torch.ones(6, 5, dtype=torch.bool), torch.zeros(6, 0)
+    answer = network(rows, mask, state)[0]
+    torch.testing.assert_close(network(ghost, mask, state)[0], answer, rtol=0, atol=0)
+    assert (network(there, mask, state)[0] != answer).any()
 
 
 def test_ids_without_a_vocabulary_are_not_embedded():
