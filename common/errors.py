@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class SimulError(Exception):
     """Base of everything Simul raises on purpose."""
@@ -90,3 +93,9 @@ ERR_DENIED = "ERR_DENIED"
 ERR_STALE_RUN = "ERR_STALE_RUN"
 ERR_NOT_READY = "ERR_NOT_READY"
 ERR_INTERNAL = "ERR_INTERNAL"
+
+
+def did_you_mean(value: object, known: Iterable[str]) -> str:
+    """`; did you mean NAME?`, of the nearest of the known names; empty where none is near."""
+    close = difflib.get_close_matches(str(value), tuple(known), 1)
+    return f"; did you mean {close[0]}?" if close else ""

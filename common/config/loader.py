@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +24,7 @@ from simul.common.config.opponents import MIX, is_own, parse_mix
 from simul.common.config.schema import NOT_KINDS, Config, LearnerConfig
 from simul.common.config.trust import EVERYTHING, Trust, values_at_marked_keys
 from simul.common.config.validation import ELSEWHERE, Problems, Tree, broken_rules, check_section, describe_value
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 from simul.common.runtime.installation import CONFIGS
 
 OPPONENT_SETTINGS = tuple(key for key in NOT_KINDS if key != "classes")
@@ -304,8 +303,7 @@ def _apply_frozen_opponent(tree: Tree, given: Mapping[str, str], game: Game) -> 
 def _shipped_names(wanted: Path) -> str:
     """The names that `load_config` knows, as the end of a sentence, after the nearest to the one that is not there."""
     shipped = sorted(file.stem for file in CONFIGS.glob("*.yaml"))
-    close = difflib.get_close_matches(str(wanted), [*shipped, *(game for game in GAMES if game not in shipped)], 1)
-    return (f"; did you mean {close[0]}?" if close else ".") + f" Shipped by name: {', '.join(shipped)}."
+    return (did_you_mean(wanted, dict.fromkeys([*shipped, *GAMES])) or ".") + f" Shipped by name: {', '.join(shipped)}."
 
 
 def _read(path: Path, problems: Problems) -> Tree:

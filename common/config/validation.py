@@ -21,7 +21,7 @@ from simul.common.config.opponents import is_own, no_opponent
 from simul.common.config.schema import Config
 from simul.common.config.section import Rule
 from simul.common.config.zoo import PREFIX
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 from simul.common.transport import check_endpoint, client_keys, server_keys
 
 Tree = dict[str, Any]
@@ -267,9 +267,7 @@ def _measurements(config: Config) -> Iterator[Rule]:
         )
     for number, name in enumerate(opponents):
         if name not in known and not is_own(name):
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            expected = f"expected {', '.join(known)} or module:Class, got {name!r}{hint}"
+            expected = f"expected {', '.join(known)} or module:Class, got {name!r}{did_you_mean(name, known)}"
             sentence = no_opponent(name) if name.startswith(PREFIX) else expected
             yield (f"evaluation.opponents.{number}", "evaluation.opponents", "game"), sentence
 
@@ -278,9 +276,7 @@ def _names(config: Config) -> Iterator[Rule]:
     network, networks = config.network.name, (*NETWORKS, *MADE_FOR_A_GAME)
     for path, name, known in (("game", config.game, tuple(GAMES)), ("network.name", network, networks)):
         if name not in known and not MODULE_CLASS.match(name):
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            yield (path,), f"expected {', '.join(known)} or module:Class, got {name!r}{hint}"
+            yield (path,), f"expected {', '.join(known)} or module:Class, got {name!r}{did_you_mean(name, known)}"
     if config.game in GAMES and network in MADE_FOR_A_GAME and network not in GAMES[config.game].networks:
         *others, last = (*NETWORKS, *GAMES[config.game].networks)
         fitting = f"{', '.join(others)} or {last}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from simul.common.config.named_class import load_class
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import NOTHING, Trust, check_trust, network_values
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 from simul.common.nets import base, normalization, separate
 from simul.common.nets.base import ModuleAdapter, RecurrentNetwork, example_observation
 from simul.common.nets.models.attention import Attention
@@ -221,8 +220,7 @@ def _check_options(name: str, kind: Callable[..., nn.Module], options: Mapping[s
     known = [parameter.name for parameter in parameters]
     for option in options:
         if option not in known:
-            close = difflib.get_close_matches(option, known, 1)
-            hint = f"; did you mean {close[0]}?" if close else "."
+            hint = did_you_mean(option, known) or "."
             raise ConfigError(
                 f"network.options: the network {name} has no option {option!r}{hint} "
                 f"Its options are {', '.join(known) or 'none'}."
@@ -245,8 +243,7 @@ def _describe(output: Any) -> str:
 
 def _import(name: str, trust: Trust) -> type[nn.Module]:
     if ":" not in name:
-        close = difflib.get_close_matches(name, NETWORKS, 1)
-        hint = f"; did you mean {close[0]}?" if close else "."
+        hint = did_you_mean(name, NETWORKS) or "."
         raise ConfigError(f"Unknown network {name!r}: expected {', '.join(NETWORKS)} or module:Class{hint}")
     kind = load_class(name, trust=trust)
     if not (isinstance(kind, type) and issubclass(kind, nn.Module)):

@@ -7,7 +7,6 @@ learner.unroll_length: {choices: [16, 32, 64]}
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from msgspec import inspect
 from simul.common.config.loader import read_other_yaml, type_at
 from simul.common.config.schema import WATCHING
 from simul.common.config.setting_lines import setting_lines
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 
 RANGE, CHOICES = ("low", "high", "log", "int", "step"), ("choices",)
 FORMS = "{low: 1e-4, high: 1e-2, log: true}, {low: 1, high: 8} or {choices: [16, 32]}"
@@ -97,8 +96,7 @@ def _dimension(key: str, given: object) -> Dimension:
         raise ConfigError(f"expected {FORMS}; got {given!r}")
     for name in given:
         if name not in (*RANGE, *CHOICES):
-            close = difflib.get_close_matches(str(name), [*RANGE, *CHOICES], 1)
-            raise ConfigError(f"there is no {name!r} in a range{f'; did you mean {close[0]}?' if close else ''}")
+            raise ConfigError(f"there is no {name!r} in a range{did_you_mean(name, [*RANGE, *CHOICES])}")
     if "choices" in given:
         return _choices(key, given)
     return _range(key, given)

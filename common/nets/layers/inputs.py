@@ -17,9 +17,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 from simul.common.nets.layers.attention import Transformer
-from simul.common.nets.layers.choices import check_choice, did_you_mean
+from simul.common.nets.layers.choices import check_choice
 from simul.common.nets.layers.conv import ImageReader, residual_tower
 from simul.common.nets.layers.entities import EntityBlocks, EntityEncoder, IdReader, mean_and_max, number_columns
 from simul.common.protocol.specs import EntityGroup, GameSpec, Slice
