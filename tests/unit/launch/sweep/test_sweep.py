@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from importlib.util import find_spec
 
 import pytest
 import yaml
@@ -19,7 +20,7 @@ from simul.launch.sweep.study import SweepStudy
 from simul.launch.sweep.sweep import SweepOptions, sweep
 from simul.launch.sweep.trial import Evaluation
 
-pytest.importorskip("optuna", reason="the extra [sweep] is not installed")
+pytestmark = pytest.mark.skipif(not find_spec("optuna"), reason="the extra [sweep] is not installed")
 
 
 class FakeTrial:
