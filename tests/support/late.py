@@ -11,6 +11,8 @@ class _LateModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):  # pytest asks everything whether it is a test
+            raise AttributeError(attribute)
         return getattr(importlib.import_module(self._name), attribute)
 
 
