@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +48,9 @@ def texts(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
 
 
-def drawn(cells: list[Cell] = CELLS) -> dict[str, Figure]:
-    return dict(plots.draw_plots(cells, CONDITIONS))
+@functools.cache
+def drawn() -> dict[str, Figure]:
+    return dict(plots.draw_plots(CELLS, CONDITIONS))
 
 
 @pytest.mark.parametrize("name", NAMES)
