@@ -11,7 +11,7 @@ class _LateModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__"):  # pytest asks everything whether it is a test
+        if attribute.startswith("_"):  # pytest asks everything whether it is a test, or a mock
             raise AttributeError(attribute)
         return getattr(importlib.import_module(self._name), attribute)
 
