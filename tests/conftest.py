@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import os
 import shutil
 import tempfile
@@ -36,7 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["XDG_STATE_HOME"] = state.name
     os.environ.setdefault("NODE_COMPILE_CACHE", os.path.join(state.name, "node"))
     if hasattr(config, "workerinput"):  # several processes run tests
-        _compile_in_turn(config.cache.mkdir("compiler") / "lock")
+        number = int(config.workerinput["workerid"].removeprefix("gw"))
+        _compile_together(config.cache.mkdir("compiler"), number, config.workerinput["workercount"])
     same = "not slow" in config.option.markexpr
     settings.register_profile(
         "simul", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same, print_blob=True
@@ -44,24 +46,34 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("simul")
 
 
-def _compile_in_turn(turn: Path) -> None:
-    """One process compiles loops at a time, and the others read them from numba's cache: in a fresh clone half of it.
+# Modules that are compiled when they are imported: in a fresh clone, half a minute of two cores.
+LOOPS = (
+    "simul.inference_server.engine.sampling", "simul.env_worker.search.loops", "simul.inference_server.sessions.table",
+    "simul.inference_server.serving.gather_rows", "simul.inference_server.unrolls.buffer",
+    "simul.env_worker.games.blokus.kernels", "simul.inference_server.sessions.row_checks",
+)  # fmt: skip
 
-    All import the same modules and call the same loops at about the same time.
+
+def _compile_together(turns: Path, worker: int, workers: int) -> None:
+    """One process compiles a function, and the others read it from numba's cache.
+
+    All import the same modules before the first test runs: each begins with others, so that every core compiles.
     """
     from filelock import FileLock
-    from numba.core import event
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.dispatcher import Dispatcher
 
-    lock = FileLock(turn, poll_interval=0.01)
+    compile_now = Dispatcher.compile
 
-    class Turn(event.Listener):
-        def on_start(self, event: event.Event) -> None:
-            lock.acquire()
+    def compile_in_turn(self: Dispatcher, signature: object) -> object:
+        name = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+        with global_compiler_lock, FileLock(turns / name, poll_interval=0.01):  # always in this order
+            return compile_now(self, signature)
 
-        def on_end(self, event: event.Event) -> None:
-            lock.release()
-
-    event.register("numba:compiler_lock", Turn())
+    Dispatcher.compile = compile_in_turn
+    first = worker * len(LOOPS) // workers
+    for module in LOOPS[first:] + LOOPS[:first]:
+        importlib.import_module(module)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 
 class Window(msgspec.Struct, frozen=True):
@@ -161,6 +160,8 @@ Count = Callable[[Window], float]
 
 def _fit(windows: Sequence[Window], cost: Count, *counts: Count) -> tuple[NDArray[np.float64], float]:
     """Cost of one of each of `counts`, and the greatest relative error. A thread without any cost gets zeros."""
+    from scipy.optimize import nnls  # only here: a second, also where nothing is fitted
+
     costs = np.array([cost(window) for window in windows])
     if not costs.any():
         return np.zeros(len(counts)), 0.0

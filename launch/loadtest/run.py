@@ -19,7 +19,6 @@ from simul.launch.loadtest.client_pool import ClientPool
 from simul.launch.loadtest.cores import Cores, OtherProcesses, our_cores, read_times, split_cores
 from simul.launch.loadtest.measure import CellRunner
 from simul.launch.loadtest.options import Options
-from simul.launch.loadtest.plots import write_plots
 from simul.launch.loadtest.report import conditions, results_table, write_results
 from simul.launch.loadtest.results import Cell, MaxRate, Result, recommendation
 from simul.launch.loadtest.servers import MeasuredServer, RunningServer, StartedServer
@@ -222,6 +221,8 @@ def run(options: Options) -> int:
             recommendation=recommendation(sweep.cells, sweep.max_rates, others),
         )
     write_results(options.out, result)
+    from simul.launch.loadtest.plots import write_plots  # only here: what is refused needs no matplotlib
+
     plots = write_plots(options.out, result.cells, result.conditions)
     _show(console, options, result, plots)
     missed = [found for found in result.max_rates if found.actions_per_sec is None]

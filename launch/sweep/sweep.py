@@ -20,7 +20,7 @@ from simul.common.runtime.machine_limits import usable_cores
 from simul.common.runtime.private_files import read_regular, replace_file
 from simul.launch.processes.signals import Signals
 from simul.launch.sweep.network_check import check_networks
-from simul.launch.sweep.report import SweepView, draw_picture, write_best
+from simul.launch.sweep.report import SweepView, write_best
 from simul.launch.sweep.space import Dimension, check_space, read_space
 from simul.launch.sweep.study import DATABASE, ENOUGH, WARMUP_STEPS, SweepStudy, check_installed
 from simul.launch.sweep.trial import Plan, TrialRun
@@ -255,6 +255,8 @@ class _Sweep:
                 return INTERRUPTED
             pruned = sum(each.state == "pruned" for each in self._study.trials())
             raise SimulError(self._gave_up or f"No trial finished; {pruned} were pruned.{self._last_fault()}")
+        from simul.launch.sweep.picture import draw_picture  # only here: it imports matplotlib
+
         shares = self._study.importances()
         try:
             file = write_best(folder, self._plan, best, self._study.begun)

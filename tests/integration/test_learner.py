@@ -65,18 +65,20 @@ def saved(run_dir: RunDir) -> list[str]:
 
 def test_versions_do_not_repeat_when_learner_and_server_die_before_a_checkpoint(supervisor):
     configure(supervisor.run_dir, checkpoint_every_sec=1e6, milestone_every_decisions=10**9)
-    newest = -1
-    for life in (1, 2):
-        process = supervisor.start()
-        server = FakeServer(supervisor.run_dir)  # a new server: it has served nothing
-        server.until(lambda server=server: len(server.versions) >= 4, "some versions")
-        process.kill()
-        process.wait()
-        server.exchange()
-        server.close()
-        assert server.versions[0] > newest, f"life {life}"
-        newest = server.versions[-1]
+    process = supervisor.start()
+    server = FakeServer(supervisor.run_dir)
+    server.until(lambda: len(server.versions) >= 4, "some versions")
+    process.kill()
+    process.wait()
+    server.exchange()
+    server.close()
     assert not saved(supervisor.run_dir)
+    learner = RunningLearner(supervisor.run_dir).start()
+    with closing(FakeServer(supervisor.run_dir)) as another:  # it has served nothing
+        another.until(lambda: another.versions, "a version of the second life")
+        assert another.versions[0] > server.versions[-1]
+    learner.stop()
+    assert learner.failure is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")

@@ -16,6 +16,7 @@ from simul.common.runtime.installation import ROOT
 from simul.common.transport import client_keys, new_keys
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.launch.loadtest import run as run_module
+from simul.launch.loadtest import subject as subject_module
 from simul.launch.loadtest.options import parse
 from simul.launch.loadtest.results import Cell, Result
 from simul.launch.loadtest.run import run
@@ -110,6 +111,8 @@ def test_a_running_server_with_keys_is_loaded_and_what_is_not_known_is_not_inven
 
 def test_nobody_at_the_endpoint_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "CONNECT_SEC", 0.3)
+    facts = subject_module._Facts(parameters=1, torch="2")  # what a process with torch says: test_subject.py
+    monkeypatch.setattr(subject_module, "_network_facts", lambda *_: facts)
     nobody = f"ipc://{tmp_path}/nobody.ipc"
     sentence = f"The server at {nobody} could not be loaded: .*ERR_TIMEOUT.*[^.]\\. `simul connect {nobody}` says why"
     with pytest.raises(ConfigError, match=sentence):

@@ -47,7 +47,9 @@ def run_profile(*arguments: str) -> int:
     return cli.main(["profile", *arguments])
 
 
-def test_an_active_run_is_profiled_and_the_figures_lie_beside_it(up, tmp_path, capsys):
+def test_an_active_run_is_profiled_and_the_figures_lie_beside_it_and_one_that_ends_before_is_no_profile(
+    up, tmp_path, monkeypatch, capsys
+):
     run = up("--set", "workers.count=2")
     run.wait_until_training()
     assert run_profile("--run-dir", str(run.run_dir.root), "--seconds", "1") == 0
@@ -73,13 +75,8 @@ def test_an_active_run_is_profiled_and_the_figures_lie_beside_it(up, tmp_path, c
     out = tmp_path / "own.json"
     assert run_profile("--run-dir", str(run.run_dir.root), "--seconds", "0.1", "--out", str(out), "--json") == 0
     assert json.loads(capsys.readouterr().out) == json.loads(out.read_text())
-    assert run.finish()[0] == 0
-    assert run_profile("--run-dir", str(run.run_dir.root)) == 2, "it has ended"
-    assert "No run is active" in capsys.readouterr().err
-
-
-def test_a_run_that_ends_before_is_no_profile(up, monkeypatch, capsys):
-    run, measures = up(), threading.Event()
+    (run.run_dir.root / "profile.json").unlink()
+    measures = threading.Event()
 
     class Tree(ProcessTree):
         def sample(self, roles):
@@ -87,7 +84,6 @@ def test_a_run_that_ends_before_is_no_profile(up, monkeypatch, capsys):
             return super().sample(roles)
 
     monkeypatch.setattr(profiler, "ProcessTree", Tree)
-    run.wait_until_training()
     with ThreadPoolExecutor(1) as beside:
         exit_code = beside.submit(run_profile, "--run-dir", str(run.run_dir.root), "--seconds", "600")
         assert measures.wait(100)
@@ -98,6 +94,8 @@ def test_a_run_that_ends_before_is_no_profile(up, monkeypatch, capsys):
     assert f"The run in {run.run_dir.root} has ended. Measured were " in printed.err
     assert " of 600 s" in printed.err
     assert not (run.run_dir.root / "profile.json").exists()
+    assert run_profile("--run-dir", str(run.run_dir.root)) == 2, "it has ended"
+    assert "No run is active" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

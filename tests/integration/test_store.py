@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 import threading
 import time
@@ -13,13 +12,14 @@ import pytest
 
 from simul.common.config.checkpoint_meta import META_FILE
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
 from simul.common.store.remote import Store
 from simul.launch import cli
 from simul.launch.processes.process_group import ProcessGroup
 from simul.learner import learner as learner_module
-from tests.support.learner_process import CONFIG, FakeServer, LearnerProcess
-from tests.support.learner_stand import LearnerStand
+from tests.support.learner_process import CONFIG, SPEC, FakeServer
+from tests.support.learner_stand import LearnerStand, RunningLearner
 from tests.support.stores import ScriptedFileSystem, make_mirror, new_run, new_url, save_checkpoint, stored
 from tests.support.waiting import PATIENCE_SEC, wait_for
 
@@ -74,15 +74,18 @@ def test_training_goes_on_and_ends_while_the_store_hangs_and_it_is_said_what_is_
 
 def test_the_learner_waits_for_the_store_when_it_stops(tmp_path):
     url = f"file://{tmp_path}/store"
-    with closing(LearnerProcess(tmp_path, msgspec.structs.replace(CONFIG, store=url))) as machine:
-        process = machine.start()
-        with closing(FakeServer(machine.run_dir)) as server:
-            server.until(lambda: len(server.versions) >= 5, "some versions")
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=240) == 0, process.stderr.read().decode()
-        last = machine.last_report().metrics
-        assert stored(Store(url))[0] == last["checkpoint_version"] == last["policy_version"]
-        assert last["store_behind_sec"] == 0.0
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    run_dir.write_config(msgspec.structs.replace(CONFIG, store=url))
+    run_dir.write_spec(SPEC)
+    learner = RunningLearner(run_dir).start()
+    with closing(FakeServer(run_dir)) as server:
+        server.until(lambda: len(server.versions) >= 5, "some versions")
+    learner.stop()
+    assert learner.failure is None
+    last = learner.metrics
+    assert stored(Store(url))[0] == last["checkpoint_version"] == last["policy_version"]
+    assert last["store_behind_sec"] == 0.0
 
 
 def test_a_store_that_cannot_be_used_is_refused_before_any_role_starts(tmp_path, capsys, monkeypatch):

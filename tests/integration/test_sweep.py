@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from importlib.util import find_spec
 
 import psutil
 import pytest
@@ -13,8 +14,10 @@ from simul.common.config.loader import load_config
 from tests.support.command import Command
 from tests.support.waiting import wait_for
 
-pytest.importorskip("optuna", reason="the extra [sweep] is not installed")
-pytestmark = pytest.mark.slow  # two runs of CartPole
+pytestmark = [
+    pytest.mark.slow,  # two runs of CartPole
+    pytest.mark.skipif(not find_spec("optuna"), reason="the extra [sweep] is not installed"),
+]
 
 SPACE = "learner.learning_rate: {low: 1e-3, high: 3e-3, log: true}\nnetwork.options.hidden: {choices: [16, 32]}\n"
 

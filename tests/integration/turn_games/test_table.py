@@ -115,17 +115,39 @@ def shares(text: str) -> list[float]:
     return [float(line.split("%")[0]) for line in text.splitlines() if "%  " in line]
 
 
-def test_against_a_policy_with_hints_undo_and_mistakes(checkpoint):
-    lines = "hint\nx(1,1)\nhint\nundo\nhint\nnonsense\nx(1,1)\nhint\nquit\n"
-    done = simul("play", "--checkpoint", checkpoint, "--seed", "5", lines=lines)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    assert "starting an inference server with " in done.stderr
-    first, _, third, fourth = (part.partition("seat 0> ")[0] for part in done.stdout.split("seat 0> hint\n")[1:])
+def test_against_a_policy_with_hints_undo_and_mistakes_until_ctrl_c_ends_everything(checkpoint):
+    process = subprocess.Popen(
+        [*COMMAND, "play", "--checkpoint", str(checkpoint), "--seed", "5"], cwd=ROOT, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    hurry = threading.Timer(2 * PATIENCE_SEC, lambda: os.killpg(process.pid, signal.SIGKILL))
+    hurry.start()
+    typed = ["hint", "x(1,1)", "hint", "undo", "hint", "nonsense", "x(1,1)", "hint"]
+    try:
+        process.stdin.write("".join(f"{line}\n" for line in typed))
+        process.stdin.flush()
+        shown = ""
+        while shown.count("seat 0> ") <= len(typed):  # the last prompt waits for a line
+            part = process.stdout.read(1)
+            assert part, (shown, process.stderr.read())
+            shown += part
+        family = psutil.Process(process.pid).children(recursive=True)
+        assert len(family) >= 2, "a server and the game"
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate()
+    finally:
+        hurry.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert "starting an inference server with " in errors
+    assert not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in family)
+    first, _, third, fourth = (part.partition("seat 0> ")[0] for part in shown.split("seat 0> hint\n")[1:])
     assert first == third, "the same position after undo"
     assert sum(shares(first)) == pytest.approx(100 * 5 / 9, abs=30)
-    assert "there is no legal action 'nonsense'" in done.stdout
-    answers = [line for line in done.stdout.splitlines() if line.startswith("seat 1 (")]
+    assert "there is no legal action 'nonsense'" in shown
+    answers = [line for line in shown.splitlines() if line.startswith("seat 1 (")]
     assert len(answers) == 2
     assert answers[0] == answers[1], "a greedy policy answers the same position the same way"
     assert len(shares(fourth)) == 5
@@ -160,32 +182,6 @@ def test_a_policy_that_was_trained_with_search_searches(tmp_path):
     assert sum(shares(hint)) == pytest.approx(100, abs=60)
     assert "value " in hint
     assert "You resigned; seat 1 (" in done.stdout
-
-
-def test_ctrl_c_ends_everything(checkpoint):
-    process = subprocess.Popen(
-        [*COMMAND, "play", "--checkpoint", str(checkpoint)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
-    hurry = threading.Timer(2 * PATIENCE_SEC, lambda: os.killpg(process.pid, signal.SIGKILL))
-    hurry.start()
-    try:
-        shown = ""
-        while "seat 0> " not in shown:
-            part = process.stdout.read(1)
-            assert part, (shown, process.stderr.read())
-            shown += part
-        family = psutil.Process(process.pid).children(recursive=True)
-        assert len(family) >= 2, "a server and the game"
-        os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate()
-    finally:
-        hurry.cancel()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode == 130
-    assert "Traceback" not in errors
-    assert not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in family)
 
 
 @pytest.mark.parametrize(

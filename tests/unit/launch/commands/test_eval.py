@@ -25,11 +25,12 @@ def asked(monkeypatch, tmp_path):
 def test_checkpoints_and_opponents_stand_in_one_list(asked, tmp_path):
     for name in ("mine", "random"):
         (tmp_path / name).mkdir()
-    assert cli.main(["eval", "--cross", "mine", "max", "./random", "random", "runs/gone", "--games", "8"]) == 0
+    counts = ["--games", "8", "--openings", "1"]
+    assert cli.main(["eval", "--cross", "mine", "max", "./random", "random", "runs/gone", *counts]) == 0
     ((checkpoints, options),) = asked
     assert checkpoints == ["mine", "random", "runs/gone"]
     assert options["opponents"] == ["max", "random"]
-    assert (options["matrix"], options["episodes"]) == (True, 8)
+    assert (options["matrix"], options["episodes"], options["openings"]) == (True, 8, 1)
 
 
 def test_one_player_is_not_enough(asked, capsys):

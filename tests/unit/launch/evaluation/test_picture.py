@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure
 
 from simul.common.errors import ConfigError
 from simul.launch.evaluation.picture import check_picture, save_picture
@@ -24,6 +23,8 @@ def test_a_picture_that_cannot_be_written_is_refused_before_any_game(tmp_path):
 
 
 def test_checking_leaves_nothing_and_a_later_fault_is_a_sentence(tmp_path):
+    from matplotlib.figure import Figure  # only here: each process of make test collects this file
+
     check_picture("--picture", tmp_path / "x.svg")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "x.svg").mkdir()

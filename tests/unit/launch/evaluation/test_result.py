@@ -111,6 +111,8 @@ def test_the_first_line_says_how_games_began_and_how_many_differ():
     assert (result["openings"], result["pairs"][0]["distinct_games"]) == (4, 150)
     said = "each opening of up to 4 random plies is played from every seat; 150 of 200 games are distinct"
     assert result_text(result).splitlines()[0] == said
+    single = opened({"0": 40, "2": 60}, 120, [*range(150), *range(50)], plies=1)
+    assert result_text(single).startswith("each opening of up to 1 random ply is played from every seat; 150 of 200 ")
     repeated = opened({"0": 40, "2": 60}, 120, [1, 2], plies=0)
     assert result_text(repeated).startswith("2 of 200 games are distinct, the others repeat them: --openings N")
     assert repeated["wilson_95"] == wilson(1.2, 2), "a game that comes again tells nothing new"

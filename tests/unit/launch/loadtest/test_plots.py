@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from simul.common.errors import ConfigError
-from simul.launch.loadtest.plots import BARS, HOLLOW, draw_plots, write_plots
 from simul.launch.loadtest.results import Cell
+from tests.support.late import late
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+plots = late("simul.launch.loadtest.plots")
 
 CONDITIONS: dict[str, Any] = {
     "cpu": "Some Processor 3000", "device": "cpu", "policy": "mlp_lstm {'hidden': 384}", "parameters": 1090123,
@@ -38,12 +41,16 @@ CELLS = [cell(1), cell(8), cell(64, stable=False), cell(8, "open", offered_per_s
 
 
 def texts(figure: Figure) -> list[str]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
     FigureCanvasAgg(figure).draw()
     return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
 
 
-def drawn(cells: list[Cell] = CELLS) -> dict[str, Figure]:
-    return dict(draw_plots(cells, CONDITIONS))
+@functools.cache
+def drawn() -> dict[str, Figure]:
+    return dict(plots.draw_plots(CELLS, CONDITIONS))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,20 +72,20 @@ def test_what_is_not_stable_is_hollow_and_windows_have_bars() -> None:
     ends = throughput.containers[0][2][0].get_segments()
     assert [end[:, 1].tolist() for end in ends] == [[3900.0 * n, 4300.0 * n] for n in (1, 8, 64)]
     words = " ".join(texts(figure))
-    assert HOLLOW in words
-    assert BARS in words
+    assert plots.HOLLOW in words
+    assert plots.BARS in words
     assert "2 x 64 ~" in texts(drawn()["stages"])
 
 
 def test_they_are_written_twice_as_large_as_shown_and_as_svg_with_their_text(tmp_path: Path) -> None:
-    names = write_plots(tmp_path, CELLS, CONDITIONS)
+    names = plots.write_plots(tmp_path, CELLS, CONDITIONS)
     assert names == [f"{name}.{suffix}" for name in NAMES for suffix in ("png", "svg")]
     png = (tmp_path / "batch.png").read_bytes()
     assert int.from_bytes(png[16:20], "big") == 2000
     assert "Some Processor 3000" in (tmp_path / "batch.svg").read_text()
     with pytest.raises(ConfigError, match=r"batch\.png cannot be written"):
-        write_plots(tmp_path / "missing", CELLS, CONDITIONS)
+        plots.write_plots(tmp_path / "missing", CELLS, CONDITIONS)
 
 
 def test_nothing_measured_draws_nothing(tmp_path: Path) -> None:
-    assert write_plots(tmp_path, [cell(1, latency_us={})], CONDITIONS) == []
+    assert plots.write_plots(tmp_path, [cell(1, latency_us={})], CONDITIONS) == []

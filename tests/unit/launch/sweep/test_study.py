@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from simul.common.errors import ConfigError
 from simul.launch.sweep.space import Dimension
 from simul.launch.sweep.study import SweepStudy
 
-pytest.importorskip("optuna", reason="the extra [sweep] is not installed")
+pytestmark = pytest.mark.skipif(not find_spec("optuna"), reason="the extra [sweep] is not installed")
 
 
 def study_of(folder, pruner="median"):

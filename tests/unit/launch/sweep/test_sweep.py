@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import sys
+from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -19,7 +21,7 @@ from simul.launch.sweep.study import SweepStudy
 from simul.launch.sweep.sweep import SweepOptions, sweep
 from simul.launch.sweep.trial import Evaluation
 
-pytest.importorskip("optuna", reason="the extra [sweep] is not installed")
+pytestmark = pytest.mark.skipif(not find_spec("optuna"), reason="the extra [sweep] is not installed")
 
 
 class FakeTrial:
@@ -82,6 +84,18 @@ class FakeTrial:
 
 
 @pytest.fixture
+def drawn():
+    """The picture is drawn; for other tests that takes half a second a sweep."""
+
+
+@pytest.fixture(autouse=True)
+def undrawn(request, monkeypatch):
+    if "drawn" not in request.fixturenames:
+        picture = "simul.launch.sweep.picture"
+        monkeypatch.setitem(sys.modules, picture, SimpleNamespace(draw_picture=lambda folder, *_: folder / "sweep.png"))
+
+
+@pytest.fixture
 def options(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "TrialRun", FakeTrial)
     monkeypatch.setattr(module, "POLL_SEC", 0.0)
@@ -95,6 +109,7 @@ def options(tmp_path, monkeypatch):
     return SweepOptions("cartpole", tmp_path / "space.yaml", 8, tmp_path / "study", decisions=500)
 
 
+@pytest.mark.usefixtures("drawn")
 def test_the_best_is_a_configuration_and_what_falls_behind_is_pruned(options, capsys):
     assert sweep(options) == 0
     printed = capsys.readouterr().out
@@ -198,6 +213,7 @@ def test_a_sweep_whose_reader_is_gone_goes_on(options, monkeypatch):
     assert (options.folder / "best.yaml").exists()
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_folder_that_cannot_be_written_is_a_sentence(options, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"file/study cannot be written: Not a directory\. Choose another --study"):

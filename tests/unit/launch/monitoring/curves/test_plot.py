@@ -12,9 +12,10 @@ from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.launch import cli
 from simul.launch.monitoring.curves.figures import CurveReport
-from simul.launch.monitoring.curves.plot import lines_of, panel_lines, plot, read_curves
 from simul.launch.monitoring.curves.writers import CsvWriter
+from tests.support.late import late
 
+plots = late("simul.launch.monitoring.curves.plot")
 RETURN = "episodes/return_mean"
 
 
@@ -45,14 +46,14 @@ def runs(tmp_path):
 
 
 def test_runs_that_differ_in_their_seed_alone_are_one_line_with_a_band(runs):
-    lines = lines_of([read_curves(folder) for folder in runs], "episodes/return_mean", "decisions", "minmax")
+    lines = plots.lines_of([plots.read_curves(folder) for folder in runs], RETURN, "decisions", "minmax")
     assert [(line.label, line.runs) for line in lines] == [("base", 2), ("fast", 1)]
     both = lines[0]
     assert (both.x[0], both.x[-1]) == (0.0, 200.0), "as far as both are known"
     at = np.searchsorted(both.x, 100.0)
     assert both.mean[at] == pytest.approx(4.0, abs=0.1)
     assert (both.low[at], both.high[at]) == (pytest.approx(2.0, abs=0.1), pytest.approx(6.0, abs=0.1))
-    (same, _) = lines_of([read_curves(folder) for folder in runs], "episodes/return_mean", "time", "sem")
+    (same, _) = plots.lines_of([plots.read_curves(folder) for folder in runs], RETURN, "time", "sem")
     assert same.x[-1] == 4.0
     assert same.high[0] - same.mean[0] == pytest.approx(np.std([0, 2], ddof=1) / np.sqrt(2))
 
@@ -69,21 +70,22 @@ def test_what_cannot_be_drawn_is_said(runs, tmp_path):
     out = tmp_path / "curves.svg"
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match=r"empty has no curves: expected .*curves.csv, which a run writes"):
-        plot([*runs, tmp_path / "empty"], [], out)
+        plots.plot([*runs, tmp_path / "empty"], [], out)
     (tmp_path / "empty" / "learner.csv").write_text("kl\n1\n")
     with pytest.raises(ConfigError, match="older version"):
-        plot([tmp_path / "empty"], [], out)
+        plots.plot([tmp_path / "empty"], [], out)
     with pytest.raises(ConfigError, match=r"has the figure 'episodes/return'\. Did you mean episodes/return_mean"):
-        plot(runs, ["episodes/return"], out)
+        plots.plot(runs, ["episodes/return"], out)
     with pytest.raises(ConfigError, match=r"expected a name that ends in .png or .svg"):
-        plot(runs, [], tmp_path / "curves.gif")
+        plots.plot(runs, [], tmp_path / "curves.gif")
     with pytest.raises(ConfigError, match="cannot be written: No such file"):
-        plot(runs, [], tmp_path / "no" / "curves.svg")
+        plots.plot(runs, [], tmp_path / "no" / "curves.svg")
     assert not out.exists()
 
 
 def labels(folders):
-    return [line.label for line in lines_of([read_curves(each) for each in folders], RETURN, "decisions", "minmax")]
+    curves = [plots.read_curves(each) for each in folders]
+    return [line.label for line in plots.lines_of(curves, RETURN, "decisions", "minmax")]
 
 
 def test_a_link_that_leads_to_itself_has_no_curves(tmp_path):
@@ -128,7 +130,7 @@ def test_a_run_that_is_named_twice_counts_once_and_one_without_the_figure_is_nam
 def test_a_row_that_is_being_written_is_not_drawn(runs):
     with (runs[0] / "curves.csv").open("a") as file:
         file.write("300,6,1000000000,1")
-    assert read_curves(runs[0]).columns["decisions"].tolist() == [0.0, 100.0, 200.0]
+    assert plots.read_curves(runs[0]).columns["decisions"].tolist() == [0.0, 100.0, 200.0]
 
 
 @pytest.mark.parametrize("content", [b"of: another version\n", b"seed: \xff\n"])
@@ -147,9 +149,9 @@ def win_rates(rate, **others):
 def test_the_first_panel_has_the_win_rates_against_every_opponent_with_their_recorded_intervals(tmp_path):
     figures = {RETURN: 0.0, "learner/entropy": 1.0, "evaluation/score": 0.5, "evaluation/win_rate/random": 0.5}
     folder = record(tmp_path / "two-seats", Config(), [figures | win_rates(rate, past_30=0.5) for rate in (0.2, 0.6)])
-    names = plot([folder], [], tmp_path / "curves.svg")
+    names = plots.plot([folder], [], tmp_path / "curves.svg")
     assert names == ["win_rate", "evaluation/win_rate", "learner/entropy", RETURN], "self-play holds the return at 0"
-    lines = panel_lines([read_curves(folder)], "win_rate", "decisions", "minmax")
+    lines = plots.panel_lines([plots.read_curves(folder)], "win_rate", "decisions", "minmax")
     assert [line.label for line in lines] == ["random", "simple_heuristics"]
     assert (lines[0].low.tolist(), lines[0].mean.tolist()) == ([0.1, 0.5], [0.2, 0.6])
     assert lines[1].high.tolist() == [0.2, 0.4]
@@ -159,11 +161,11 @@ def test_the_first_panel_has_the_win_rates_against_every_opponent_with_their_rec
 def test_a_curves_file_that_holds_something_else_is_named_and_not_taken_for_missing(tmp_path, content):
     (tmp_path / "curves.csv").write_text(content)
     with pytest.raises(ConfigError, match=r"curves\.csv is no table of curves: expected a file whose first line"):
-        plot([tmp_path], [], tmp_path / "out.png")
+        plots.plot([tmp_path], [], tmp_path / "out.png")
 
 
 def test_a_name_of_others_is_printable_in_the_picture(runs, tmp_path):
     hostile = tmp_path / "a\x1b\x07b"
     shutil.copytree(runs[0], hostile)
-    plot([runs[0], hostile], [], tmp_path / "out.svg")  # a glyph that is missing would be a warning, and fail
+    plots.plot([runs[0], hostile], [], tmp_path / "out.svg")  # a glyph that is missing would be a warning, and fail
     assert "\x1b" not in (tmp_path / "out.svg").read_text()
