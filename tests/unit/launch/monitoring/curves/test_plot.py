@@ -91,7 +91,7 @@ def labels(folders):
 def test_a_link_that_leads_to_itself_has_no_curves(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(ConfigError, match="loop has no curves"):
-        plot([tmp_path / "loop"], [], tmp_path / "curves.png")
+        plots.plot([tmp_path / "loop"], [], tmp_path / "curves.png")
 
 
 def test_groups_and_runs_in_folders_of_the_same_names_have_labels_of_their_own(tmp_path):
