@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -24,24 +23,6 @@ from llvmlite import ir
 from numba import config, njit, types
 from numba.cpython.unsafe.numbers import trailing_zeros as _trailing_zeros
 from numba.extending import intrinsic
-from numba.np import linalg
-
-
-def _load_array_functions() -> None:
-    """Load numba's functions of arrays without scipy.linalg, which takes a quarter of all that a loop imports.
-
-    numba imports it to see whether it is installed. np.dot and the like, which no loop here calls, still import it when
-    they are compiled.
-    """
-    found, linalg.ensure_blas = linalg.ensure_blas, lambda: None
-    try:
-        importlib.import_module("numba.np.arraymath")
-    finally:
-        linalg.ensure_blas = found
-
-
-if importlib.util.find_spec("scipy") and hasattr(linalg, "ensure_blas"):
-    _load_array_functions()
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -44,9 +44,7 @@ def run(tmp_path_factory) -> simul.Run:
         assert "libtorch_cpu" not in loaded
         assert "libllvmlite" not in loaded
         (server,) = _processes(one, "simul.inference_server")
-        loaded = {Path(file.path).name.partition(".")[0] for file in server.memory_maps()}
-        assert "libtorch_cpu" in loaded
-        assert "cython_blas" not in loaded, "of scipy.linalg, which numba would import"
+        assert "libtorch_cpu" in {Path(file.path).name.partition(".")[0] for file in server.memory_maps()}
         assert cli.main(["profile", "--run-dir", str(root), "--seconds", "1"]) == 0
         summary = one.stop()
         assert summary["decisions"] > 0
