@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 import zmq
 from zmq.auth import create_certificates, load_certificate
+from zmq.auth.thread import ThreadAuthenticator
 
 from simul.common.errors import ConfigError
 
@@ -54,8 +55,6 @@ class CurveAuthenticator:
     """
 
     def __init__(self, keys: ServerKeys) -> None:
-        from zmq.auth.thread import ThreadAuthenticator  # only here: it imports asyncio, and few processes need it
-
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._keys = keys
         self._authenticator = ThreadAuthenticator(self.context)

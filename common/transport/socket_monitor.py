@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import os
-import struct
 import time
 from collections import Counter
 from typing import Literal
 
 import zmq
+from zmq.utils.monitor import parse_monitor_message
 
 ConnectionState = Literal["connected", "not_allowed", "other_mechanism", "hung_up", "mute", "no_listener"]
 # Most informative first: a refused peer reconnects repeatedly, and not every attempt reports its reason.
@@ -49,7 +49,7 @@ class ConnectionMonitor:
 
     def _read(self) -> None:
         while self._events.poll(0):
-            self._seen[_next_event(self._events)] += 1
+            self._seen[parse_monitor_message(self._events.recv_multipart())["event"]] += 1
 
     def close(self) -> None:
         """Stop recording, before the socket is closed."""
@@ -110,7 +110,7 @@ class ConnectionCounter:
         news: Counter[str] = Counter()
         enough = time.perf_counter() + _DRAIN_SEC
         while time.perf_counter() < enough and self._events.poll(0):
-            news[_COUNTED[_next_event(self._events)]] += 1
+            news[_COUNTED[parse_monitor_message(self._events.recv_multipart())["event"]]] += 1
         return news
 
     def close(self) -> None:
@@ -127,9 +127,3 @@ def _event_queue(socket: zmq.Socket[bytes], events: int) -> zmq.Socket[bytes]:
     socket.monitor(address, events)
     queue.connect(address)
     return queue
-
-
-def _next_event(events: zmq.Socket[bytes]) -> zmq.Event:
-    """As zmq.utils.monitor.parse_monitor_message, whose module imports asyncio: a tenth of what a role imports."""
-    frames = events.recv_multipart()
-    return zmq.Event(struct.unpack("=Hi", frames[0])[0])  # 16 bits of the event, 32 of its value; then the endpoint
