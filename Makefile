@@ -83,7 +83,7 @@ bench-tables: setup ## legal moves, hands and boards of Blokus and OFC, and the 
 bench-watched-game: setup ## what a game that is watched costs its run (2 minutes; ARGS=ofc)
 	$(PY) -m benchmarks watched-game $(ARGS)
 
-bench-networks: setup ## size, forward and update time of each network, as ratios (a minute)
+bench-networks: setup ## size, forward and update time of each network, as ratios (a quarter of an hour)
 	$(PY) -m benchmarks networks $(ARGS)
 
 bench-ofc: setup .venv-sb3/.stamp ## Open Face Chinese beside MaskablePPO: decisions learned from a second (15 minutes)
