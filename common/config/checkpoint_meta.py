@@ -167,7 +167,7 @@ def read_verified(folder: Path, meta: CheckpointMeta, name: str) -> bytes:
     """Content of a checkpoint's file, verified by its hash in meta.json. Raises CheckpointError."""
     try:
         with os.fdopen(open_regular(folder / name), "rb") as opened:
-            data = None if _is_padded(opened, folder / name) else opened.read(WEIGHTS_BYTES)
+            data = None if _is_padded(opened, folder / name) else opened.read(os.fstat(opened.fileno()).st_size)
     except OSError as error:
         fault = "is damaged" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise CheckpointError(f"The checkpoint {folder} {fault}: {name}: {error.strerror}.") from None

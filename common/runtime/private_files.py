@@ -110,7 +110,8 @@ def _open_to_write(path: Path, flags: int) -> int:
 def read_regular(path: Path, most_bytes: int = MOST_BYTES, *, own: bool = False, links: bool = True) -> bytes:
     """The content of a regular file of at most `most_bytes`; see `open_regular`. Raises OSError."""
     with os.fdopen(open_regular(path, own=own, links=links), "rb") as file:
-        data = file.read(most_bytes + 1)
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(min(size, most_bytes) + 1)  # takes so much memory first, however small the file is
     if len(data) > most_bytes:
         raise OSError(errno.EFBIG, f"larger than {most_bytes} bytes", str(path))
     return data

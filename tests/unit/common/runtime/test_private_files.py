@@ -18,6 +18,11 @@ def test_a_fifo_is_no_file_and_nobody_waits_for_its_writer(tmp_path):
         read_regular(tmp_path / "fifo", 10)
 
 
+def test_a_small_file_takes_little_memory_however_large_it_may_be(tmp_path):
+    (tmp_path / "file").write_bytes(b"12345")
+    assert read_regular(tmp_path / "file", 2**50) == b"12345"
+
+
 def test_nothing_is_appended_to_a_fifo_or_through_a_link_and_nobody_waits_for_its_reader(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to("victim")
