@@ -14,7 +14,7 @@ import torch
 
 from simul.common.config.checkpoint_folder import PAST
 from simul.common.config.schema import Config, LearnerConfig
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, WeightsError
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.nets.devices import choose_device, choose_precision
@@ -32,7 +32,7 @@ from simul.learner.checkpoints.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints.checkpoint_store import CheckpointStore, RunFacts
 from simul.learner.checkpoints.last_version import LastVersionFile
 from simul.learner.checkpoints.league import League
-from simul.learner.checkpoints.optimizer_state import check_reward_scale, restore
+from simul.learner.checkpoints.optimizer_state import check_reward_scale, restore, unusable_optimizer
 from simul.learner.checkpoints.store_mirror import StoreMirror
 from simul.learner.io.credits import CreditAllocator
 from simul.learner.io.learner_io import LearnerIO
@@ -202,7 +202,10 @@ def _resume(
         return TrainingProgress(published + 1, horizon=context.config.horizon(context.spec.seats))
     statistics = restore(checkpoint, updater.network, updater.optimizer)
     check_reward_scale(checkpoint, statistics, context.options.normalize_rewards)
-    updater.load_statistics(statistics)
+    try:
+        updater.load_statistics(statistics)
+    except WeightsError as error:
+        raise unusable_optimizer(checkpoint, error) from None
     meta = checkpoint.meta
     checkpoints.resume_from(checkpoint, time.monotonic())
     resumed = f"Resumed from checkpoint {meta.version} ({meta.decisions:,} decisions learned)."

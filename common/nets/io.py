@@ -117,7 +117,11 @@ def check_header(folder: Path, module: nn.Module) -> None:
 
 def first_nonfinite(tensors: Mapping[str, Tensor]) -> str:
     """Name of the first tensor with a number that is not finite; empty where there is none."""
-    floating = {name: value for name, value in tensors.items() if value.is_floating_point()}
+    floating = {
+        name: value.float() if value.element_size() == 1 else value  # float8 has no norm
+        for name, value in tensors.items()
+        if value.is_floating_point()
+    }
     if torch.isfinite(get_total_norm(floating.values())):
         return ""
     bad = (name for name, value in floating.items() if not torch.isfinite(value).all())
@@ -127,7 +131,7 @@ def first_nonfinite(tensors: Mapping[str, Tensor]) -> str:
 def _read(reader: Callable[..., dict[str, Tensor]], source: bytes | str) -> dict[str, Tensor]:
     try:
         return reader(source)
-    except SafetensorError as error:
+    except (SafetensorError, KeyError) as error:  # KeyError: an element type that torch does not read
         text = printable(str(error)[:MOST_CHARACTERS])
         raise WeightsError(f"these bytes are not a safetensors file: {text}") from None
 

@@ -8,13 +8,18 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from simul.common.config.checkpoint_meta import OPTIMIZER_FILE
 from simul.common.errors import CheckpointError, WeightsError
-from simul.common.nets.io import bytes_to_state, check_state, first_nonfinite
+from simul.common.nets.io import MOST_CHARACTERS, bytes_to_state, check_state, first_nonfinite
 from simul.common.runtime.terminal_text import printable
 from simul.learner.checkpoints.checkpoint_store import Checkpoint
 from simul.learner.training.normalization import RewardScale
 
 STATISTICS = "statistics:"  # begins the names of what is no moment of Adam
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of each parameter, or none: it was never updated
+USE_ANOTHER = (
+    "Use an older one: move this one out of the run's checkpoints, or name another with --from and a new --run-dir."
+)
 
 
 def optimizer_to_bytes(
@@ -48,13 +53,13 @@ def check_reward_scale(checkpoint: Checkpoint, statistics: Mapping[str, Tensor],
 def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Load weights and moments in place; returns the statistics that were saved with them.
 
-    Raises CheckpointError where the weights do not fit, or something is not finite.
+    Raises CheckpointError where one of them does not fit, or something is not finite.
     """
     which = f"The checkpoint of version {checkpoint.meta.version}"
     try:
-        weights, moments = bytes_to_state(checkpoint.weights), bytes_to_state(checkpoint.optimizer)
-        if name := first_nonfinite(weights) or first_nonfinite(moments):
-            raise CheckpointError(f"{which} cannot be learned from: {printable(name)} is not finite. Use an older one.")
+        weights = bytes_to_state(checkpoint.weights)
+        if name := first_nonfinite(weights):
+            raise CheckpointError(f"{which} cannot be learned from: {printable(name)} is not finite. {USE_ANOTHER}")
         check_state(weights, network)
     except WeightsError as error:
         made = checkpoint.meta.network
@@ -66,21 +71,55 @@ def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.O
             "begin without it: another run directory with --run-dir, and no --from."
         ) from None
     network.load_state_dict(weights)
-    return load_moments(moments, network, optimizer)
+    try:
+        return load_moments(bytes_to_state(checkpoint.optimizer), network, optimizer)
+    except WeightsError as error:
+        raise unusable_optimizer(checkpoint, error) from None
+
+
+def unusable_optimizer(checkpoint: Checkpoint, error: WeightsError) -> CheckpointError:
+    """What `load_moments` or `load_statistics` found in a checkpoint, with what to do."""
+    return CheckpointError(
+        f"The checkpoint of version {checkpoint.meta.version} cannot be learned from: {OPTIMIZER_FILE}: {error}. "
+        f"{USE_ANOTHER}"
+    )
 
 
 def load_moments(
-    moments: dict[str, Tensor], network: nn.Module, optimizer: torch.optim.Optimizer
+    moments: Mapping[str, Tensor], network: nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Tensor]:  # fmt: skip
-    """Load what `optimizer_to_bytes` saved, in place; returns the statistics in it."""
-    statistics = {
-        name.removeprefix(STATISTICS): moments.pop(name) for name in list(moments) if name.startswith(STATISTICS)
-    }
+    """Load what `optimizer_to_bytes` saved, in place; returns the statistics in it.
+
+    Raises WeightsError where something is not finite, or is no moment of `network`; then nothing is loaded.
+    """
+    if name := first_nonfinite(moments):
+        raise WeightsError(f"{printable(name)} is not finite")
+    left = dict(moments)
+    statistics = {name.removeprefix(STATISTICS): left.pop(name) for name in moments if name.startswith(STATISTICS)}
+    states = {}
     for name, parameter in network.named_parameters():
-        state = {key.split(".", 1)[0]: value for key, value in moments.items() if key.split(".", 1)[1] == name}
-        on_device = bool(optimizer.defaults["fused"])  # else Adam expects its step counts on the CPU
-        if state:
-            optimizer.state[parameter] = {
-                key: value.to(parameter.device) if key != "step" or on_device else value for key, value in state.items()
-            }
+        if state := {key: left.pop(f"{key}.{name}") for key in MOMENTS if f"{key}.{name}" in left}:
+            _check_moments(name, parameter, state)
+            states[parameter] = state
+    if left:
+        first = printable(min(left)[:MOST_CHARACTERS])
+        raise WeightsError(f"{first}: expected {', '.join(MOMENTS)} of the network's parameters and nothing else")
+    on_device = bool(optimizer.defaults["fused"])  # else Adam expects its step counts on the CPU
+    for parameter, state in states.items():
+        optimizer.state[parameter] = {
+            key: value.to(parameter.device) if key != "step" or on_device else value for key, value in state.items()
+        }
     return statistics
+
+
+def _check_moments(name: str, parameter: Tensor, state: Mapping[str, Tensor]) -> None:
+    """Raises WeightsError."""
+    for key in MOMENTS:
+        if key not in state:
+            raise WeightsError(f"{key}.{name}: expected beside {', '.join(f'{found}.{name}' for found in state)}")
+        value = state[key]
+        shape, dtype = ([], torch.float32) if key == "step" else (list(parameter.shape), parameter.dtype)
+        if (list(value.shape), value.dtype) != (shape, dtype):
+            raise WeightsError(f"{key}.{name}: expected {dtype} {shape}, got {value.dtype} {list(value.shape)}")
+        if key != "exp_avg" and (value < 0).any():
+            raise WeightsError(f"{key}.{name}: expected no number below 0, got {value.min():g}")

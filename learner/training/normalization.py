@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from simul.common.errors import WeightsError
 from simul.common.nets.normalization import CLIP, EPSILON, GroupColumns, NormalizedNetwork
 from simul.learner.io.unrolls import ReceivedUnroll
 from simul.learner.ranks import ALONE, Ranks
@@ -56,7 +57,18 @@ class RunningMoments:
         return {name: torch.tensor(array) for name, array in arrays.items()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from `state()` of another life; one count for all, as older checkpoints have, is that of each."""
+        """Go on from `state()` of another life; one count for all, as older checkpoints have, is that of each.
+
+        Raises WeightsError.
+        """
+        for name, own in self.state().items():
+            expected, value = f"{own.dtype} {list(own.shape)}", state.get(name)
+            if value is None:
+                raise WeightsError(f"{name}: expected {expected}, got none")
+            if value.dtype != own.dtype or value.shape not in ({own.shape, ()} if name == "count" else {own.shape}):
+                raise WeightsError(f"{name}: expected {expected}, got {value.dtype} {list(value.shape)}")
+            if name != "mean" and (value < 0).any():
+                raise WeightsError(f"{name}: expected no number below 0, got {value.min():g}")
         self.mean, self.variance = state["mean"].double().numpy(), state["variance"].double().numpy()
         self.count = np.broadcast_to(state["count"].numpy(), self.mean.shape).copy()
 

@@ -37,7 +37,7 @@ class NetworkUpdater(Protocol):
         """Running statistics of what was learned from, for a checkpoint."""
 
     def load_statistics(self, saved: Mapping[str, Tensor]) -> None:
-        """Go on from `statistics()` of an earlier life."""
+        """Go on from `statistics()` of an earlier life. Raises WeightsError where they do not fit."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
+from simul.common.errors import WeightsError
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.normalization import NormalizedNetwork
 from simul.common.runtime.metrics import Stages
@@ -234,12 +235,18 @@ class Updater:
         }
 
     def load_statistics(self, saved: Mapping[str, Tensor]) -> None:
-        """Go on from `statistics()` of an earlier life; what it did not count begins afresh."""
+        """Go on from `statistics()` of an earlier life; what it did not count begins afresh.
+
+        Raises WeightsError where they do not fit.
+        """
         for statistics in self._statistics:
             start = f"{statistics.name}."
             state = {name.removeprefix(start): value for name, value in saved.items() if name.startswith(start)}
-            if state:
-                statistics.moments.load(state)
+            try:
+                if state:
+                    statistics.moments.load(state)
+            except WeightsError as error:
+                raise WeightsError(f"statistics of {statistics.name}: {error}") from None
 
     def _draw(self, unrolls: int, minibatches: int) -> Iterator[NDArray[np.int64]]:
         """Indices of each minibatch's unrolls; empty where there are fewer unrolls."""

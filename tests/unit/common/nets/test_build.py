@@ -199,6 +199,7 @@ def test_weights_travel_as_bytes(flat_spec):
         with pytest.raises(WeightsError, match=match):
             check_state(state | change, network)
     check_state(state | {"value_head.bias": torch.tensor([1e30])}, network)  # its square is not finite
+    check_state(state | {"value_head.bias": torch.zeros(1).to(torch.float8_e4m3fn)}, network)  # torch has no norm of it
 
 
 def test_a_networks_outline_has_its_shapes_and_no_memory(flat_spec):

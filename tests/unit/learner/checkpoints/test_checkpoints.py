@@ -6,6 +6,8 @@ import os
 
 import pytest
 import torch
+from safetensors.torch import load
+from safetensors.torch import save as save_tensors
 
 from simul.common.config import checkpoint_folder
 from simul.common.config.checkpoint_meta import (
@@ -26,9 +28,9 @@ from simul.common.nets.io import load_policy, weights_to_bytes
 from simul.launch.supervisor.checkpoint_files import find_fault
 from simul.learner.checkpoints import checkpoint_store
 from simul.learner.checkpoints.checkpoint_schedule import EVALUATION_SAVE_SEC, CheckpointSchedule
-from simul.learner.checkpoints.checkpoint_store import CheckpointStore
+from simul.learner.checkpoints.checkpoint_store import Checkpoint, CheckpointStore
 from simul.learner.checkpoints.league import League
-from simul.learner.checkpoints.optimizer_state import optimizer_to_bytes, restore
+from simul.learner.checkpoints.optimizer_state import USE_ANOTHER, optimizer_to_bytes, restore
 
 
 def trained(network):
@@ -307,6 +309,45 @@ def test_what_is_not_finite_is_not_learned_from(store, facts, network, optimizer
     fresh = build_network(facts.network, facts.spec)
     with pytest.raises(CheckpointError, match=r"version 4 cannot be learned from: .* is not finite"):
         restore(store.latest(facts.spec), fresh, trained(fresh))
+
+
+BIAS = "value_head.bias"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"nodot": torch.zeros(1)}, "nodot: expected step, exp_avg, exp_avg_sq of the network's parameters and"),
+        ({"exp_avg.an\nother": torch.zeros(1)}, r"exp_avg.an\nother: expected step, "),
+        ({f"step.{BIAS}": None}, f"step.{BIAS}: expected beside exp_avg.{BIAS}, exp_avg_sq.{BIAS}"),
+        ({f"step.{BIAS}": torch.zeros(1)}, f"step.{BIAS}: expected torch.float32 [], got torch.float32 [1]"),
+        ({f"step.{BIAS}": torch.tensor(-1.0)}, f"step.{BIAS}: expected no number below 0, got -1"),
+        ({f"step.{BIAS}": torch.tensor(torch.inf)}, f"step.{BIAS} is not finite"),
+        ({f"exp_avg.{BIAS}": torch.zeros(3)}, f"exp_avg.{BIAS}: expected torch.float32 [1], got torch.float32 [3]"),
+        ({f"exp_avg.{BIAS}": torch.zeros(1).bfloat16()}, "expected torch.float32 [1], got torch.bfloat16 [1]"),
+        ({f"exp_avg.{BIAS}": torch.zeros(1).to(torch.float8_e4m3fn)}, "got torch.float8_e4m3fn [1]"),
+        ({f"exp_avg_sq.{BIAS}": torch.tensor([-0.5])}, "expected no number below 0, got -0.5"),
+    ],
+)
+def test_moments_that_do_not_fit_are_refused_and_none_is_loaded(facts, network, optimizer, change, sentence):
+    moments = load(optimizer_to_bytes(network, optimizer)) | change
+    data = save_tensors({name: value for name, value in moments.items() if value is not None})
+    checkpoint = Checkpoint(facts.meta(4, 40, 4, {}, False), weights_to_bytes(network), data)
+    fresh = build_network(facts.network, facts.spec)
+    its_optimizer = torch.optim.Adam(fresh.parameters(), fused=True)
+    with pytest.raises(CheckpointError) as caught:
+        restore(checkpoint, fresh, its_optimizer)
+    assert str(caught.value).startswith("The checkpoint of version 4 cannot be learned from: optimizer.safetensors: ")
+    assert sentence in str(caught.value)
+    assert str(caught.value).endswith(". " + USE_ANOTHER)
+    assert not its_optimizer.state
+
+
+def test_an_optimizer_file_that_is_none_is_said_to_be_that(facts, network, optimizer):
+    for data in (b"rot", save_tensors({"a": torch.zeros(1).to(torch.float8_e4m3fn)}).replace(b"F8_E4M3", b"F8_E8M0")):
+        checkpoint = Checkpoint(facts.meta(4, 40, 4, {}, False), weights_to_bytes(network), data)
+        with pytest.raises(CheckpointError, match=r"optimizer\.safetensors: these bytes are not a safetensors file"):
+            restore(checkpoint, network, optimizer)
 
 
 def test_hostile_files_of_a_checkpoint_are_sentences(store, save, monkeypatch):

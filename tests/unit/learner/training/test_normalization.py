@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import re
 
 import numpy as np
 import pytest
 import torch
 
 from simul.common.config.schema import NetworkConfig
-from simul.common.errors import CheckpointError, ConfigError
+from simul.common.errors import CheckpointError, ConfigError, WeightsError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, weights_to_bytes
 from simul.common.nets.normalization import NormalizedNetwork
@@ -161,6 +162,22 @@ def test_a_checkpoint_without_statistics_is_resumed(draw, network, facts):
     learner = updater(network, normalize_rewards=True)
     learner.load_statistics(restore(saved, network, learner.optimizer))
     assert int(learner.statistics()["returns.count"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"mean": None}, r"mean: expected torch.float64 [4], got none"),
+        ({"mean": torch.zeros(3).double()}, r"mean: expected torch.float64 [4], got torch.float64 [3]"),
+        ({"variance": torch.zeros(4)}, r"variance: expected torch.float64 [4], got torch.float32 [4]"),
+        ({"variance": -torch.ones(4).double()}, r"variance: expected no number below 0, got -1"),
+        ({"count": torch.zeros(2).long()}, r"count: expected torch.int64 [4], got torch.int64 [2]"),
+    ],
+)
+def test_statistics_that_do_not_fit_are_refused(network, change, sentence):
+    saved = updater(network).statistics() | {f"observations.{name}": value for name, value in change.items()}
+    with pytest.raises(WeightsError, match="statistics of observations: " + re.escape(sentence)):
+        updater(network).load_statistics({name: value for name, value in saved.items() if value is not None})
 
 
 @pytest.mark.parametrize("before", [False, True])
