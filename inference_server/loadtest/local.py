@@ -16,13 +16,14 @@ import torch
 from simul.common.client.columns import Answer, Columns
 from simul.common.client.load.driver import masks
 from simul.common.client.load.orders import SetUp, carry_out
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE
+from simul.common.config.checkpoint_meta import check_spec, read_meta
 from simul.common.config.schema import Config
 from simul.common.config.trust import Trust
+from simul.common.errors import CheckpointError, WeightsError
 from simul.common.nets.base import RecurrentNetwork
-from simul.common.nets.build import build_network
+from simul.common.nets.build import build_network, network_outline
 from simul.common.nets.devices import choose_device, choose_precision
-from simul.common.nets.io import bytes_to_state
+from simul.common.nets.io import read_weights
 from simul.common.nets.traced import traced_forward
 from simul.common.protocol.messages import Error
 from simul.common.protocol.specs import GameSpec, random_observations
@@ -100,15 +101,21 @@ class LocalPolicy:
 def _network(
     config: Config, spec: GameSpec, checkpoint: Path, device: torch.device, trust: Trust
 ) -> RecurrentNetwork:  # fmt: skip
-    network = build_network(config.network, spec, seed=config.seed, trust=trust)
-    network.load_state_dict(bytes_to_state((checkpoint / WEIGHTS_FILE).read_bytes()))
+    meta = read_meta(checkpoint)
+    check_spec(checkpoint, meta, spec)
+    try:
+        state = read_weights(checkpoint, meta, network_outline(config.network, spec, trust=trust))
+    except WeightsError as error:
+        raise CheckpointError(f"The checkpoint {checkpoint} does not fit the configured network: {error}.") from None
+    network = build_network(config.network, spec, trust=trust)
+    network.load_state_dict(state)
     precision = choose_precision(config.server.precision, device)
     own = network.lowered(precision) if precision != torch.float32 else network
     return own.to(device).eval().requires_grad_(False)
 
 
 def set_up(setup: SetUp, spec: GameSpec) -> Callable[[], LocalPolicy]:
-    """Load the policy of a run directory. Raises ConfigError."""
+    """Load the policy of a run directory. Raises ConfigError, CheckpointError."""
     config, trust = RunDir(setup.run_dir).read_trusted_config()
     policy = LocalPolicy(config, spec, Path(setup.checkpoint), trust)
     return lambda: policy
