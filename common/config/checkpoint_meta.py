@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -101,7 +103,24 @@ def file_hash(file: Path) -> str | None:
 def tensor_shapes(file: Path) -> dict[str, list[int]]:
     """Shape of each tensor by its name, out of the header of a safetensors file alone. Raises OSError, ValueError."""
     with os.fdopen(open_regular(file), "rb") as opened:
-        return {name: each.shape for name, each in _read_header(opened).items()}
+        size = os.fstat(opened.fileno()).st_size
+        return {name: each.shape for name, each in _read_header(opened, size).items()}
+
+
+def header_fault(size: int, read: Callable[[int], bytes]) -> str:
+    """Why a file of `size` bytes cannot be one of a checkpoint: too large, or not accounted for by its header; else "".
+
+    `read`: gives the first so many bytes of it; it is not called for a file of at most HEADER_BYTES.
+    """
+    if size > WEIGHTS_BYTES:
+        return f"{size:,} bytes; at most {WEIGHTS_BYTES:,} are read"
+    try:
+        if size > HEADER_BYTES:
+            length = int.from_bytes(read(8), "little")
+            _read_header(io.BytesIO(read(8 + min(length, HEADER_BYTES))), size)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _is_padded(opened: BinaryIO, file: Path) -> bool:
@@ -114,7 +133,7 @@ def _is_padded(opened: BinaryIO, file: Path) -> bool:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
     try:
         if size > HEADER_BYTES:
-            _read_header(opened)
+            _read_header(opened, size)
     except ValueError:
         return True
     finally:
@@ -122,19 +141,22 @@ def _is_padded(opened: BinaryIO, file: Path) -> bool:
     return False
 
 
-def _read_header(opened: BinaryIO) -> dict[str, _Tensor]:
-    """The header of a safetensors file. Raises OSError, ValueError where it does not account for every byte."""
+def _read_header(opened: BinaryIO, size: int) -> dict[str, _Tensor]:
+    """The header of a safetensors file of `size` bytes.
+
+    Raises OSError, ValueError where it does not account for every byte.
+    """
     length = int.from_bytes(opened.read(8), "little")
     if length > HEADER_BYTES:
-        raise ValueError(f"a header of {length} bytes")
+        raise ValueError(f"a header of {length:,} bytes")
     try:
         tensors = _HEADER.decode(opened.read(length))
     except DECODE_ERRORS as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(f"its header: {error}") from None
     tensors.pop("__metadata__", None)
     end = 8 + length + max((each.data_offsets[1] for each in tensors.values()), default=0)
-    if (size := os.fstat(opened.fileno()).st_size) != end:
-        raise ValueError(f"{size} bytes; its header says {end}")
+    if size != end:
+        raise ValueError(f"{size:,} bytes; its header says {end:,}")
     return tensors
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,6 +19,7 @@ from simul.common.config.checkpoint_meta import (
     checkpoint_folders,
     decode_meta,
     file_hash,
+    header_fault,
 )
 from simul.common.errors import CheckpointError, StoreError
 from simul.common.role.run_directory import RunDir
@@ -147,17 +150,24 @@ def _fetch_files(
     files = {name.removeprefix(path): size for name, size in store.files().items() if name.startswith(path)}
     what = path.rstrip("/") or META_FILE
     wanted = [name for name in meta.files if not names or name in names]
-    total = sum(files.get(name, 0) for name in wanted)
+    for name in wanted:
+        if name not in files:
+            raise CheckpointError(f"{what} of the store is damaged: {name} is missing.")
+        if fault := header_fault(files[name], partial(store.read_begin, f"{path}{name}")):
+            raise CheckpointError(f"{what} of the store is damaged: {name}: {fault}. It was not fetched.")
+    total = sum(files[name] for name in wanted)
     progress = _Progress(total, say)
     say(f"fetching {what} ({total / MIB:.1f} MiB) from {store.url}")
     with new_folder(target) as aside:
-        for name in wanted:
-            if name not in files:
-                raise CheckpointError(f"{what} of the store is damaged: {name} is missing.")
-            store.download(f"{path}{name}", files[name], aside / name, progress.update)
-            progress.end_file(files[name])
-            if file_hash(aside / name) != meta.files[name]:
-                raise CheckpointError(f"{what} of the store is damaged: {name} does not have its hash.")
+        try:
+            for name in wanted:
+                store.download(f"{path}{name}", files[name], aside / name, progress.update)
+                progress.end_file(files[name])
+                if file_hash(aside / name) != meta.files[name]:
+                    raise CheckpointError(f"{what} of the store is damaged: {name} does not have its hash.")
+        except BaseException:  # `new_folder` does not tidy up after a stop
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
         for name, data in {**also, META_FILE: meta_bytes}.items():
             (aside / name).write_bytes(data)
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,11 @@ class Store:
             except FileNotFoundError:
                 return None
 
+    def read_begin(self, name: str, count: int) -> bytes:
+        """The first `count` bytes of a file. Raises StoreError, also where it does not exist."""
+        with self._sentences():
+            return bytes(self._fs.cat_file(self._path(name), start=0, end=count, **self._limit(count)))
+
     def write(self, name: str, data: bytes) -> None:
         """Write a small file."""
         with self._sentences():
@@ -119,7 +125,7 @@ class Store:
 
         Raises OSError where the disk here is full or read-only, StoreError also for more than WEIGHTS_BYTES.
         """
-        from fsspec import Callback
+        from fsspec import AbstractFileSystem, Callback
 
         def said(_size: int | None, value: int, **_: Any) -> None:
             self._refuse_larger(name, value, size)
@@ -127,8 +133,11 @@ class Store:
 
         self._refuse_larger(name, size, WEIGHTS_BYTES)
         callback = Callback(hooks={"said": said})
+        get_file = self._fs.get_file
+        if self._local:  # its own copies whatever is there, and tells nothing meanwhile
+            get_file = partial(AbstractFileSystem.get_file, self._fs)
         with self._sentences(of_disk_here=True):
-            self._fs.get_file(self._path(name), str(file), callback=callback, **self._limit(size))
+            get_file(self._path(name), str(file), callback=callback, **self._limit(size))
 
     def remove(self, entry: Entry) -> None:
         """Remove a folder, meta.json first: what is left of it after a kill is not whole."""

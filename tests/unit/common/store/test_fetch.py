@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 
 import msgspec
 import pytest
 
 from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
-from simul.common.config.checkpoint_meta import CONFIG_FILE, OPTIMIZER_FILE, WEIGHTS_FILE
+from simul.common.config.checkpoint_meta import CONFIG_FILE, OPTIMIZER_FILE, WEIGHTS_BYTES, WEIGHTS_FILE
 from simul.common.errors import CheckpointError, StoreError
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.lifecycle import Stopped
 from simul.common.store import REASON, REFUSED, fetch
 from simul.common.store import __main__ as module
 from simul.common.store.claim import claim_store, read_claim
@@ -226,6 +228,46 @@ def test_the_folder_of_an_entry_is_fetched_with_its_settings_and_verified(tmp_pa
     (tmp_path / "entry" / CONFIG_FILE).write_text("game: other:Game")
     with pytest.raises(CheckpointError, match=f"is damaged: {CONFIG_FILE} does not have its hash"):
         fetch_checkpoint(store, tmp_path / "again", print)
+
+
+@pytest.mark.parametrize(
+    ("header", "size", "fault"),
+    [
+        (b"{}", WEIGHTS_BYTES, "17,179,869,184 bytes; its header says 10"),
+        (b"rot", WEIGHTS_BYTES, "its header: JSON is malformed"),
+        (b"{}", WEIGHTS_BYTES + 1, "17,179,869,185 bytes; at most 17,179,869,184 are read"),
+    ],
+)
+def test_what_the_listing_says_to_be_too_large_is_not_fetched(machines, monkeypatch, tmp_path, header, size, fault):
+    """A file that is larger than its header says, or than weights are; the one before is taken instead."""
+    store = machines.store = Store(f"file://{tmp_path}/store")
+    for version in (5, 6):
+        save_checkpoint(machines.first, version)
+    machines.upload()
+    newest = whole(store.entries(), "checkpoints")[0]
+    sparse = tmp_path / "store" / newest.path / WEIGHTS_FILE
+    sparse.write_bytes(len(header).to_bytes(8, "little") + header)
+    os.truncate(sparse, size)
+    fetched, real = [], Store.download
+    monkeypatch.setattr(Store, "download", lambda self, name, *rest: fetched.append(name) or real(self, name, *rest))
+    machines.start()
+    assert machines.versions() == [5]
+    assert not [name for name in fetched if newest.path in name]
+    assert any(f"weights.safetensors: {fault}" in said and "It was not fetched." in said for said in machines.said)
+
+
+def test_a_stop_while_a_file_is_fetched_leaves_nothing(machines, monkeypatch):
+    save_checkpoint(machines.first, 5)
+    machines.upload()
+
+    def stopped(store, name, size, file, on_progress):
+        file.write_bytes(b"half")
+        raise Stopped
+
+    monkeypatch.setattr(Store, "download", stopped)
+    with pytest.raises(Stopped):
+        machines.start()
+    assert not list(machines.second.checkpoints.iterdir())
 
 
 @pytest.mark.parametrize(

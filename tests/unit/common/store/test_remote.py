@@ -149,8 +149,9 @@ def test_no_file_of_a_store_is_read_without_a_bound(tmp_path, monkeypatch):
         store.download("owner.json", 5, tmp_path / "x", lambda done: None)
 
 
-def test_a_download_ends_where_a_file_has_more_bytes_than_the_store_says(tmp_path):
-    store = Store(new_url("scripted"))
+@pytest.mark.parametrize("scheme", ["scripted", "file"])
+def test_a_download_ends_where_a_file_has_more_bytes_than_the_store_says(tmp_path, scheme):
+    store = Store(f"file://{tmp_path}/store" if scheme == "file" else new_url(scheme))
     store.write("weights.safetensors", b"1" * 100)
     seen: list[int] = []
     with pytest.raises(StoreError, match="larger than the 99 bytes"):
