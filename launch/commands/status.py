@@ -54,7 +54,10 @@ def status(root: Path | None, *, as_json: bool) -> int:
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}.") from None
     except DECODE_ERRORS as error:
-        raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None
+        raise ConfigError(
+            f"{file} is not a status of this version of Simul: {error}. Use `simul status` of the checkout that made "
+            "the run, or name another run."
+        ) from None
     owner = living_owner(run_dir)
     league, fault = _read_league(run_dir)
     snapshot = with_league(snapshot, league)

@@ -131,5 +131,10 @@ def _read_status(run_dir: RunDir) -> Snapshot | None:
         return msgspec.json.decode(read_regular(file), type=Snapshot)
     except FileNotFoundError:
         return None
-    except (OSError, *DECODE_ERRORS) as error:
-        raise ConfigError(f"{file} is not a status of this version of Simul: {error}.") from None
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}.") from None
+    except DECODE_ERRORS as error:
+        raise ConfigError(
+            f"{file} is not a status of this version of Simul: {error}. Use `simul profile` of the checkout that the "
+            "run was started with, or stop it with `simul down` and start it again with this one."
+        ) from None

@@ -7,8 +7,12 @@ import os
 import re
 import time
 
+import pytest
+
+from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.launch.commands.status import _written_since, status
+from simul.launch.monitoring.profiling.profiler import Profiler
 from simul.launch.monitoring.snapshot import StatusFile
 from simul.launch.ratings.pair_results import LEAGUE_FILE, PairResult, add_result
 from tests.support.recorded_run import snapshot
@@ -43,3 +47,12 @@ def test_ratings_of_the_league_stand_below_the_figures_and_a_damaged_file_is_a_s
     (tmp_path / LEAGUE_FILE).write_text("[]")
     assert status(tmp_path, as_json=False) == 3
     assert "Move it away, or name another file." in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_status_of_another_version_says_which_one_reads_it(tmp_path):
+    (tmp_path / "status.json").write_text('{"phase": 1}')
+    with pytest.raises(ConfigError, match=r"not a status of this version .* Use `simul status` of the checkout that "):
+        status(tmp_path, as_json=False)
+    profiler = Profiler(RunDir(tmp_path), lambda: "", 1.0)
+    with pytest.raises(ConfigError, match=r"not a status of this version .* Use `simul profile` of .* or stop it with"):
+        profiler.begin(warm_up=False)
