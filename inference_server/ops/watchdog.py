@@ -10,14 +10,16 @@ from typing import Any
 from simul.common.role.lifecycle import RoleArguments
 from simul.common.role.reports import Reporter
 
-STUCK_AFTER_SEC = 0.75
+STUCK_AFTER_SEC = 0.75  # a server that hangs is shown within a second; so is a long forward of a large batch
+EVENT_AFTER_SEC = 5.0  # a forward of a busy CPU may take 2 s
 LOOK_EVERY_SEC = 0.1
 
 
 class Watchdog:
     """A thread with a socket of its own. While the loop does not turn it reports the state `stuck` for it.
 
-    That the loop turns again is for its own report to say, which has the state of then.
+    After EVENT_AFTER_SEC an event says so. That the loop turns again after an event is for its own report to say, which
+    has the state of then.
 
     `tell`: called in that thread with the figures of every such report.
     """
@@ -41,7 +43,7 @@ class Watchdog:
         self._beat_at = time.monotonic()
 
     def take_recovery(self) -> str:
-        """A sentence for the loop's next report where the loop turns again, else ""; each once."""
+        """A sentence for the loop's next report where the loop turns again after an event, else ""; each once."""
         sentence, self._recovery = self._recovery, ""
         return sentence
 
@@ -53,20 +55,22 @@ class Watchdog:
 
     def _watch(self) -> None:
         reporter = Reporter(self._arguments, "inference_server")  # sockets do not cross threads
-        told, lasted_sec = False, 0.0
+        said, lasted_sec = False, 0.0
         while not self._stop.wait(LOOK_EVERY_SEC):
-            stuck_sec = time.monotonic() - self._beat_at
+            now = time.monotonic()
+            stuck_sec = now - self._beat_at
             if stuck_sec < STUCK_AFTER_SEC:
-                if told:
+                if said:
                     self._recovery = f"the inference server goes on: its loop did not turn for {lasted_sec:.1f} s"
-                told = False
+                said = False
                 continue
             lasted_sec = stuck_sec
-            if not told or reporter.due(time.monotonic()):
-                event = "" if told else "the inference server is stuck: its loop does not turn"
+            if reporter.due(now):
+                event = ""
+                if stuck_sec >= EVENT_AFTER_SEC and not said:
+                    event, said = f"the inference server is stuck: its loop has not turned for {stuck_sec:.1f} s", True
                 metrics = {**self.metrics, "ready": False, "health": f"stuck for {stuck_sec:.1f} s"}
                 reporter.send(metrics, state="stuck", event=event)
                 if self._tell is not None:
                     self._tell(metrics)
-                told = True
         reporter.close()

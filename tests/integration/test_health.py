@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import urllib.request
 
@@ -28,14 +27,12 @@ class _Reports:
         self._socket = socket
         self._codec: Codec[Report] = Codec(TO_SUPERVISOR)
         self._poller = Poller([socket])
-        self.events: list[str] = []
 
     def wait_for(self, condition) -> Report:
         deadline = time.monotonic() + PATIENCE_SEC
         while time.monotonic() < deadline:
             while (frames := self._socket.receive()) is not None:
                 report, _ = self._codec.decode(frames)
-                self.events += [report.event] if report.event else []
                 if condition(report):
                     return report
             self._poller.wait(0.02)
@@ -55,8 +52,6 @@ def test_a_forward_that_does_not_return_is_reported_within_a_second_and_so_is_it
         assert any(reported < 1.0 and scraped < 1.1 for reported, scraped in tries)
         reports.wait_for(lambda report: report.state == "ready" and report.metrics["health"] == "ok")
         wait_for(lambda: {"simul_ready 1.0", "simul_healthy 1.0"} <= _scrape(port))
-        goes_on = r"the inference server goes on: its loop did not turn for \d+\.\d s"
-        reports.wait_for(lambda report: any(re.search(goes_on, event) for event in reports.events))
 
 
 def _seen_after(stand: Stand, client: InferenceClient, step: int, reports: _Reports, port: int) -> tuple[float, float]:
@@ -68,7 +63,6 @@ def _seen_after(stand: Stand, client: InferenceClient, step: int, reports: _Repo
         stuck = reports.wait_for(lambda report: report.state == "stuck" and report.metrics["decisions"] == step)
         reported = time.monotonic() - begin
         assert stuck.metrics["health"].startswith("stuck for ")
-        assert "stuck" in stuck.event
         assert stuck.metrics["ready"] is False
         wait_for(lambda: {"simul_ready 0.0", "simul_healthy 0.0"} <= _scrape(port))
         scraped = time.monotonic() - begin
