@@ -37,7 +37,7 @@ def check_networks(plan: Plan, config: Config, space: Sequence[Dimension], sourc
     if not network or math.prod(len(each.ends()) for each in game) > MOST_SPECS:
         return
     values = [(each, setting) for each in network for setting in each.ends()]
-    alone = [[(setting,)] for _, setting in values]
+    alone: list[list[tuple[str, ...]]] = [[(setting,)] for _, setting in values]
     beside = [list(_beside(setting, [other for other in network if other is not each])) for each, setting in values]
     of_each_spec = [
         _ask(plan, spec, [[(*settings, *each) for each in among] for among in (*alone, *beside)])
