@@ -177,7 +177,7 @@ class GymnasiumSource:
         return self._hosted[env].episode if self._hosted[env].alive else -1
 
     def abort(self, envs: Iterable[int], cause: str) -> None:
-        """The server lost these sessions: drop their queued rows and start new episodes."""
+        """The server lost or refused these sessions: drop their queued rows and start new episodes."""
         lost = set(envs)
         for index in sorted(lost):
             if self._hosted[index].alive:
