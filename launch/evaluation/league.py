@@ -79,7 +79,7 @@ def show_league(
 
 def rate_contestants(
     file: Path, groups: Sequence[Contestants], games: int, *, workers: int = 1, openings: int | None = None,
-    only_first: bool = False, as_json: bool = False, duplicate: bool = False, command: Command = role_command,
+    only_first: bool = False, as_json: bool = False, duplicate: bool = False,
 ) -> int:  # fmt: skip
     """`simul eval --elo FILE`: play the pairs that the file lacks, rate all of it; returns the exit code.
 
@@ -94,7 +94,7 @@ def rate_contestants(
         raise ConfigError(f"--elo {file}: there is no folder {file.absolute().parent}.")
     play = partial(
         play_missing, games=games, workers=workers, openings=openings, only_first=only_first, duplicate=duplicate,
-        quiet=as_json, command=command,
+        quiet=as_json,
     )  # fmt: skip
     played = [play(each, file) for each in groups]
     keys = {label: key for each in played for label, key in each.keys.items()}

@@ -90,8 +90,6 @@ class TurnGameSource:
         self._draining = False
         self._wakeup = Wakeup()
 
-    # ------------------------------------------------------------------ EnvSource
-
     def start(self) -> None:
         """Start every env. Raises ConfigError where the game cannot run at all."""
         try:
@@ -198,8 +196,6 @@ class TurnGameSource:
             self._discard(env)
         self._wakeup.close()
 
-    # ------------------------------------------------------------------ SpectatedSource
-
     def spectate(self, env: int | None) -> None:
         """Every game can be shown at any time."""
 
@@ -218,8 +214,6 @@ class TurnGameSource:
     def searched_decisions(self) -> list[Decision]:
         """None: the server answers all decisions."""
         return []
-
-    # ------------------------------------------------------------------ one game
 
     def _begin(self, env: int) -> None:
         """Start the env's next game, where one is due; `poll` tries the next one where it does not begin."""

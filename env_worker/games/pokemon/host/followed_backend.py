@@ -22,8 +22,6 @@ class FollowedBackend:
         self._passed_on: dict[int, tuple[bool, bool]] = {}  # of those, seats whose records are passed on, too
         self._given_up: dict[int, BattleEnd] = {}  # by the follower; the next tick of `told` may bring their logs
 
-    # ------------------------------------------------------------------ BattleBackend
-
     def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
         told = start._replace(encode=(False, False), tell=(False, False), play=(None, None), tally=None)
         self._told.start_battle(battle, battle_format, told)
@@ -52,8 +50,6 @@ class FollowedBackend:
     def flush(self) -> None:
         self._told.flush()
         self._follower.flush()
-
-    # ------------------------------------------------------------------ its keeper
 
     def exchange(self, heard: HostTick) -> HostTick:
         """Pass on what the battles were `heard` to say; returns what the seats make of it. Raises EnvError."""

@@ -109,8 +109,6 @@ class PokemonSource:
         self._actions = ActionNames(builtin, doubles)
         self._unsent: list[Decision] = []  # made outside poll()
 
-    # ------------------------------------------------------------------ EnvSource
-
     def start(self) -> None:
         for player in self._own_players.values():  # they import while the simulator starts
             player.start()
@@ -231,8 +229,6 @@ class PokemonSource:
         if self._keeper is not None:
             self._keeper.close()
 
-    # ------------------------------------------------------------------ SpectatedSource
-
     def spectate(self, env: int | None) -> None:
         backend = self._keeper.backend if self._keeper is not None else None
         before, self._battles.spectated = self._battles.spectated, env
@@ -277,6 +273,3 @@ class PokemonSource:
 
     def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
         self._backend_events.abort(self._keeper.backend if self._keeper is not None else None, battle, cause, ends)
-
-
-__all__ = ["PokemonSource", "pokemon_spec"]
