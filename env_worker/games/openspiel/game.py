@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 import tempfile
@@ -12,7 +11,7 @@ from typing import Any
 
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.terminal_text import LINES, printable
 from simul.env_worker.games.base.build import check_turn_game, turn_game_source
@@ -69,9 +68,8 @@ def load_game(name: str, parameters: dict[str, Any]) -> Any:
 
     known = pyspiel.registered_names()
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"OpenSpiel knows no game {name!r}.{hint} It has {len(known)} games, tic_tac_toe among them.")
+        hint = did_you_mean(name, known) or "."
+        raise ConfigError(f"OpenSpiel knows no game {name!r}{hint} It has {len(known)} games, tic_tac_toe among them.")
     try:
         with _native_stderr_cleaned():
             game = pyspiel.load_game(name, parameters)

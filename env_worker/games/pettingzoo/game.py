@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 import warnings
@@ -13,7 +12,7 @@ from typing import Any
 from simul.common.config.named_class import load_class
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 from simul.common.protocol.specs import GameSpec
 from simul.env_worker.games.base.build import check_turn_game, turn_game_source
 from simul.env_worker.games.base.source import TurnGameSource
@@ -68,10 +67,9 @@ def _registered(env_id: str) -> Callable[..., Any]:
     known = _names(family) if family in FAMILIES else []
     if name not in known:
         every = [f"{each}.{one}" for each in FAMILIES for one in _names(each)]
-        near = difflib.get_close_matches(env_id, every, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(env_id, every) or "."
         raise ConfigError(
-            f"PettingZoo has no environment {env_id!r}.{hint} Expected FAMILY.NAME_vN, such as "
+            f"PettingZoo has no environment {env_id!r}{hint} Expected FAMILY.NAME_vN, such as "
             "classic.connect_four_v3, or module:function of your own."
         )
     try:
