@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from simul.common.client.connection import ServerConnection
 from simul.common.errors import InferenceError
 from simul.common.protocol.codec import expect
-from simul.common.protocol.messages import Actions, Error, Step, Welcome
+from simul.common.protocol.messages import LEARNER_POLICY, Actions, Error, Step, Welcome
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import ClientKeys
 
@@ -100,7 +100,7 @@ class ColumnClient:
         """
         self._connection.connect(self._poll_for_welcome, timeout_sec)
 
-    def submit(self, columns: Columns, policies: tuple[str, ...] = ("learner",)) -> int:
+    def submit(self, columns: Columns, policies: tuple[str, ...] = (LEARNER_POLICY,)) -> int:
         """Send rows in one message; returns its id.
 
         Raises:

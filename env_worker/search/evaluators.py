@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from simul.common.client.client import InferenceClient
 from simul.common.client.evaluation import Evaluation, unanswered
+from simul.common.protocol.messages import LEARNER_POLICY
 
 
 class LeafEvaluator(Protocol):
@@ -56,7 +57,7 @@ class ServerEvaluator:
         policy: name of the policy that evaluates.
     """
 
-    def __init__(self, client: InferenceClient, policy: str = "learner", wait_sec: float = 0.05) -> None:
+    def __init__(self, client: InferenceClient, policy: str = LEARNER_POLICY, wait_sec: float = 0.05) -> None:
         self._client = client
         self._policy = policy
         self._wait_sec = wait_sec

@@ -21,6 +21,7 @@ from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.config.zoo import zoo_folder
 from simul.common.errors import ConfigError
+from simul.common.protocol.messages import LEARNER_POLICY
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import active_runs, choose_run
 from simul.common.role.temporary import temporary_folder
@@ -158,7 +159,7 @@ def run_table(
     if game_called(config.game).player != TABLE_PLAYER:
         raise ConfigError(f"The {origin.what} plays {config.game}, which is not played at a table.")
     folders = [*([] if origin.checkpoint is None else [origin.checkpoint]), *others]
-    names = ["learner", *(f"eval/{number}" for number in range(1, len(folders)))]  # as in `simul eval`
+    names = [LEARNER_POLICY, *(f"eval/{number}" for number in range(1, len(folders)))]  # as in `simul eval`
     policies = [
         Contestant(label, name, points_of_value=config_of(folder, (), origin.trust).points_of_value)
         for label, name, folder in zip(checkpoint_labels(folders), names, folders)
@@ -207,6 +208,6 @@ def _run_of(origin: Origin, served: Mapping[str, Path]) -> Iterator[RunDir]:
             yield run
     else:
         complain(f"starting an inference server with {', '.join(map(str, served.values()))}\n")
-        others = {name: folder for name, folder in served.items() if name != "learner"}
-        with frozen_run(served["learner"], origin.config, others=others, trust=origin.trust) as run:
+        others = {name: folder for name, folder in served.items() if name != LEARNER_POLICY}
+        with frozen_run(served[LEARNER_POLICY], origin.config, others=others, trust=origin.trust) as run:
             yield run

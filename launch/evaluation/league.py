@@ -16,6 +16,7 @@ from simul.common.config.opponents import opponent_kind
 from simul.common.config.schema import Config
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust
 from simul.common.errors import ConfigError
+from simul.common.protocol.messages import LEARNER_POLICY
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.terminal_console import table_console
@@ -61,7 +62,7 @@ def show_league(
     if games:
         known = play_missing(members, file, games, workers=workers, openings=openings, quiet=as_json, command=command)
     else:
-        spec = spec_of(members.served["learner"])
+        spec = spec_of(members.served[LEARNER_POLICY])
         settings = settings_of(find_conditions(members, spec, mirror=True, openings=openings))
         known = Known(read_results(file), settings, players_of(members))
     training = training_results(run_dir)

@@ -59,7 +59,7 @@ class TurnGameSource:
         self, make_game: Callable[[], TurnGame], players: Players, *, envs: int, seed: int,
         opponents: OpponentsConfig, record: bool = True, greedy: bool = False, episodes: int | None = None,
         pairings: Sequence[Pairing] = (), mirror_seed: int = 0, openings: int | Auto = 0, reward_scale: float = 1.0,
-        max_failed_share: float = 1.0, learner_policy: str = "learner", replays: ReplayFolder | None = None,
+        max_failed_share: float = 1.0, replays: ReplayFolder | None = None,
     ) -> None:  # fmt: skip
         first = make_game()
         self.spec = first.spec
@@ -71,7 +71,7 @@ class TurnGameSource:
         self._limit = episodes
         self._reward_scale = reward_scale
         self._replays = replays
-        self._draw = OpponentDraw(opponents, (*POLICIES, *players), self.spec.seats, learner_policy)
+        self._draw = OpponentDraw(opponents, (*POLICIES, *players), self.spec.seats)
         self._schedule = Schedule(pairings, str(mirror_seed)) if pairings else None
         self._counters = GameCounters()
         self._standings = Standings()

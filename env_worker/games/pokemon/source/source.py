@@ -62,7 +62,6 @@ class PokemonSource:
         record: bool = True,
         greedy: bool = False,
         episodes: int | None = None,
-        learner_policy: str = "learner",
         discount: float = 1.0,
         pairings: Sequence[Pairing] = (),
         mirror_seed: int = 0,
@@ -87,7 +86,7 @@ class PokemonSource:
         }
         seating: dict[str, Any] = {
             "seed": f"{seed}/{index}", "weights": reward_weights(config.rewards, discount), "gen": gen,
-            "record": record, "greedy": greedy, "learner_policy": learner_policy, "doubles": doubles,
+            "record": record, "greedy": greedy, "doubles": doubles,
             "own": own, "own_players": self._own_players, "labels": self.spec.opponent_labels,
         }  # fmt: skip
         self._matchmaker = (
