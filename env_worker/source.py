@@ -26,6 +26,7 @@ from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec
 
+SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 ReplayPlayer = Literal["own", "showdown", "none"]
 
 

@@ -156,6 +156,14 @@ def read_meta(folder: Path) -> CheckpointMeta:
         raise CheckpointError(f"The checkpoint {folder} is damaged: {META_FILE}: {error}.") from None
 
 
+def is_milestone(folder: Path) -> bool:
+    """False for a checkpoint that cannot be read, too."""
+    try:
+        return read_meta(folder).milestone
+    except CheckpointError:
+        return False
+
+
 def check_spec(path: Path, meta: CheckpointMeta, spec: GameSpec, advice: str = "") -> None:
     """Raises CheckpointError for a checkpoint of another encoder, with both versions and `advice`."""
     if meta.spec_fingerprint != spec.fingerprint():

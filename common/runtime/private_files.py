@@ -18,6 +18,7 @@ from simul.common.errors import ConfigError
 OTHERS = 0o077  # permissions of group and everybody
 OTHERS_WRITE = 0o022
 MOST_BYTES = 64 * 2**20  # of a file without weights or samples, unless its reader knows less
+CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows
 
 
@@ -121,6 +122,14 @@ def is_own_folder(path: Path) -> bool:
     """Whether `path` is a folder of this user, and no link. Raises OSError where it is missing."""
     found = path.lstat()
     return stat.S_ISDIR(found.st_mode) and (sys.platform == "win32" or found.st_uid == os.geteuid())
+
+
+def written_since(path: Path, moment: float) -> bool:
+    """False for a file that is older than `moment`, of time.time(), or missing."""
+    try:
+        return path.stat().st_mtime >= moment - CLOCK_GRAIN_SEC
+    except OSError:
+        return False
 
 
 def is_private_folder(path: Path) -> bool:

@@ -16,6 +16,7 @@ from simul.common.config.matchups import Contestant, Pairing
 from simul.common.config.schema import Auto, OpponentsConfig
 from simul.common.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.decisions import Action, Decision, start_flags
+from simul.common.role.report_names import ALL_EPISODES
 from simul.env_worker.games.base.board_text import COLOUR
 from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure, is_reported
 from simul.env_worker.games.base.hosted_game import BotSeat, HostedGame, PlayerError, Results, SeatSession
@@ -27,12 +28,11 @@ from simul.env_worker.games.base.scoreboard import GameCounters
 from simul.env_worker.games.base.standings import Standings, outcome
 from simul.env_worker.games.base.turn_game import Player, TurnGame
 from simul.env_worker.games.base.wakeup import Wakeup
-from simul.env_worker.recent_episodes import ALL, Episode
+from simul.env_worker.recent_episodes import Episode
 from simul.env_worker.refusals import FAULTS_OF_GAMES
-from simul.env_worker.source import ShownPosition
+from simul.env_worker.source import SERVER_LOST, ShownPosition
 
 POLL_SEC = 0.02  # games are played on for so long at most before the worker's loop goes on
-SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 
 
 class TurnGameSource:
@@ -422,7 +422,7 @@ class _Returns:
         count = max(self._count, 1)
         returns = {
             "mean": self._sum / count, "mean_square": self._squares / count, "count": self._count,
-            "recent_mean": recent[ALL]["return_mean"] if recent else 0.0,
+            "recent_mean": recent[ALL_EPISODES]["return_mean"] if recent else 0.0,
         }  # fmt: skip
         if self._all is None or len(self._all) > self.LISTED:
             return {"returns": returns}

@@ -33,9 +33,7 @@ from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
 from simul.env_worker.games.pokemon.source.seats import PolicySeat
 from simul.env_worker.games.pokemon.tables.action_names import ActionNames
-from simul.env_worker.source import ReplayPlayer, ShownPosition
-
-SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
+from simul.env_worker.source import SERVER_LOST, ReplayPlayer, ShownPosition
 
 
 class PokemonSource:
