@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simul.env_worker.games.ofc.cards import parse_cards
 from simul.env_worker.games.ofc.evaluator import SIZES, STARTS
 from simul.env_worker.games.ofc.expectation import (
     BALANCE,
@@ -17,6 +16,7 @@ from simul.env_worker.games.ofc.expectation import (
 )
 from simul.env_worker.games.ofc.heuristic import count_live, final_worth
 from simul.env_worker.games.ofc.prospects import MOST_NEEDED, MOST_OUTS
+from tests.support.ofc_cards import parse_cards
 
 NO_FANTASYLAND = np.where(np.arange(len(BALANCE)) == BONUS, 0.0, BALANCE)
 

@@ -7,7 +7,6 @@ from math import comb
 import numpy as np
 import pytest
 
-from simul.env_worker.games.ofc.cards import parse_cards
 from simul.env_worker.games.ofc.evaluator import (
     BOTTOM,
     CATEGORY,
@@ -31,6 +30,7 @@ from simul.env_worker.games.ofc.prospects import (
     new_pair_chance,
     top_prospects,
 )
+from tests.support.ofc_cards import parse_cards
 
 ALL = np.arange(52, dtype=np.int8)
 
