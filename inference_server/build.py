@@ -238,6 +238,7 @@ def _assemble(
         evaluator=evaluator,
         recorder=recorder,
         weight_updates=loaded.weight_updates,
+        session_closer=session_closer,
         operations=Operations(
             control=Control(sockets.control, run_dir.token(), policies, sessions, statistics, log),
             reaper=reaper,

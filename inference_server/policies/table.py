@@ -74,7 +74,7 @@ class PolicyTable:
     def prepare(self, weights: Weights, data: bytes | NDArray[Any] | None) -> PreparedWeights:
         """Verify weights, uint8 [bytes], or None where they lie in the learner's memory, and make what serves them.
 
-        Changes nothing here; may run beside the main loop.
+        Changes nothing here; may run beside the main loop, which may change the table: `swap_in` checks it again.
 
         Raises:
             WeightsError: they do not fit, cannot be read, or are not newer than what is served.
