@@ -36,7 +36,7 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
         decisions: decisions learned from so far.
         files: SHA-256 of each file beside it, of HASHED_FILES.
         milestone: never deleted.
-        horizon: decisions at which the learner's schedules end; 0: a checkpoint of before this was kept.
+        horizon: decisions at which the learner's schedules end; 0: an older checkpoint, without it.
     """
 
     version: Annotated[int, msgspec.Meta(ge=0, lt=10**9)]

@@ -149,6 +149,6 @@ def check_private_folder(path: Path) -> None:
     """Raises ConfigError where others own the folder or may enter it, OSError where it is missing."""
     if not is_private_folder(path):
         raise ConfigError(
-            f"{path} is not a folder that only this user may enter (mode 0700): somebody else may listen there. "
+            f"{path} is not a folder that only this user may enter (mode 0700): another user may listen there. "
             "Remove it, or choose another --run-dir."
         )

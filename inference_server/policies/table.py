@@ -191,7 +191,7 @@ class PolicyTable:
         return notes
 
     def remove_retired(self, sessions_bound_to: Callable[[str], int], now: float) -> None:
-        """Free retired policies whose last session is over and that no client can believe to be offered still."""
+        """Free retired policies without sessions, once every client has a list of policies without them."""
         for name, policy in list(self._policies.items()):
             if policy.retired_at and now - policy.retired_at > LATECOMERS_SEC and not sessions_bound_to(name):
                 del self._policies[name]

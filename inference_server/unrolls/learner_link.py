@@ -209,7 +209,7 @@ class LearnerLink:
         return any(rank.alive(now) for rank in self._ranks)
 
     def has_room(self, now: float) -> bool:
-        """False while a living learner is full: training decisions wait. A dead one takes (and loses) everything."""
+        """False while a living learner is full: training decisions wait. With a dead one unrolls are dropped."""
         return not self._backlog or not self.alive(now)
 
     def share(self, memory: SharedUnrolls) -> None:

@@ -159,7 +159,7 @@ class TurnGameSource:
         self._counters.keep_past_selves(names)
 
     def set_progress(self, share: float) -> None:
-        """The share of the run's horizon that is learned: games of training that begin are told."""
+        """The share of the run's horizon that is learned: passed to training games that begin."""
         self._progress = share
 
     def drain(self) -> None:
