@@ -9,9 +9,9 @@ import pytest
 
 from simul.common.errors import ConfigError
 from simul.env_worker.games.base.players import RandomPlayer
-from simul.env_worker.games.ofc.endgame import before_last_worths
+from simul.env_worker.games.ofc.estimates.endgame import before_last_worths
+from simul.env_worker.games.ofc.estimates.heuristic import chance, final_worth
 from simul.env_worker.games.ofc.evaluator import board_values
-from simul.env_worker.games.ofc.heuristic import chance, final_worth
 from simul.env_worker.games.ofc.players import FantasyRulesPlayer, MonteCarloPlayer, RulePlayer
 from simul.env_worker.games.ofc.rules import Rules
 from simul.env_worker.games.ofc.table import OfcGame
