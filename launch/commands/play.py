@@ -16,7 +16,7 @@ from simul.launch.commands.eval import add_replay_player
 from simul.launch.commands.page import PORT, check_installed
 
 if TYPE_CHECKING:
-    from simul.launch.commands.table import Origin
+    from simul.launch.table_games.origin import Origin
 
 LONGEST_PATIENCE_SEC = 3600.0
 POKEMON = "pokemon"
@@ -116,8 +116,9 @@ def _play(options: argparse.Namespace) -> int:
     from simul.common.config.game_description import TABLE_PLAYER
     from simul.common.config.games.pokemon import LOCAL, check_name, check_server
     from simul.common.errors import ConfigError
-    from simul.launch.commands.table import active_run_of, check_origin, find_origin, refuse_options, run_table
     from simul.launch.supervisor.store_process import local_checkpoints
+    from simul.launch.table_games.origin import active_run_of, check_origin, find_origin, refuse_options
+    from simul.launch.table_games.table_game import run_table
 
     check_server(options.server or SERVER)
     if options.port is not None and options.server != LOCAL:
