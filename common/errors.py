@@ -95,7 +95,13 @@ ERR_NOT_READY = "ERR_NOT_READY"
 ERR_INTERNAL = "ERR_INTERNAL"
 
 
-def did_you_mean(value: object, known: Iterable[str]) -> str:
-    """`; did you mean NAME?`, of the nearest of the known names; empty where none is near."""
-    close = difflib.get_close_matches(str(value), tuple(known), 1)
-    return f"; did you mean {close[0]}?" if close else ""
+def nearest_name(value: object, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The nearest of the known names; empty where none is as similar as `cutoff`."""
+    close = difflib.get_close_matches(str(value), tuple(known), 1, cutoff)
+    return close[0] if close else ""
+
+
+def did_you_mean(value: object, known: Iterable[str], shown: str = "{}", cutoff: float = 0.6) -> str:
+    """`; did you mean NAME?`, of the nearest of the known names, as in `shown`; empty where none is near."""
+    near = nearest_name(value, known, cutoff)
+    return f"; did you mean {shown.format(near)}?" if near else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from simul.common.protocol.decisions import Action, Decision
-from simul.common.protocol.messages import DECISION, START, TERMINATED
+from simul.common.protocol.messages import DECISION, LEARNER_POLICY, START, TERMINATED
 
 BINS = 10  # of the expected return, from -1 to 1
 MOST_APART = 0.25  # of return and outcome, where rewards are the outcome and shaping by a potential
@@ -19,8 +19,7 @@ class ValueCalibration:
     potential F = discount x Phi(s') - Phi(s) cancels in that sum but for (1 - discount) x Phi of the states so far.
     """
 
-    def __init__(self, policy: str = "learner") -> None:
-        self._policy = policy
+    def __init__(self) -> None:
         self._earned: dict[tuple[int, int, int], float] = {}  # by (env, seat, episode)
         self._expected: dict[tuple[int, int, int], list[float]] = {}
         self._count, self._sum_expected, self._sum_won = ([0.0] * BINS for _ in range(3))
@@ -30,7 +29,7 @@ class ValueCalibration:
         """What is sent: rewards, and ends."""
         for decision in decisions:
             key = (decision.env, decision.seat, decision.episode)
-            if decision.kind == DECISION and decision.flags & START and decision.policy == self._policy:
+            if decision.kind == DECISION and decision.flags & START and decision.policy == LEARNER_POLICY:
                 self._earned[key], self._expected[key] = 0.0, []
             if key not in self._earned:
                 continue

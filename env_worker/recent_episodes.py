@@ -6,9 +6,7 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-ALL = "all"  # the group of every episode
-FIGURE = "figure."  # prefix of a game's own facts
-SEAT = "seat_"  # prefix of the group of a seat
+from simul.common.role.report_names import ALL_EPISODES, OWN_FIGURE, SEAT
 
 
 class Episode(NamedTuple):
@@ -39,7 +37,7 @@ class RecentEpisodes:
     def add(self, episode: Episode, opponent: str = "", past_self: str = "") -> None:
         """Add an episode to the group of all and, where it has them, to its opponent's, past self's and seat's."""
         seat = "" if episode.seat is None else f"{SEAT}{episode.seat}"
-        for name in filter(None, (ALL, opponent, past_self, seat)):
+        for name in filter(None, (ALL_EPISODES, opponent, past_self, seat)):
             self._groups.setdefault(name, deque(maxlen=self._window)).append(episode)
 
     def forget(self, prefix: str, kept: Collection[str]) -> None:
@@ -48,9 +46,9 @@ class RecentEpisodes:
             del self._groups[name]
 
     def figures(self) -> dict[str, dict[str, float]]:
-        """By group: games, win_rate (where games have winners; not in `all`), return_*, length_*, FIGURE + facts.
+        """By group: games, win_rate (where games have winners; not in `all`), return_*, length_*, OWN_FIGURE + facts.
 
-        A seat's: games, return_mean, FIGURE + facts.
+        A seat's: games, return_mean, OWN_FIGURE + facts.
         """
         return {name: _figures(name, episodes) for name, episodes in self._groups.items()}
 
@@ -61,7 +59,7 @@ def _figures(name: str, episodes: deque[Episode]) -> dict[str, float]:
     if name.startswith(SEAT):
         figures["return_mean"] = sum(episode.episode_return for episode in episodes) / games
         return figures | _facts(episodes)
-    if name != ALL and episodes[-1].won is not None:
+    if name != ALL_EPISODES and episodes[-1].won is not None:
         figures["win_rate"] = sum(bool(episode.won) for episode in episodes) / games
     columns: dict[str, list[float]] = {
         "return": [episode.episode_return for episode in episodes],
@@ -76,5 +74,5 @@ def _facts(episodes: deque[Episode]) -> dict[str, float]:
     facts: dict[str, float] = {}
     for name in episodes[-1].facts:
         values = [episode.facts[name] for episode in episodes if name in episode.facts]
-        facts[f"{FIGURE}{name}"] = sum(values) / len(values)
+        facts[f"{OWN_FIGURE}{name}"] = sum(values) / len(values)
     return facts

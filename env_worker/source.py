@@ -6,7 +6,7 @@ The worker's loop calls it like this:
     while running:
         decisions = source.poll()           # all ready decisions of all envs; never blocks
         client.submit(decisions)            # one STEP message
-        source.act(client.poll())           # actions that have arrived
+        source.act(client.poll().actions)   # those that have arrived
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec
 
+SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 ReplayPlayer = Literal["own", "showdown", "none"]
 
 
@@ -51,9 +52,9 @@ class EnvSource(Protocol):
         """Number of the env's running episode, -1 where none runs."""
 
     def abort(self, envs: Iterable[int], cause: str) -> None:
-        """The server lost the sessions of these envs: count their episodes as aborted by `cause` and start new ones.
+        """Count these envs' episodes as aborted by `cause` and start new ones.
 
-        No END rows are sent for lost sessions; those of the env's other seats end as ABORTED.
+        The seats' sessions end as ABORTED; none with the cause `server_lost`: the server has lost them.
         """
 
     def set_policies(self, names: Sequence[str]) -> None:

@@ -9,15 +9,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from simul.common.client.client import InferenceClient
 from simul.common.client.evaluation import NO_SESSION, Evaluation
 from simul.common.errors import ConfigError
 from simul.common.protocol.decisions import Action, Decision
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
-from simul.common.role.spectating import ANY_SEAT, TOO_LARGE, SpectatorRecord, SpectatorRequest
+from simul.common.role.spectating import (
+    ANY_SEAT,
+    TOO_LARGE,
+    RecordSender,
+    RequestReader,
+    SpectatorRecord,
+    SpectatorRequest,
+)
 from simul.env_worker.source import EnvSource, ShownPosition, SpectatedSource
 
 LOOK_EVERY_SEC = 1.0
@@ -32,30 +40,6 @@ MOST_LETTERS, MOST_PICTURE, MOST_BATTLE = 20_000, 200_000, 400_000
 _KINDS: dict[int, Literal["decision", "terminated", "truncated", "aborted"]] = {
     DECISION: "decision", TERMINATED: "terminated", TRUNCATED: "truncated", ABORTED: "aborted",
 }  # fmt: skip
-
-
-class Sender(Protocol):
-    """`simul.common.role.spectating.RecordSender`."""
-
-    def send(self, record: SpectatorRecord) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class Requests(Protocol):
-    """`simul.common.role.spectating.RequestReader`."""
-
-    def read(self) -> SpectatorRequest | None: ...
-
-    def connect(self, request: SpectatorRequest) -> Sender: ...
-
-
-class Evaluator(Protocol):
-    """`simul.common.client.client.InferenceClient`."""
-
-    def evaluate(
-        self, observation: Any, mask: Any, *, policy: str, sessions: Sequence[tuple[int, int, int]] | None
-    ) -> int: ...
 
 
 class _Asked(NamedTuple):
@@ -78,7 +62,11 @@ class Spectator:
     """
 
     def __init__(
-        self, requests: Requests, source: EnvSource, client: Evaluator, clock: Callable[[], float] = time.monotonic
+        self,
+        requests: RequestReader,
+        source: EnvSource,
+        client: InferenceClient,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.watching = False
         self._requests = requests
@@ -88,7 +76,7 @@ class Spectator:
         self._clock = clock
         self._look_at = -math.inf
         self._request: SpectatorRequest | None = None
-        self._sender: Sender | None = None
+        self._sender: RecordSender | None = None
         self._asked: _Asked | None = None
         self._numbers: set[int] = set()  # of requests whose answers have not come
         self._seat_of: tuple[int, int] = (-1, -1)  # (episode, seat) of the policy that decided first

@@ -15,7 +15,7 @@ from simul.common.runtime.metrics import Stages
 from simul.env_worker.calibration import ValueCalibration
 from simul.env_worker.game_watch import GameWatch
 from simul.env_worker.refusals import FAULTS_OF_GAMES, RefusedRows
-from simul.env_worker.source import CurriculumSource, EnvSource, SearchingSource
+from simul.env_worker.source import SERVER_LOST, CurriculumSource, EnvSource, SearchingSource
 from simul.env_worker.spectator import Spectator
 
 WAIT_SEC = 0.05
@@ -185,7 +185,7 @@ class Worker:
         if replies.lost:
             self._event = "the inference server forgot our sessions; their games start again"
             self._log.warning(self._event)
-            self._source.abort(_every_env(self._source), "server_lost")
+            self._source.abort(_every_env(self._source), SERVER_LOST)
             return
         if replies.actions:
             ends = [action.action for action in replies.actions].count(-1)  # acknowledged, nothing is stepped

@@ -20,6 +20,7 @@ from simul.common.config.trust import Trust
 from simul.common.errors import ConfigError
 from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.devices import choose_device, choose_precision
+from simul.common.protocol.messages import LEARNER_POLICY
 from simul.common.protocol.shared_memory import can_share_memory
 from simul.common.protocol.specs import GameSpec
 from simul.common.protocol.unroll_layout import UnrollLayout
@@ -51,7 +52,7 @@ from simul.inference_server.ops.reaper import Reaper
 from simul.inference_server.ops.reporting import Reporting, ServerMetrics
 from simul.inference_server.ops.watchdog import Watchdog
 from simul.inference_server.policies.engine_factory import EngineFactory
-from simul.inference_server.policies.table import LEARNER, PolicyTable
+from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.policies.weight_updates import WeightUpdates
 from simul.inference_server.proxy.framing import Limits
 from simul.inference_server.proxy.process import ProxyProcess
@@ -237,6 +238,7 @@ def _assemble(
         evaluator=evaluator,
         recorder=recorder,
         weight_updates=loaded.weight_updates,
+        session_closer=session_closer,
         operations=Operations(
             control=Control(sockets.control, run_dir.token(), policies, sessions, statistics, log),
             reaper=reaper,
@@ -250,7 +252,7 @@ def _assemble(
 def _unroll_buffer(run_dir: RunDir, loaded: LoadedPolicies) -> UnrollBuffer:
     """In memory that the learner can open, if it can be; the link then offers it."""
     config, spec, capacity = loaded.config, loaded.spec, loaded.config.server.max_sessions
-    state_size, unroll_length = loaded.policies[LEARNER].engine.state_size, config.learner.unroll_length
+    state_size, unroll_length = loaded.policies[LEARNER_POLICY].engine.state_size, config.learner.unroll_length
     memory, local = None, config.server.shared_memory and can_share_memory(run_dir.endpoint("unrolls"))
     if loaded.link is not None and local and config.learner.algorithm != "alphazero":
         with suppress(OSError):
@@ -318,5 +320,5 @@ def _data_sockets(
 def _batcher(config: Config, policies: PolicyTable) -> Batcher:
     if config.server.batching == "greedy":
         return Batcher(config.server.max_batch)
-    window_sec = config.server.window_us * 1e-6 or policies[LEARNER].engine.least_forward_sec
+    window_sec = config.server.window_us * 1e-6 or policies[LEARNER_POLICY].engine.least_forward_sec
     return Batcher(config.server.max_batch, BatchWait(window_sec))

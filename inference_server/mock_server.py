@@ -29,6 +29,7 @@ from simul.common.protocol.codec import Codec, Frame, Tensors, encode
 from simul.common.protocol.error_hints import explain_error
 from simul.common.protocol.frame_dump import describe_frames
 from simul.common.protocol.messages import (
+    LEARNER_POLICY,
     PROTOCOL,
     TO_SERVER,
     Actions,
@@ -66,7 +67,7 @@ class _LearnerOnly:
     """The only policy is `learner`."""
 
     def versions(self) -> dict[str, int]:
-        return {"learner": VERSION}
+        return {LEARNER_POLICY: VERSION}
 
     def source_of(self, name: str) -> str:
         return name
@@ -139,7 +140,7 @@ class MockServer:
             columns, errors = unpack_samples(self._spec, tensors)
             return [(Sampled(id=message.id, accepted=len(columns["outcome"]), errors=errors), None)]
         if isinstance(message, Ping):
-            return [(Pong(id=message.id, policies=("learner",)), None)]
+            return [(Pong(id=message.id, policies=(LEARNER_POLICY,)), None)]
         if isinstance(message, Close):
             self._closer.close_sessions_of(self._client, "closed")
             self._client = None
@@ -166,7 +167,7 @@ class MockServer:
         return Welcome(
             protocol=PROTOCOL, token=client.token, resumed=resumed, game=spec.name,
             observation_size=spec.observation_size, num_actions=spec.num_actions,
-            observation_dtype=spec.observation_dtype, policies=("learner",),
+            observation_dtype=spec.observation_dtype, policies=(LEARNER_POLICY,),
             limits={"rows_per_step": MAX_ROWS, "sessions": MAX_ROWS},
         )  # fmt: skip
 

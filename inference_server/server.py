@@ -16,6 +16,7 @@ from simul.inference_server.policies.weight_updates import WeightUpdates
 from simul.inference_server.serving.actor import Actor
 from simul.inference_server.serving.admission_control import AdmissionControl
 from simul.inference_server.serving.evaluation import EvaluateRequest, Evaluator
+from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.unrolls.recorder import Recorder
 
 WAIT_SEC = 0.02
@@ -36,6 +37,7 @@ class InferenceServer:
         evaluator: Evaluator,
         recorder: Recorder,
         weight_updates: WeightUpdates,
+        session_closer: SessionCloser,
         operations: Operations,
     ) -> None:
         self._client_socket = client_socket
@@ -45,6 +47,7 @@ class InferenceServer:
         self._evaluator = evaluator
         self._recorder = recorder
         self._weight_updates = weight_updates
+        self._session_closer = session_closer
         self._operations = operations
         self._statistics = operations.statistics
         self._pause_sec = WAIT_SEC
@@ -157,7 +160,7 @@ class InferenceServer:
 
     def _close_departed(self) -> None:
         while self._client_socket.departed:
-            self._operations.reaper.close_sessions_of(*self._client_socket.departed.pop())
+            self._session_closer.close_sessions_of(*self._client_socket.departed.pop())
 
     def _wait(self) -> None:
         self._recorder.flush()

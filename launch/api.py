@@ -29,7 +29,7 @@ from simul.common.config.setting_lines import plain_values, setting_lines
 from simul.common.config.validation import MODULE_CLASS, describe_value
 from simul.common.errors import ConfigError, SimulError
 from simul.common.role.temporary import temporary_folder
-from simul.common.runtime.private_files import read_regular
+from simul.common.runtime.private_files import read_regular, written_since
 from simul.launch.processes.child_command import ChildCommand
 
 TRAINED = (
@@ -37,7 +37,6 @@ TRAINED = (
     "class or function itself"
 )
 ARGUMENTS = "the arguments"  # which a command line calls --set
-CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 
 
 def train(
@@ -146,9 +145,7 @@ class Run:
         """A file of this run; {} before it is written. An older run in the same directory left one, too."""
         path = self.run_dir / name
         try:
-            if path.stat().st_mtime < self._started_at - CLOCK_GRAIN_SEC:
-                return {}
-            return dict(json.loads(read_regular(path)))
+            return dict(json.loads(read_regular(path))) if written_since(path, self._started_at) else {}
         except FileNotFoundError:
             return {}
 

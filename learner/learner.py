@@ -10,6 +10,7 @@ from typing import Any
 
 from simul.common.errors import DivergedError, NothingLearnedError
 from simul.common.nets.io import first_nonfinite, weights_to_bytes
+from simul.common.protocol.messages import LEARNER_POLICY
 from simul.common.role.lifecycle import StopFlag
 from simul.common.role.reports import Reporter
 from simul.common.runtime.metrics import Stages
@@ -19,7 +20,6 @@ from simul.learner.checkpoints.checkpoint_schedule import CheckpointSchedule
 from simul.learner.checkpoints.last_version import LastVersionFile
 from simul.learner.checkpoints.optimizer_state import optimizer_to_bytes
 from simul.learner.io.learner_io import LearnerIO
-from simul.learner.io.weight_publisher import LEARNER
 from simul.learner.reports import LagAlarm, ScheduleNotice, SkipAlarm, StallAlarm, TrainingStatistics
 from simul.learner.training.trainer import Trainer
 from simul.learner.training.update import STAGES
@@ -198,14 +198,14 @@ class Learner:
             joined = f"A past self joined the league: past/{progress.version}."
             for sentence in (event or joined, *self._checkpoints.drain_notes()):
                 self._report(event=sentence)
-        resident = (LEARNER, *(past.name for past in league.resident))
+        resident = (LEARNER_POLICY, *(past.name for past in league.resident))
         for past in league.resident:
             if not self._io.publisher.has_policy(past.name):
                 self._io.publish(past.name, past.version, past.weights, resident)
         if failure := self._last_version.write(progress.version):
             self._report(event=failure)
         share = min(progress.decisions / progress.horizon, 1.0) if progress.horizon else 0.0
-        self._io.publish(LEARNER, progress.version, self._weights, resident, share)
+        self._io.publish(LEARNER_POLICY, progress.version, self._weights, resident, share)
 
     def _check_finite(self) -> None:
         if name := first_nonfinite(self._trainer.updater.network.state_dict()):

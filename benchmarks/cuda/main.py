@@ -14,12 +14,12 @@ from typing import Any
 import torch
 
 from benchmarks.cuda.alone import build_engine, measure
-from benchmarks.harness.cores import allowed_cores
 from benchmarks.harness.promises import Promise
 from benchmarks.harness.report import conditions, write_json
 from benchmarks.serving.policy import PRECISIONS
 from benchmarks.serving.stand import Cell, Found, Stand
 from simul.inference_server.engine.graphs import GRAPH_BUCKETS
+from simul.launch.loadtest.cores import allowed_cores
 
 FEW = 64  # envs at which latency is promised
 FEW_CELLS = ((1, 64), (4, 16))

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable, Mapping
 
 import psutil
 
+from simul.launch.loadtest.cores import allowed_cores
+
 MOST_CORES = 2
 HOSTS = "simulator hosts"
-_BUSY = ("user", "nice", "system", "irq", "softirq", "interrupt", "dpc", "steal")
-
-
-def allowed_cores() -> list[int]:
-    """The cores that this process may use."""
-    process = psutil.Process()
-    allowed = process.cpu_affinity() if hasattr(process, "cpu_affinity") else None
-    return list(allowed or range(os.cpu_count() or 1))
 
 
 def claim_cores() -> list[int]:
@@ -41,12 +34,6 @@ def pin(pid: int, *cores: int) -> None:
     process = psutil.Process(pid)
     if hasattr(process, "cpu_affinity"):
         process.cpu_affinity(list(cores))
-
-
-def busy_seconds(cores: Iterable[int]) -> float:
-    """Processor time that `cores` have spent on anything, stolen time included, since the machine started."""
-    times = psutil.cpu_times(percpu=True)
-    return float(sum(getattr(times[core], kind, 0.0) for core in cores for kind in _BUSY))
 
 
 def family_seconds(pids: Iterable[int]) -> float:

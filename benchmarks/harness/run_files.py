@@ -6,9 +6,8 @@ import math
 import os
 from pathlib import Path
 
-from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
+from simul.common.config.checkpoint_meta import checkpoint_folders, is_milestone
 from simul.common.config.schema import Config
-from simul.common.errors import CheckpointError
 from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring.curves.figures import FIRST_INTERVAL_SEC, INTERVAL_SHARE, LAST_INTERVAL_SEC
 from simul.launch.monitoring.curves.writers import CSV_NAME
@@ -28,7 +27,7 @@ def measure_files(run_dir: RunDir) -> dict[str, float]:
     folders = checkpoint_folders(run_dir.checkpoints)
     past = list((run_dir.checkpoints / "past").glob("[0-9]" * 9))
     best = [path for path in run_dir.checkpoints.glob("best-*") if path.is_dir() and not path.is_symlink()]
-    milestones = [path for path in folders[NEWEST:] if _is_milestone(path)]
+    milestones = [path for path in folders[NEWEST:] if is_milestone(path)]
     parts = {
         CURVES: sum(size_of(path) for path in (run_dir.root / "tensorboard", *run_dir.root.glob("curves*.csv"))) / MIB,
         LOGS: size_of(run_dir.logs) / MIB,
@@ -82,10 +81,3 @@ def _lines(path: Path) -> int:
             return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(MIB), b""))
     except OSError:
         return 0
-
-
-def _is_milestone(path: Path) -> bool:
-    try:
-        return read_meta(path).milestone
-    except CheckpointError:  # removed meanwhile
-        return False

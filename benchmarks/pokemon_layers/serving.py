@@ -8,11 +8,12 @@ import time
 
 import msgspec
 
-from benchmarks.harness.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
+from benchmarks.harness.cores import family_seconds, seconds_by_role, us_by_role
 from benchmarks.harness.processes import MeasurementFailed
 from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.installation import ROOT
+from simul.launch.loadtest.cores import busy_seconds
 from simul.launch.monitoring.view.panel import mean_batch
 from simul.launch.processes.process_group import RunningRoles
 from simul.launch.processes.role_process import role_command, role_environment

@@ -8,10 +8,10 @@ import time
 import orjson
 
 from benchmarks.harness import processes
-from benchmarks.harness.cores import busy_seconds
 from benchmarks.harness.processes import MeasurementFailed
 from benchmarks.pokemon_layers.layer import Sample, Setting, one_after_another, together
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
+from simul.launch.loadtest.cores import busy_seconds
 
 SCRIPT = HOST_FOLDER / "measure" / "sim_bench.mjs"
 TRIAL_BATTLES = 30

@@ -10,11 +10,12 @@ import time
 from typing import Any
 
 from benchmarks.harness import processes
-from benchmarks.harness.cores import busy_seconds, family_seconds, seconds_by_role, us_by_role
+from benchmarks.harness.cores import family_seconds, seconds_by_role, us_by_role
 from benchmarks.harness.run_status import STOP_SEC, RunStatus, Status
 from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.nets.build import build_network
 from simul.common.role.run_directory import RunDir
+from simul.launch.loadtest.cores import busy_seconds
 from simul.launch.monitoring.view.panel import mean_batch
 from simul.launch.processes.role_reports import counts, number
 

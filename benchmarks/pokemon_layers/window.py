@@ -10,8 +10,9 @@ from typing import Any
 
 import orjson
 
-from benchmarks.harness.cores import allowed_cores, busy_seconds, family_seconds
+from benchmarks.harness.cores import family_seconds
 from benchmarks.pokemon_layers.layer import Sample
+from simul.launch.loadtest.cores import allowed_cores, busy_seconds
 
 WARM_UP_LIMIT_SEC = 60.0
 Turn = Callable[[], object]

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.harness.cores import allowed_cores
 from benchmarks.harness.promises import Promise
 from benchmarks.harness.report import conditions, in_one_line, markdown_table, write_json
 from benchmarks.pokemon_layers.layer import Setting
@@ -32,6 +31,7 @@ from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.install.node import find_node
+from simul.launch.loadtest.cores import allowed_cores
 
 STEPS = ("measure", "validate", "simulate")
 FITTED = (*((clients, rows, False) for clients in (1, 4) for rows in (8, 32, 128, 512)), (1, 128, True))

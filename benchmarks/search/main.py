@@ -23,7 +23,6 @@ from typing import Any
 import psutil
 import torch
 
-from benchmarks.harness.cores import allowed_cores
 from benchmarks.harness.processes import Child
 from benchmarks.harness.promises import promises_table
 from benchmarks.harness.report import conditions, in_one_line, write_json
@@ -42,6 +41,7 @@ from benchmarks.serving.stand import WARM_UP_SEC, ServedRun
 from simul.common.config.loader import load_config
 from simul.common.config.schema import Config
 from simul.env_worker.games.loading import game_spec
+from simul.launch.loadtest.cores import allowed_cores
 
 PATIENT_SEC = 3600.0  # no client is gone because other windows are measured
 NO_GPU = "not run: no GPU"

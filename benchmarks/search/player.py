@@ -12,17 +12,40 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.search.games import search_source
 from simul.common.client.client import InferenceClient
+from simul.common.client.evaluation import Evaluation
 from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
-from simul.env_worker.search.evaluators import LeafEvaluator, ServerEvaluator, UniformEvaluator
+from simul.env_worker.search.evaluators import LeafEvaluator, UniformEvaluator
 from simul.env_worker.source import SearchingSource
 
 ROWS = 256  # of one request, where no server says
+WAIT_SEC = 0.05  # for an answer
+
+
+class ServerEvaluator:
+    """EVALUATE with zero state, through a connected client that nothing else polls."""
+
+    def __init__(self, client: InferenceClient) -> None:
+        self._client = client
+
+    def submit(self, observation: NDArray[Any], mask: NDArray[np.uint8], num_actions: int) -> int:
+        """One EVALUATE message. Raises ValueError where the rows do not fit the game spec."""
+        return self._client.evaluate(observation, mask, packed=True)
+
+    def poll(self) -> list[Evaluation]:
+        """Answers that have arrived. Raises InferenceError where the server refuses this client."""
+        if not (answers := self._client.poll().evaluations):
+            self._client.poller.wait(WAIT_SEC)
+            answers = self._client.poll().evaluations
+        return answers
 
 
 class Player:

@@ -23,7 +23,17 @@ from simul.common.client.samples import PendingSamples, check_samples, pack_samp
 from simul.common.client.steps import PendingMessage, PendingSteps, check_shapes, pack_step
 from simul.common.errors import ERR_BUSY, ERR_HELLO, ERR_NOT_READY, InferenceError
 from simul.common.protocol.decisions import Action, Decision, Failure
-from simul.common.protocol.messages import Actions, Error, Evaluated, Figures, Pong, Sampled, StatusRequest, Welcome
+from simul.common.protocol.messages import (
+    LEARNER_POLICY,
+    Actions,
+    Error,
+    Evaluated,
+    Figures,
+    Pong,
+    Sampled,
+    StatusRequest,
+    Welcome,
+)
 from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import ClientKeys
@@ -133,7 +143,7 @@ class InferenceClient:
         observation: ArrayLike,
         mask: ArrayLike,
         *,
-        policy: str = "learner",
+        policy: str = LEARNER_POLICY,
         sessions: Sequence[tuple[int, int, int]] | None = None,
         packed: bool = False,
     ) -> int:

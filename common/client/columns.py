@@ -12,7 +12,6 @@ It pings, but neither resends nor reconnects; `InferenceClient` does.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from simul.common.client.connection import ServerConnection
 from simul.common.errors import InferenceError
 from simul.common.protocol.codec import expect
-from simul.common.protocol.messages import Actions, Error, Step, Welcome
+from simul.common.protocol.messages import LEARNER_POLICY, Actions, Error, Step, Welcome
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import ClientKeys
 
@@ -82,14 +81,12 @@ class ColumnClient:
         run_id: int = 0,
         training_token: str = "",
         keys: ClientKeys | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.refusals: list[Error] = []  # refusals of the server; the caller empties the list
         self.policies: tuple[str, ...] = ()
-        self._clock = clock
         self._spec = spec
         self._connection = ServerConnection(
-            endpoint, name=name, spec=spec, run_id=run_id, training_token=training_token, keys=keys, clock=clock
+            endpoint, name=name, spec=spec, run_id=run_id, training_token=training_token, keys=keys
         )
         self.poller = self._connection.poller
         self._next_id = 0
@@ -103,7 +100,7 @@ class ColumnClient:
         """
         self._connection.connect(self._poll_for_welcome, timeout_sec)
 
-    def submit(self, columns: Columns, policies: tuple[str, ...] = ("learner",)) -> int:
+    def submit(self, columns: Columns, policies: tuple[str, ...] = (LEARNER_POLICY,)) -> int:
         """Send rows in one message; returns its id.
 
         Raises:
@@ -141,7 +138,7 @@ class ColumnClient:
             elif isinstance(message, Error):
                 self.refusals.append(message)
                 self._count_answered(message.id, len(message.rows) or self._owed.get(message.id, 0))
-        self._connection.keep_alive(self._clock())
+        self._connection.keep_alive(time.monotonic())
         return answers
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from simul.common.client.requests import PendingRequest, PendingRequests
 from simul.common.protocol.codec import Tensors, expect
 from simul.common.protocol.masks import no_bits_beyond, pack_masks, packed_width, unpack_masks
-from simul.common.protocol.messages import Error, Evaluate, Evaluated
+from simul.common.protocol.messages import LEARNER_POLICY, Error, Evaluate, Evaluated
 from simul.common.protocol.specs import GameSpec
 
 NO_SESSION = (-1, -1, -1)  # in `sessions`: evaluate this row with zero state
@@ -79,7 +79,7 @@ def pack_evaluate(
     mask: ArrayLike,
     spec: GameSpec,
     *,
-    policy: str = "learner",
+    policy: str = LEARNER_POLICY,
     sessions: Sequence[tuple[int, int, int]] | None = None,
     packed: bool = False,
 ) -> tuple[Evaluate, dict[str, NDArray[Any]]]:

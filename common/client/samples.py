@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from simul.common.client.evaluation import check_bytes
 from simul.common.client.requests import PendingRequest, PendingRequests
 from simul.common.protocol.codec import Tensors
+from simul.common.protocol.masks import packed_width
 from simul.common.protocol.messages import Error, Sampled, Samples
 from simul.common.protocol.samples import Sample
 from simul.common.protocol.specs import GameSpec
@@ -102,7 +103,7 @@ def pack_samples(number: int, samples: Sequence[Sample], spec: GameSpec) -> tupl
 
 def check_samples(samples: Sequence[Sample], spec: GameSpec) -> None:
     """Raises ValueError where an array of a sample does not fit the game spec."""
-    mask_bytes = -(-spec.num_actions // 8)
+    mask_bytes = packed_width(spec.num_actions)
     for sample in samples:
         check_bytes(sample.observation, spec)
         for name, array, shape in (

@@ -38,7 +38,7 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
         decisions: decisions learned from so far.
         files: SHA-256 of each file beside it, of HASHED_FILES.
         milestone: never deleted.
-        horizon: decisions at which the learner's schedules end; 0: a checkpoint of before this was kept.
+        horizon: decisions at which the learner's schedules end; 0: an older checkpoint, without it.
     """
 
     version: Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
@@ -176,6 +176,14 @@ def read_meta(folder: Path) -> CheckpointMeta:
         raise CheckpointError(f"The checkpoint {folder} cannot be read: {error.strerror}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CheckpointError(f"The checkpoint {folder} is damaged: {META_FILE}: {error}.") from None
+
+
+def is_milestone(folder: Path) -> bool:
+    """False for a checkpoint that cannot be read, too."""
+    try:
+        return read_meta(folder).milestone
+    except CheckpointError:
+        return False
 
 
 def check_spec(path: Path, meta: CheckpointMeta, spec: GameSpec, advice: str = "") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import sys
@@ -12,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from simul.common.config.trust import Trust
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 from simul.common.runtime.error_place import describe_error
 from simul.common.runtime.installation import append_working_directory
 
@@ -39,10 +38,9 @@ def load_class(name: str, kind: str = "class", *, trust: Trust) -> Callable[...,
     if isinstance(found, ModuleType):
         raise ConfigError(f"{name} is a module; expected a class or a function in it, {module_name}.{class_name}:NAME.")
     if not callable(found):
-        near = difflib.get_close_matches(class_name, [n for n in dir(module) if not n.startswith("_")], 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(class_name, [n for n in dir(module) if not n.startswith("_")]) or "."
         read = f" It was read from {module.__file__}." if getattr(module, "__file__", None) else ""
-        raise ConfigError(f"The module {module_name!r} has no {kind} {class_name!r}.{hint}{read}")
+        raise ConfigError(f"The module {module_name!r} has no {kind} {class_name!r}{hint}{read}")
     return found
 
 

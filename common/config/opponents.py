@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Any
 
@@ -10,7 +9,7 @@ from simul.common.config.game_description import POLICIES
 from simul.common.config.games import GAMES
 from simul.common.config.schema import NOT_KINDS, OpponentsConfig
 from simul.common.config.zoo import PREFIX
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 
 KINDS = tuple(key for key in OpponentsConfig.__struct_fields__ if key not in NOT_KINDS)
 SCRIPTED = tuple(kind for kind in KINDS if kind not in POLICIES)  # of all games; they need no network
@@ -29,9 +28,8 @@ def opponent_kind(name: str, among: tuple[str, ...] = KINDS) -> str:
         raise ConfigError(no_opponent(name))
     if kind in among or is_own(name):
         return kind
-    close = difflib.get_close_matches(name, [*among, *(short for short, full in SHORT.items() if full in among)], 1)
-    hint = f"Did you mean {close[0]}? " if close else ""
-    raise ConfigError(f"there is no opponent {name!r}. {hint}Opponents are {_listed(among)}, or module:Class.")
+    hint = did_you_mean(name, [*among, *(short for short, full in SHORT.items() if full in among)]) or "."
+    raise ConfigError(f"there is no opponent {name!r}{hint} Opponents are {_listed(among)}, or module:Class.")
 
 
 def no_opponent(name: str) -> str:

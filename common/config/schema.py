@@ -300,7 +300,7 @@ class Config(GamesConfig, frozen=True):
         Args:
             seats: of the game.
             kept: the horizon of the checkpoint that the learner resumes from; 0: none.
-            decisions: those learned so far. A run of before horizons were kept has LONG_HORIZON.
+            decisions: those learned so far. An older run, without a horizon, has LONG_HORIZON.
         """
         if self.learner.total_decisions != AUTO:
             return self.learner.total_decisions

@@ -5,7 +5,6 @@ msgspec reports the first problem only, so the struct types are walked here; eve
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from simul.common.config.opponents import is_own, no_opponent
 from simul.common.config.schema import Config
 from simul.common.config.section import Rule
 from simul.common.config.zoo import PREFIX
-from simul.common.errors import ConfigError, did_you_mean
+from simul.common.errors import ConfigError, did_you_mean, nearest_name
 from simul.common.transport import check_endpoint, client_keys, server_keys
 
 Tree = dict[str, Any]
@@ -166,13 +165,11 @@ def _range_text(kind: inspect.IntType | inspect.FloatType) -> str:
 def _nearest(key: str, path: str, fields: dict[str, inspect.Type]) -> str:
     """`; did you mean learner.clip?`: the nearest key of this section, else of any section."""
     prefix = f"{path}." if path else ""
-    close = difflib.get_close_matches(key, fields, n=1)
-    if close:
-        return f"; did you mean {prefix}{close[0]}?{_keys_of(fields[close[0]])}"
+    if near := nearest_name(key, fields):
+        return f"; did you mean {prefix}{near}?{_keys_of(fields[near])}"
     elsewhere = {dotted.rpartition(".")[2]: dotted for dotted in config_keys()}
-    close = difflib.get_close_matches(key, elsewhere, n=1, cutoff=0.8)
-    if close:
-        return f"; did you mean {elsewhere[close[0]]}?"
+    if near := nearest_name(key, elsewhere, cutoff=0.8):
+        return f"; did you mean {elsewhere[near]}?"
     return f"; the keys here are {', '.join(fields)}"
 
 
@@ -234,8 +231,7 @@ def _store(config: Config) -> Iterator[Rule]:
     elif "@" in rest.partition("/")[0]:
         yield ("store",), "leave user and password out of the URL: the configuration is no place for them"
     elif scheme not in _store_schemes():
-        close = difflib.get_close_matches(scheme, STORE_SCHEMES, n=1, cutoff=0.5)  # they are short
-        hint = f"; did you mean {close[0]}://?" if close else ""
+        hint = did_you_mean(scheme, STORE_SCHEMES, "{}://", cutoff=0.5)  # they are short
         yield ("store",), f"the scheme {scheme}:// is unknown{hint}; expected a URL such as {STORE_URLS}"
 
 

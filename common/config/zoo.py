@@ -6,10 +6,9 @@ games as results.json. `simul zoo export` makes such a folder out of a run.
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 from simul.common.runtime.installation import ROOT
 
 ZOO = ROOT / "zoo"
@@ -34,8 +33,7 @@ def zoo_folder(text: str) -> Path | None:
         return None
     name, names = text.removeprefix(PREFIX), zoo_names()
     if name not in names:
-        close = difflib.get_close_matches(name, names, 1)
-        hint = f" Did you mean {PREFIX}{close[0]}?" if close else ""
+        hint = did_you_mean(name, names, f"{PREFIX}{{}}") or "."
         listed = ", ".join(names) or "(none)"
-        raise ConfigError(f"There is no policy {text!r}; expected {PREFIX}NAME with one of {listed}.{hint}")
+        raise ConfigError(f"There is no policy {text!r}; expected {PREFIX}NAME with one of {listed}{hint}")
     return ZOO / name

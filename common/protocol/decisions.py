@@ -8,6 +8,7 @@ import msgspec
 from numpy.typing import NDArray
 
 from simul.common.protocol.messages import DECISION, GREEDY, RECORD, START
+from simul.common.protocol.messages.base import LEARNER_POLICY
 
 
 class Decision(msgspec.Struct, gc=False):
@@ -39,7 +40,7 @@ class Decision(msgspec.Struct, gc=False):
     reward: float = 0.0
     observation: NDArray[Any] | None = None
     mask: NDArray[Any] | None = None
-    policy: str = "learner"
+    policy: str = LEARNER_POLICY
     temperature: float = 1.0
     label: tuple[int, ...] = ()
     outcome: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-PACKED_FROM = 1024  # from so many actions on, STEP messages of our clients and recorded unrolls hold bits
+PACKED_FROM = 1024  # from so many actions on, recorded unrolls and STEP messages of `InferenceClient` hold bits
 
 
 def packed_width(num_actions: int) -> int:

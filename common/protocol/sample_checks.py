@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simul.common.errors import ERR_LIMIT, ERR_MASK, ERR_SHAPE, ERR_VALUE, ProtocolError
 from simul.common.protocol.codec import Tensors, expect, expect_only
+from simul.common.protocol.masks import packed_width
 from simul.common.protocol.messages import SAMPLES_TENSORS, RowErrors
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.finite import describe_not_finite, finite_rows
@@ -62,7 +63,7 @@ def _columns(spec: GameSpec, tensors: Tensors) -> dict[str, NDArray[Any]]:
         )
     return {
         "observation": expect(tensors, "observation", spec.dtype(), (n, spec.observation_size)),
-        "mask": expect(tensors, "mask", "uint8", (n, -(-spec.num_actions // 8))),
+        "mask": expect(tensors, "mask", "uint8", (n, packed_width(spec.num_actions))),
         "target_count": counts,
         "target_action": actions,
         "target_probability": expect(tensors, "target_probability", "float32", (len(actions),)),

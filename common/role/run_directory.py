@@ -442,13 +442,13 @@ class RunDir:
         folder = self._recorded_sockets()
         if folder is None or not folder.exists() or not is_private_folder(folder):
             folder = Path(tempfile.mkdtemp(prefix=self._sockets_prefix))
-        # Also of the folder of before: it is new again, and no other process takes it for a left-over one.
+        # Also in the former folder: its time is new again, and no other process removes it as left over.
         replace_file(folder / SOCKETS_OWNER, os.fsencode(self.root), mode=0o600)
         if folder != self._recorded_sockets():
             self.write(SOCKETS_FILE, str(folder).encode(), mode=0o600)
 
     def _recorded_sockets(self) -> Path | None:
-        """The folder in the temporary folder. Its name has this directory's hash: the file may be anybody's."""
+        """The folder in the temporary folder. Its name must have this directory's hash: others may write the file."""
         with contextlib.suppress(OSError, UnicodeDecodeError):
             folder = Path(read_regular(self.root / SOCKETS_FILE, MAX_PATH_BYTES).decode())
             if folder.is_absolute() and ".." not in folder.parts and folder.name.startswith(self._sockets_prefix):

@@ -7,14 +7,14 @@ import math
 Z_95 = 1.959964
 
 
-def wilson(wins: float, games: float, z: float = Z_95) -> tuple[float, float]:
-    """Wilson's score interval of a rate (Wilson 1927)."""
+def wilson(wins: float, games: float) -> tuple[float, float]:
+    """Wilson's score interval of a rate (Wilson 1927), of 95%."""
     if not games:
         return 0.0, 1.0
     rate = wins / games
-    centre = rate + z * z / (2 * games)
-    margin = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games))
-    scale = 1 + z * z / games
+    centre = rate + Z_95 * Z_95 / (2 * games)
+    margin = Z_95 * math.sqrt(rate * (1 - rate) / games + Z_95 * Z_95 / (4 * games * games))
+    scale = 1 + Z_95 * Z_95 / games
     low = (centre - margin) / scale if wins else 0.0  # exact; rounding would leave 1e-19
     high = (centre + margin) / scale if wins < games else 1.0
     return low, high

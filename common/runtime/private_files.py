@@ -18,6 +18,7 @@ from simul.common.errors import ConfigError
 OTHERS = 0o077  # permissions of group and everybody
 OTHERS_WRITE = 0o022
 MOST_BYTES = 64 * 2**20  # of a file without weights or samples, unless its reader knows less
+CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows
 
 
@@ -123,6 +124,14 @@ def is_own_folder(path: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and (sys.platform == "win32" or found.st_uid == os.geteuid())
 
 
+def written_since(path: Path, moment: float) -> bool:
+    """False for a file that is older than `moment`, of time.time(), or missing."""
+    try:
+        return path.stat().st_mtime >= moment - CLOCK_GRAIN_SEC
+    except OSError:
+        return False
+
+
 def is_private_folder(path: Path) -> bool:
     """Whether `path` is a folder of this user, no link, that no other may enter. Raises OSError: it is missing."""
     return is_own_folder(path) and (sys.platform == "win32" or not path.lstat().st_mode & OTHERS)
@@ -140,6 +149,6 @@ def check_private_folder(path: Path) -> None:
     """Raises ConfigError where others own the folder or may enter it, OSError where it is missing."""
     if not is_private_folder(path):
         raise ConfigError(
-            f"{path} is not a folder that only this user may enter (mode 0700): somebody else may listen there. "
+            f"{path} is not a folder that only this user may enter (mode 0700): another user may listen there. "
             "Remove it, or choose another --run-dir."
         )

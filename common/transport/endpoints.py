@@ -86,7 +86,7 @@ def _refuse_writable(folder: Path) -> None:
     writable = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
     if writable or found.st_uid not in (0, os.geteuid()):
         raise ConfigError(
-            f"The folder {folder} is another user's, or everybody may write to it: somebody else may take its sockets. "
+            f"The folder {folder} is another user's, or everybody may write to it: others may take its sockets. "
             "Choose another endpoint, or make it yours with mode 0700."
         )
 

@@ -19,7 +19,7 @@ from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust, check_trust, values_to_trust
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
+from simul.env_worker.games.base.build import check_turn_game, turn_game_source
 from simul.env_worker.games.base.matchmaking import asked_own_opponents
 from simul.env_worker.games.base.own_players import check_own_players
 from simul.env_worker.games.base.players import ANY_GAME, Players
@@ -104,7 +104,7 @@ def game_spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     if _is_turn_game(offers):
         _refuse_gymnasium(config, "a TurnGame")
         _check_own_players(config, trust)
-        return turn_game_spec(partial(offers, **config.game_options), config)
+        return check_turn_game(partial(offers, **config.game_options), config)
     _refuse_opponents(config)
     _refuse_search(config)
     if not _is_source(offers):

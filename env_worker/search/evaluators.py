@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from simul.common.client.client import InferenceClient
 from simul.common.client.evaluation import Evaluation, unanswered
 
 
@@ -45,29 +44,4 @@ class UniformEvaluator:
     def poll(self) -> list[Evaluation]:
         """All answers."""
         answers, self._answers = self._answers, []
-        return answers
-
-
-class ServerEvaluator:
-    """EVALUATE with zero state.
-
-    Args:
-        client: connected; nothing else polls it.
-        policy: name of the policy that evaluates.
-    """
-
-    def __init__(self, client: InferenceClient, policy: str = "learner", wait_sec: float = 0.05) -> None:
-        self._client = client
-        self._policy = policy
-        self._wait_sec = wait_sec
-
-    def submit(self, observation: NDArray[Any], mask: NDArray[np.uint8], num_actions: int) -> int:
-        """One EVALUATE message. Raises ValueError where the rows do not fit the game spec."""
-        return self._client.evaluate(observation, mask, policy=self._policy, packed=True)
-
-    def poll(self) -> list[Evaluation]:
-        """Answers that have arrived. Raises InferenceError where the server refuses this client."""
-        if not (answers := self._client.poll().evaluations):
-            self._client.poller.wait(self._wait_sec)
-            answers = self._client.poll().evaluations
         return answers

@@ -34,6 +34,7 @@ from simul.inference_server.engine.sampling import (
 
 ALIGNMENT = 64  # bytes: whole lines of the processor's cache, and what every vector load may ask for
 DeviceLost = torch.AcceleratorError  # whatever runs on the device from now on fails: only a new process helps
+# Batches are padded up to one of these sizes: every new size costs the device's library milliseconds and memory.
 BUCKETS = (1, 2, 4, *range(8, 64, 8), *range(64, 128, 16), *range(128, 257, 32))
 TRIALS = 5
 DETERMINISTIC_BUCKETS = (64,)  # always the same size: a row's arithmetic does not depend on its batch mates
@@ -200,9 +201,6 @@ class DeviceBackend:
         self.table.index_copy_(0, inputs.write_rows, new_state.float())
         action, log_prob, values = packed.cpu().numpy()  # device-to-host sync here
         return Outputs(action.astype(np.int32), log_prob, values)
-
-
-# Batches are padded up to one of these sizes: every new size costs the device's library milliseconds and memory.
 
 
 class PolicyEngine:

@@ -62,7 +62,7 @@ def _rows_of_a_message(spec: GameSpec) -> int:
 
 
 def sessions_of_client(config: ServerConfig) -> int:
-    """Sessions that a client without the training token may hold: it cannot take all, unless it is told to."""
+    """Sessions that a client without the training token may hold: half of all where no limit is configured."""
     return min(config.max_sessions, config.max_sessions_of_client or max(1, config.max_sessions // 2))
 
 

@@ -7,7 +7,7 @@ import math
 from simul.common.protocol.messages import ABORTED
 from simul.common.transport import EndpointMonitor
 from simul.inference_server.policies.table import PolicyTable
-from simul.inference_server.sessions.clients import Client, ClientTable
+from simul.inference_server.sessions.clients import ClientTable
 from simul.inference_server.sessions.session_close import SessionCloser
 from simul.inference_server.sessions.table import SessionTable
 from simul.inference_server.unrolls.recorder import Recorder
@@ -57,16 +57,12 @@ class Reaper:
             self._session_closer.close_session(session, ABORTED, None, "idle", now)
         for client in self._clients.silent(now - self._client_timeout_sec):
             self._clients.forget(client)
-            self.close_sessions_of(client, "client_lost")
+            self._session_closer.close_sessions_of(client, "client_lost")
         self._recorder.drop_unsendable(now)
         self._policies.remove_retired(self._sessions.bound_to, now)
         return " ".join(self._endpoints.restore_missing(now))
 
-    def close_sessions_of(self, client: Client, cause: str) -> None:
-        """Close every session of a client that is gone."""
-        self._session_closer.close_sessions_of(client, cause)
-
     def close_all_sessions(self, cause: str) -> None:
         """Close every session of the server."""
         for client in self._clients:
-            self.close_sessions_of(client, cause)
+            self._session_closer.close_sessions_of(client, cause)

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE, check_spec, checkpoint_folders, read_meta, read_verified
 from simul.common.errors import CheckpointError, ConfigError, WeightsError
 from simul.common.nets.io import fingerprint
-from simul.common.protocol.messages import Weights
+from simul.common.protocol.messages import LEARNER_POLICY, Weights
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.engine import PolicyEngine
 from simul.inference_server.policies.engine_factory import EngineFactory, PreparedWeights
 
-LEARNER = "learner"
 MAX_NAME = 100
 LATECOMERS_SEC = 5.0  # clients hear of the policies on offer with every PONG, once a second
 
@@ -53,12 +52,12 @@ class PolicyTable:
     @property
     def ready(self) -> bool:
         """The learner's policy has weights and is warm."""
-        return LEARNER in self._policies
+        return LEARNER_POLICY in self._policies
 
     @property
     def learner_version(self) -> int:
         """Version of the learner's policy, -1 before its first weights."""
-        return self._policies[LEARNER].version if self.ready else -1
+        return self._policies[LEARNER_POLICY].version if self.ready else -1
 
     def versions(self) -> dict[str, int]:
         """Served versions by name."""
@@ -75,7 +74,7 @@ class PolicyTable:
     def prepare(self, weights: Weights, data: bytes | NDArray[Any] | None) -> PreparedWeights:
         """Verify weights, uint8 [bytes], or None where they lie in the learner's memory, and make what serves them.
 
-        Changes nothing here; may run beside the main loop.
+        Changes nothing here; may run beside the main loop, which may change the table: `swap_in` checks it again.
 
         Raises:
             WeightsError: they do not fit, cannot be read, or are not newer than what is served.
@@ -106,7 +105,7 @@ class PolicyTable:
                     policy.engine.swap(prepared.ready)
                     policy.version = weights.policy_version
                 elif spare is not None:
-                    source = LEARNER if weights.policy == LEARNER else "league"
+                    source = "learner" if weights.policy == LEARNER_POLICY else "league"
                     self._policies[weights.policy] = NamedPolicy(weights.policy, weights.policy_version, spare, source)
                     spare = None
                 else:
@@ -115,7 +114,7 @@ class PolicyTable:
             if spare is not None:
                 self._engine_factory.recycle(spare)
         self._keep_resident(weights)
-        if weights.policy == LEARNER:
+        if weights.policy == LEARNER_POLICY:
             self.progress = weights.progress
 
     def _wants(self, weights: Weights) -> bool:
@@ -127,13 +126,13 @@ class PolicyTable:
             raise WeightsError(f"{policy.name} was loaded from a checkpoint and is frozen; unload it first")
         if weights.policy_version > policy.version:
             return True
-        if policy.name != LEARNER and weights.policy_version == policy.version:
+        if policy.name != LEARNER_POLICY and weights.policy_version == policy.version:
             return False
         raise WeightsError(f"{policy.name} is at version {policy.version}; got {weights.policy_version}")
 
     def check_free(self, name: str) -> None:
         """Raises ConfigError where a policy of this name is served, or the name cannot be taken."""
-        if name == LEARNER or name in self._policies:
+        if name == LEARNER_POLICY or name in self._policies:
             raise ConfigError(f"A policy {name!r} is served already. Choose another name, or unload that one first.")
         if not 0 < len(name) <= MAX_NAME or not name.isprintable():
             raise ConfigError(f"A policy's name has 1 to {MAX_NAME} printable characters; got {len(name)}.")
@@ -175,7 +174,7 @@ class PolicyTable:
         try:
             self._engine_factory.check_header(folder)
             data = read_verified(folder, meta, WEIGHTS_FILE)
-            weights = Weights(policy=LEARNER, policy_version=meta.version, fingerprint=fingerprint(data))
+            weights = Weights(policy=LEARNER_POLICY, policy_version=meta.version, fingerprint=fingerprint(data))
             self.install(weights, data)
         except WeightsError as error:
             raise CheckpointError(f"The checkpoint {folder} does not fit the configured network: {error}.") from None
@@ -192,7 +191,7 @@ class PolicyTable:
         return notes
 
     def remove_retired(self, sessions_bound_to: Callable[[str], int], now: float) -> None:
-        """Free retired policies whose last session is over and that no client can believe to be offered still."""
+        """Free retired policies without sessions, once every client has a list of policies without them."""
         for name, policy in list(self._policies.items()):
             if policy.retired_at and now - policy.retired_at > LATECOMERS_SEC and not sessions_bound_to(name):
                 del self._policies[name]
@@ -200,7 +199,7 @@ class PolicyTable:
                     self._engine_factory.recycle(policy.engine)
 
     def _keep_resident(self, weights: Weights) -> None:
-        if weights.policy != LEARNER or weights.resident:
+        if weights.policy != LEARNER_POLICY or weights.resident:
             for policy in self._policies.values():
                 if policy.source == "league":
                     resident = policy.name in weights.resident

@@ -15,12 +15,12 @@ from logging import Logger
 from pathlib import Path
 
 from simul.common.errors import ConfigError, UnreadableWeightsError, WeightsError
-from simul.common.protocol.messages import Weights
+from simul.common.protocol.messages import LEARNER_POLICY, Weights
 from simul.common.role.lifecycle import StopFlag
 from simul.common.transport import DealerSocket, Poller
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.policies.engine_factory import PreparedWeights
-from simul.inference_server.policies.table import LEARNER, PolicyTable
+from simul.inference_server.policies.table import PolicyTable
 from simul.inference_server.unrolls.learner_link import LearnerLink
 
 LEARNER_PATIENCE_SEC = 5.0
@@ -52,7 +52,7 @@ class WeightUpdates:
             return ""
         event = ""
         for weights, data in self._link.poll(now, self._policies.learner_version):
-            if weights.policy == LEARNER:
+            if weights.policy == LEARNER_POLICY:
                 self._statistics.offered_version = weights.policy_version
             if self._policies.ready:
                 self._drop_overtaken(weights)

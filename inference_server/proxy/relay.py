@@ -86,7 +86,7 @@ class Connection:
 
 
 class Relay:
-    """`control`: from the process that started us; its end is ours. It sends listening sockets, and hears figures."""
+    """`control`: to the parent process, which sends listening sockets and gets figures; the relay ends with it."""
 
     def __init__(self, control: socket.socket, server: str, limits: Limits) -> None:
         self._control = control
@@ -239,7 +239,7 @@ class Relay:
             connection.stuck_since = self._now
 
     def _update_events(self, connection: Connection) -> None:
-        """Be told of what matters now."""
+        """Select the events that matter now."""
         for side, wanted in (
             (connection.client, connection.client_events),
             (connection.server, connection.server_events),

@@ -13,6 +13,7 @@ SERVER_HELLO follows there.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -39,6 +40,7 @@ from simul.common.protocol.unroll_layout import unroll_at
 from simul.common.transport import ClientKeys, DealerSocket
 from simul.inference_server.unrolls.buffer import SharedUnrolls
 
+_log = logging.getLogger("simul-inference")
 Received = tuple[Weights, NDArray[np.uint8] | None]  # with their bytes; None: they lie in memory
 SILENT_AFTER_SEC = 3.0
 RECONNECT_EVERY_SEC = 1.0
@@ -46,7 +48,7 @@ MOST_TOGETHER = 256  # lent unrolls in one message: its header has a limit
 NO_TENSORS: Tensors = {}  # of a lent unroll: they lie at its place
 
 
-class _Lane:
+class _RankConnection:
     """The connection to one rank of the learner: its credit, and what was sent to it and not taken yet.
 
     With `weights_endpoint`, the learner's weights come over it, too.
@@ -172,9 +174,8 @@ class LearnerLink:
         `look_up`: called before each reconnection to a rank, with its number, for the endpoints of its unrolls and
         weights (""): a learner may start elsewhere. Where it raises ConfigError, the former ones are tried again.
         """
-        self._lanes = [
-            _Lane(unroll_endpoint, weights_endpoint, keys), *(_Lane(endpoint, "", keys) for endpoint in other_ranks)
-        ]  # fmt: skip
+        self._ranks = [_RankConnection(unroll_endpoint, weights_endpoint, keys)]
+        self._ranks += [_RankConnection(endpoint, "", keys) for endpoint in other_ranks]
         self._look_up = look_up
         self._fingerprint = spec.fingerprint()
         self._token = token
@@ -183,45 +184,44 @@ class LearnerLink:
         self._look_at = 0.0
         self._backlog: deque[tuple[Unroll | SampleBatch, Tensors]] = deque()
         self._memory: SharedUnrolls | None = None
-        self.malformed = 0
 
     @property
     def in_memory(self) -> int:
         """Unrolls sent by their places."""
-        return sum(lane.in_memory for lane in self._lanes)
+        return sum(rank.in_memory for rank in self._ranks)
 
     @property
     def taken_back(self) -> int:
         """What a rank of the learner had not taken when it fell silent."""
-        return sum(lane.taken_back for lane in self._lanes)
+        return sum(rank.taken_back for rank in self._ranks)
 
     @property
     def credit_left(self) -> int:
         """How many unrolls, or batches of samples, may be sent now."""
-        return sum(lane.credit_left for lane in self._lanes)
+        return sum(rank.credit_left for rank in self._ranks)
 
     def sockets(self) -> list[DealerSocket]:
         """Sockets to wait on."""
-        return [socket for lane in self._lanes for socket in lane.sockets]
+        return [socket for rank in self._ranks for socket in rank.sockets]
 
     def alive(self, now: float) -> bool:
         """True if a rank of the learner sent CREDIT within SILENT_AFTER_SEC."""
-        return any(lane.alive(now) for lane in self._lanes)
+        return any(rank.alive(now) for rank in self._ranks)
 
     def has_room(self, now: float) -> bool:
-        """False while a living learner is full: training decisions wait. A dead one takes (and loses) everything."""
+        """False while a living learner is full: training decisions wait. With a dead one unrolls are dropped."""
         return not self._backlog or not self.alive(now)
 
     def share(self, memory: SharedUnrolls) -> None:
         """From now on a learner that can open this memory may be offered unrolls whose places it is lent."""
         self._memory = memory
-        for lane in self._lanes:
-            if lane.unrolls is not None:
-                lane.unrolls.send(encode(memory.message))
+        for rank in self._ranks:
+            if rank.unrolls is not None:
+                rank.unrolls.send(encode(memory.message))
 
     def reads_memory(self, now: float) -> bool:
         """The learner lives and has the shared memory open, at one rank at least."""
-        return any(lane.opened and lane.alive(now) for lane in self._lanes)
+        return any(rank.opened and rank.alive(now) for rank in self._ranks)
 
     def offer(self, message: Unroll | SampleBatch, tensors: Tensors, now: float) -> bool:
         """Send an unroll or samples, now or when there is credit. False when the learner is dead: they are dropped.
@@ -236,8 +236,8 @@ class LearnerLink:
 
     def flush(self) -> None:
         """Send the lent unrolls that were offered since the last time."""
-        for lane in self._lanes:
-            lane.flush()
+        for rank in self._ranks:
+            rank.flush()
 
     def backlog(self) -> tuple[int, int]:
         """Unrolls that wait until the learner has room, and their steps."""
@@ -260,17 +260,17 @@ class LearnerLink:
 
     def poll(self, now: float, served_version: int) -> list[Received]:
         """Take in credits and weights; reconnect where the learner is silent. Newest weights last."""
-        received = [each for lane in self._lanes for each in self._receive(lane, now)]
-        for rank, lane in enumerate(self._lanes):
-            if not lane.alive(now) and now - lane.connected_at >= RECONNECT_EVERY_SEC:
-                lane.forget(self._memory)
+        received = [each for rank in self._ranks for each in self._receive(rank, now)]
+        for number, rank in enumerate(self._ranks):
+            if not rank.alive(now) and now - rank.connected_at >= RECONNECT_EVERY_SEC:
+                rank.forget(self._memory)
                 if self._look_up is not None:
                     with contextlib.suppress(ConfigError):  # the address book cannot be read now: where it was before
-                        lane.endpoints = self._look_up(rank)
-                lane.connect(now, self._hello(served_version), self._memory)
+                        rank.endpoints = self._look_up(number)
+                rank.connect(now, self._hello(served_version), self._memory)
         if now >= self._look_at:
             self._look_at = now + RECONNECT_EVERY_SEC
-            self._lanes[0].greet_again(self._hello(served_version))
+            self._ranks[0].greet_again(self._hello(served_version))
         while self._backlog and self._send(*self._backlog[0]):
             self._backlog.popleft()
         self.flush()
@@ -283,7 +283,7 @@ class LearnerLink:
 
         `unreadable`: asks for the bytes. `overtaken`: newer ones are here.
         """
-        if (socket := self._lanes[0].weights) is not None:
+        if (socket := self._ranks[0].weights) is not None:
             ack = WeightsAck(
                 policy=weights.policy, policy_version=weights.policy_version,
                 accepted=not reason, reason=reason, unreadable=unreadable, overtaken=overtaken,
@@ -293,26 +293,26 @@ class LearnerLink:
     def close(self) -> None:
         """Close all sockets and the memory; a learner that has it open can read on."""
         self.flush()
-        for lane in self._lanes:
-            lane.close()
+        for rank in self._ranks:
+            rank.close()
         if self._memory is not None:
             self._memory.close()
 
-    def _receive(self, lane: _Lane, now: float) -> list[Received]:
+    def _receive(self, rank: _RankConnection, now: float) -> list[Received]:
         received: list[Received] = []
-        for socket in lane.sockets:
+        for socket in rank.sockets:
             while (frames := socket.receive()) is not None:
-                if socket is lane.unrolls:  # weights may arrive while the learner does not know the other connection
-                    lane.heard_at = now
+                if socket is rank.unrolls:  # weights may arrive while the learner does not know the other connection
+                    rank.heard_at = now
                 try:
                     message, tensors = self._codec.decode(frames)
                     if isinstance(message, Credit):
-                        lane.use_credit(message, self._memory)
+                        rank.use_credit(message, self._memory)
                     elif isinstance(message, Weights):
                         data = None if message.path else expect(tensors, "safetensors", "uint8", (None,))
                         received.append((message, data))
-                except ProtocolError:
-                    self.malformed += 1
+                except ProtocolError as error:
+                    _log.warning("a message of the learner is ignored: %s", error)
         return received
 
     def _hello(self, served_version: int) -> ServerHello:
@@ -323,7 +323,7 @@ class LearnerLink:
 
     def _send(self, message: Unroll | SampleBatch, tensors: Tensors) -> bool:
         """False where the learner is full."""
-        return max(self._lanes, key=lambda lane: lane.credit_left).send(message, tensors, self._memory)
+        return max(self._ranks, key=lambda rank: rank.credit_left).send(message, tensors, self._memory)
 
 
 def _give_back(memory: SharedUnrolls | None, place: int) -> None:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 from simul.common.config.option_types import address, path, port
 from simul.common.errors import ConfigError
 from simul.common.runtime.terminal_text import print_text
+from simul.launch.monitoring.page import HOST
 
 if TYPE_CHECKING:
     from simul.launch.monitoring.page.watched_run import WatchedRun
 
-HOST, PORT = "127.0.0.1", 8080
+PORT = 8080
 SHORTEST_TOKEN = 16
 EVERYWHERE = ("0.0.0.0", "::")
 NO_RUN = "There is no run below runs/. Name a run directory, as in `simul page DIR`, or start a run: `simul up`."

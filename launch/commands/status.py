@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from simul.launch.ratings.league_file import LeagueFigures
 
 DOWN_LIMIT_SEC = 300.0  # longer than a supervisor waits for its roles, except for a learner that is saving
-CLOCK_GRAIN_SEC = 0.1  # a file system's clock may lag a little behind time.time()
 
 
 def add_status(parser: argparse.ArgumentParser) -> None:
@@ -104,6 +103,7 @@ def down(root: Path | None) -> int:
     from simul.common.errors import ConfigError
     from simul.common.role.machine import host_of
     from simul.common.role.run_lock import choose_run, is_own_supervisor, living_owner
+    from simul.common.runtime.private_files import written_since
     from simul.launch.monitoring.view.output import complain
 
     run_dir = choose_run(root, active_only=root is None)
@@ -134,13 +134,5 @@ def down(root: Path | None) -> int:
         )
         return 1
     summary = run_dir.root / "summary.json"
-    print_text(f"Stopped. Summary: {summary}" if _written_since(summary, requested_at) else "Stopped.")
+    print_text(f"Stopped. Summary: {summary}" if written_since(summary, requested_at) else "Stopped.")
     return 0
-
-
-def _written_since(file: Path, moment: float) -> bool:
-    """False for a summary of an earlier run, or none: a run that is stopped while it starts writes none."""
-    try:
-        return file.stat().st_mtime >= moment - CLOCK_GRAIN_SEC
-    except OSError:
-        return False

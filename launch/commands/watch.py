@@ -50,10 +50,11 @@ def _delay(text: str) -> float:
 def _watch(options: argparse.Namespace) -> int:
     from simul.common.config.game_description import TABLE_PLAYER
     from simul.common.errors import ConfigError
-    from simul.launch.commands.table import find_origin, run_table
     from simul.launch.processes.role_process import run_in_foreground
     from simul.launch.supervisor.checkpoint_files import newest_checkpoint
     from simul.launch.supervisor.store_process import local_checkpoints
+    from simul.launch.table_games.origin import find_origin
+    from simul.launch.table_games.table_game import run_table
 
     if options.replay is not None:
         given = {

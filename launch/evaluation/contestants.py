@@ -18,6 +18,7 @@ from simul.common.config.schema import Config, OpponentsConfig
 from simul.common.config.search import SearchConfig
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, programs_of, values_to_trust
 from simul.common.errors import ConfigError
+from simul.common.protocol.messages import LEARNER_POLICY
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import CONFIGS
 from simul.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, networks_of, newest_checkpoint
@@ -83,7 +84,7 @@ def find_contestants(
     networks = networks_of(folders, trust.and_also(values_to_trust(config)))
     bots = _check_game(config, len(folders), opponents, game)
     config = _with_opponents(config, bots)
-    served = {"learner" if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
+    served = {LEARNER_POLICY if not index else f"eval/{index}": folder for index, folder in enumerate(folders)}
     labels = distinct_labels([*(names or checkpoint_labels(folders, searches)), *bots])
     words = [*searches, *[()] * (len(folders) - len(searches))]
     own = [_own_settings(config, folder, overrides, each, trust) for folder, each in zip(folders, words, strict=True)]

@@ -17,6 +17,7 @@ from simul.common.config.matchups import Pairing, encode_pairings, round_robin, 
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust
 from simul.common.errors import ConfigError
+from simul.common.protocol.messages import LEARNER_POLICY
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import temporary_folder
@@ -164,8 +165,8 @@ class EvalRunner:
         self._run_dir.write_spec(self._spec)
         with self._roles:
             if served:
-                self._start_server(served["learner"])
-                self._load({name: folder for name, folder in served.items() if name != "learner"})
+                self._start_server(served[LEARNER_POLICY])
+                self._load({name: folder for name, folder in served.items() if name != LEARNER_POLICY})
                 self._check_memory(searched)
             yield
             self._roles.group.stop("inference_server", STOP_SEC, self._poll)
@@ -194,7 +195,7 @@ class EvalRunner:
         group = self._roles.group
         group.start("inference_server", 1, self._config.server.threads, [["--checkpoint", str(checkpoint)]])
         group.wait_until_ready("inference_server", self._poll, lambda sentence: complain(f"{sentence}\n"))
-        self.versions["learner"] = number(self._roles.reports.totals("inference_server"), "policy_version")
+        self.versions[LEARNER_POLICY] = number(self._roles.reports.totals("inference_server"), "policy_version")
 
     def _load(self, others: Mapping[str, Path]) -> None:
         if not others:
@@ -269,7 +270,7 @@ def _check_calibration(file: Path, contestants: Contestants) -> None:
     if not contestants.served:
         raise ConfigError("--calibration compares a checkpoint's values with games won: name a --checkpoint.")
     config = contestants.config
-    seats = config.game_section.seats() or spec_of(contestants.served["learner"]).seats
+    seats = config.game_section.seats() or spec_of(contestants.served[LEARNER_POLICY]).seats
     check_returns(config, seats)
     if len(contestants.listed) < 2:
         raise ConfigError("--calibration needs two players: name an --opponent, or a second --checkpoint.")

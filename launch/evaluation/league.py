@@ -16,6 +16,7 @@ from simul.common.config.opponents import opponent_kind
 from simul.common.config.schema import Config
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust
 from simul.common.errors import ConfigError
+from simul.common.protocol.messages import LEARNER_POLICY
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.terminal_console import table_console
@@ -61,7 +62,7 @@ def show_league(
     if games:
         known = play_missing(members, file, games, workers=workers, openings=openings, quiet=as_json, command=command)
     else:
-        spec = spec_of(members.served["learner"])
+        spec = spec_of(members.served[LEARNER_POLICY])
         settings = settings_of(find_conditions(members, spec, mirror=True, openings=openings))
         known = Known(read_results(file), settings, players_of(members))
     training = training_results(run_dir)
@@ -79,7 +80,7 @@ def show_league(
 
 def rate_contestants(
     file: Path, groups: Sequence[Contestants], games: int, *, workers: int = 1, openings: int | None = None,
-    only_first: bool = False, as_json: bool = False, duplicate: bool = False, command: Command = role_command,
+    only_first: bool = False, as_json: bool = False, duplicate: bool = False,
 ) -> int:  # fmt: skip
     """`simul eval --elo FILE`: play the pairs that the file lacks, rate all of it; returns the exit code.
 
@@ -94,7 +95,7 @@ def rate_contestants(
         raise ConfigError(f"--elo {file}: there is no folder {file.absolute().parent}.")
     play = partial(
         play_missing, games=games, workers=workers, openings=openings, only_first=only_first, duplicate=duplicate,
-        quiet=as_json, command=command,
+        quiet=as_json,
     )  # fmt: skip
     played = [play(each, file) for each in groups]
     keys = {label: key for each in played for label, key in each.keys.items()}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from simul.common.config.matchups import Contestant, Pairing
 from simul.common.errors import ConfigError
+from simul.common.protocol.messages import LEARNER_POLICY
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import temporary_folder
@@ -136,7 +137,7 @@ def _served(contestants: Contestants, playing: set[str]) -> dict[str, Path]:
     """The checkpoints that play; the server's first one is always `learner`, which need not play."""
     if not playing & contestants.served.keys():
         return {}
-    return {name: folder for name, folder in contestants.served.items() if name in playing or name == "learner"}
+    return {name: folder for name, folder in contestants.served.items() if name in playing or name == LEARNER_POLICY}
 
 
 def _result(figures: Metrics, order: _Order, settings: str) -> PairResult:

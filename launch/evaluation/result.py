@@ -158,12 +158,12 @@ def _returns(figures: Metrics) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def t_quantile(freedom: int, inside: float = 0.95) -> float:
-    """t > 0 so that |T| <= t with probability `inside`, of Student's T with `freedom` >= 1 degrees of freedom."""
+def t_quantile(freedom: int) -> float:
+    """t > 0 so that |T| <= t with probability 0.95, of Student's T with `freedom` >= 1 degrees of freedom."""
     low, high = 0.0, 1000.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _t_inside(middle, freedom) < inside else (low, middle)
+        low, high = (middle, high) if _t_inside(middle, freedom) < 0.95 else (low, middle)
     return high
 
 

@@ -7,19 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simul.common.config.matchups import Pairing
+from simul.common.role.report_names import FIRST, GROUPS, MEASURES, OWN_FIGURE, OWN_FIGURE_SQUARE, SECOND
 from simul.common.runtime.intervals import Z_95
 from simul.launch.processes.role_reports import Metrics, counts
 
-FIRST, SECOND = "first", "second"
-FIGURE = "figure."  # prefix of a game's own figures in the workers' reports
-FIGURE_SQUARE = "figure_square."  # prefix of the mean squares of these
-MEASURES = ("score", "rank")
-Sums = dict[str, float]  # `games`, and for each name its mean; NAME_square of MEASURES, and FIGURE_SQUARE + NAME
+Sums = dict[str, float]  # `games`, and for each name its mean; NAME_square of MEASURES, and OWN_FIGURE_SQUARE + NAME
 
 
 def pair_standings(figures: Metrics, index: int) -> dict[str, dict[str, Any]]:
     """Of pairing number `index`, by `first` and `second`; {} where the game reports no scores."""
-    groups = counts(figures, "standings", f"{index}/groups")
+    groups = counts(figures, "standings", f"{index}/{GROUPS}")
     found = {side: counts(figures, "standings", f"{index}/{side}") for side in (FIRST, SECOND)}
     return {side: _described(sums, [_part(groups, side)]) for side, sums in found.items() if sums}
 
@@ -37,7 +34,7 @@ def contestant_standings(figures: Metrics, pairings: Sequence[Pairing]) -> list[
     """
     played: dict[str, list[tuple[Sums, Sums]]] = {}
     for index, pairing in enumerate(pairings):
-        groups = counts(figures, "standings", f"{index}/groups")
+        groups = counts(figures, "standings", f"{index}/{GROUPS}")
         for side, contestant in ((FIRST, pairing.first), (SECOND, pairing.second)):
             if sums := counts(figures, "standings", f"{index}/{side}"):
                 played.setdefault(contestant.label, []).append((sums, _part(groups, side)))
@@ -68,9 +65,9 @@ def _described(sums: Sums, groups: Sequence[Sums]) -> dict[str, Any]:
     found: dict[str, Any] = {"games": int(sums["games"]), "groups": int(sum(part.get("games", 0) for part in groups))}
     for name in MEASURES:
         found |= {f"mean_{name}": sums[name], f"{name}_95": _interval(sums, spread, name, f"{name}_square")}
-    names = [name.removeprefix(FIGURE) for name in sums if name.startswith(FIGURE)]
-    intervals = {name: _interval(sums, spread, f"{FIGURE}{name}", f"{FIGURE_SQUARE}{name}") for name in names}
-    figures = {name: sums[f"{FIGURE}{name}"] for name in names}
+    names = [name.removeprefix(OWN_FIGURE) for name in sums if name.startswith(OWN_FIGURE)]
+    intervals = {name: _interval(sums, spread, f"{OWN_FIGURE}{name}", f"{OWN_FIGURE_SQUARE}{name}") for name in names}
+    figures = {name: sums[f"{OWN_FIGURE}{name}"] for name in names}
     return {**found, "first_alone": sums["win"], "figures": figures, "figures_95": intervals}
 
 

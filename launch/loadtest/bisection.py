@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 STEPS_DOWN = 5
+TOLERANCE = 0.05  # of the rate found
 _STEP_DOWN = 0.95
 _UP = 1.5
 
@@ -18,11 +19,10 @@ class MaxRateSearch:
     at the end, and lowered by 5% (five times at most) where it does not pass again: one lucky trial is no promise.
     """
 
-    def __init__(self, low: float, high: float, tolerance: float = 0.05) -> None:
+    def __init__(self, low: float, high: float) -> None:
         self.result: float | None = None
         self._low = low
         self._high = high
-        self._tolerance = tolerance
         self._lowest = low
         self._low_passed = self._high_failed = self._done = False
         self._to_confirm: float | None = None
@@ -36,7 +36,7 @@ class MaxRateSearch:
             return self._low
         if not self._high_failed:
             return self._high
-        if self._to_confirm is None and self._high - self._low > self._tolerance * self._high:
+        if self._to_confirm is None and self._high - self._low > TOLERANCE * self._high:
             return (self._low + self._high) / 2
         if self._to_confirm is None:
             self._to_confirm = self._low

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import psutil
@@ -55,16 +55,20 @@ class OtherProcesses:
         return round(min(1.0, max(0.0, (busy - ours) / (seconds * len(self._cores)))), 3)
 
 
-def our_cores() -> list[int]:
+def allowed_cores() -> list[int]:
     """The cores that this process may use."""
     process = psutil.Process()
     allowed = process.cpu_affinity() if hasattr(process, "cpu_affinity") else None
     return list(allowed or range(os.cpu_count() or 1))
 
 
+def busy_seconds(cores: Iterable[int]) -> float:
+    """Processor time that `cores` have spent on anything, stolen time included, since the machine started."""
+    times = psutil.cpu_times(percpu=True)
+    return float(sum(getattr(times[core], kind, 0.0) for core in cores for kind in _BUSY))
+
+
 def read_times(cores: Sequence[int]) -> Times:
     """What `OtherProcesses` reads: children count once they have been waited for."""
-    times = psutil.cpu_times(percpu=True)
-    busy = sum(getattr(times[core], kind, 0.0) for core in cores for kind in _BUSY)
     own = os.times()
-    return time.perf_counter(), busy, own.user + own.system + own.children_user + own.children_system
+    return time.perf_counter(), busy_seconds(cores), own.user + own.system + own.children_user + own.children_system

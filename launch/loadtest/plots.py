@@ -109,9 +109,7 @@ def _batch_plot(figure: Figure, cells: Sequence[Cell]) -> Sequence[Cell]:
     return cells
 
 
-def _line(
-    axes: Axes, x: Sequence[float], cells: Sequence[Cell], name: str, style: str, label: str, factor: float = 1.0
-) -> None:
+def _line(axes: Axes, x: Sequence[float], cells: Sequence[Cell], name: str, style: str, label: str) -> None:
     """One figure of the cells: a line, a bar over the windows, a hollow marker where a cell is not stable."""
     served = name == "actions_per_sec"
     values = [cell.actions_per_sec if served else cell.latency_us[name] for cell in cells]

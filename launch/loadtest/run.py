@@ -16,7 +16,7 @@ from simul.common.runtime.terminal_console import SafeConsole
 from simul.common.transport import client_keys
 from simul.launch.loadtest.bisection import MaxRateSearch
 from simul.launch.loadtest.client_pool import ClientPool
-from simul.launch.loadtest.cores import Cores, OtherProcesses, our_cores, read_times, split_cores
+from simul.launch.loadtest.cores import Cores, OtherProcesses, allowed_cores, read_times, split_cores
 from simul.launch.loadtest.measure import CellRunner
 from simul.launch.loadtest.options import Options
 from simul.launch.loadtest.report import conditions, results_table, write_results
@@ -206,7 +206,7 @@ def _reached(endpoint: str) -> Iterator[None]:
 def run(options: Options) -> int:
     """Measure everything `options` asks for. Raises SimulError."""
     console = SafeConsole()
-    other_processes = OtherProcesses(our_cores(), read_times)
+    other_processes = OtherProcesses(allowed_cores(), read_times)
     with temporary_folder("simul-loadtest-") as root:
         subject = make_subject(options, root)
         cores = split_cores(subject.config.server.threads)

@@ -11,11 +11,12 @@ from typing import Any
 from simul.common.config.game_description import PAST_SELVES
 from simul.common.config.games import GAMES
 from simul.common.config.schema import Config
+from simul.common.role.report_names import ALL_EPISODES
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import write_atomically
 from simul.common.runtime.machine_info import checkout_commit
 from simul.launch.monitoring.accounting import build_accounts, imbalances, unroll_figures
-from simul.launch.monitoring.curves.figures import ALL_EPISODES, seat_of
+from simul.launch.monitoring.curves.figures import seat_of
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.monitoring.view.panel import (
     LOSSES,

@@ -19,7 +19,7 @@ OLD_SUFFIX = ".1"
 
 
 def rotate_logs(folder: Path, most_bytes: int = MOST_LOG_BYTES) -> None:
-    """Rotate what is larger than `most_bytes`; the log of before that replaces the last one. Links are left alone.
+    """Rotate what is larger than `most_bytes`; it replaces the last rotated log. Links are left alone.
 
     Where the copy cannot be written (disk full) the log stays as it is.
     """

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from types import TracebackType
 from typing import Self
 
-from simul.common.config.run_signature import SIGNATURE
 from simul.common.errors import ConfigError, SimulError
 from simul.common.protocol.messages import Report
 from simul.common.role.lifecycle import EXIT_ENDS_RUN, EXIT_RANK_LOST, SAVE_PATIENCE_SEC
 from simul.common.role.run_directory import RunDir
-from simul.common.runtime.private_files import read_regular
 from simul.common.transport import EndpointMonitor, Poller
 from simul.launch.processes.log_rotation import rotate_logs
+from simul.launch.processes.needed_files import NeededFiles
 from simul.launch.processes.report_receiver import ReportReceiver
+from simul.launch.processes.restart_policy import RestartPolicy, StartAlerts
 from simul.launch.processes.role_process import LOG_NAMES, ResourceMeter, RoleLife, RoleProcess, role_command
 from simul.launch.processes.role_reports import RoleKey, RoleReports
 
@@ -25,107 +25,13 @@ Command = Callable[[str], list[str]]  # role -> command line
 Launch = Callable[[str, int, int, Sequence[str]], RoleLife]  # (role, index, threads, extra arguments) -> its process
 
 READY_LIMIT_SEC = 300.0
-START_ALERT_SEC = 15.0  # a start takes seconds, on a loaded machine some more
-IDLE_SHARE = 0.01  # of a core: a process that starts, and uses less, waits or hangs
 ROLE_TITLES = {"learner": "learner", "inference_server": "inference server", "env_worker": "env workers"}
 EXIT_RAISED = 1  # of Python after an exception, whose traceback is in the log
 EXIT_REFUSED = 2  # of a role that cannot start as it is configured; a sentence in the log says why
 FREE_SOME = "Free memory or processes, then start the run again."
-NEEDED_FILE_NAMES = ("config.yaml", SIGNATURE, "spec.json", "token")  # what a role reads when it starts
 
-RESTART_WINDOW_SEC = 120.0
-MOST_DEATHS = 10  # within the window: more than that is a fault that a restart does not fix
-MOST_FAILED_STARTS = 5  # in a row: on a loaded machine ten slow starts do not fit into the window
-FIRST_DELAY_SEC = 0.1
 GANG_PATIENCE_SEC = 5.0  # for the other ranks of a learner to notice that one is gone, and to report
 MOVE_PATIENCE_SEC = 10.0  # for a process that is to start again with other arguments
-LONGEST_DELAY_SEC = 0.8  # recovery is promised within 10 s
-
-
-class RestartPolicy:
-    """When one process is restarted, and when to give up. Pure: time is an argument."""
-
-    def __init__(self, window_sec: float = RESTART_WINDOW_SEC, most_deaths: int = MOST_DEATHS) -> None:
-        self._window_sec = window_sec
-        self._most_deaths = most_deaths
-        self._deaths: list[float] = []
-        self._failed_starts = 0
-
-    def record_death(self, now: float, *, was_ready: bool = True) -> float | None:
-        """Seconds to wait before the restart; None: give up. `was_ready`: this life had become ready."""
-        self._deaths = [at for at in self._deaths if now - at < self._window_sec] + [now]
-        self._failed_starts = 0 if was_ready else self._failed_starts + 1
-        if len(self._deaths) >= self._most_deaths or self._failed_starts >= MOST_FAILED_STARTS:
-            return None
-        return min(FIRST_DELAY_SEC * 2.0 ** (len(self._deaths) - 1), LONGEST_DELAY_SEC)
-
-
-class StartAlerts:
-    """Which processes to name that are late to become ready. Pure: time is an argument.
-
-    Those that have hardly used the processor since the last look: after START_ALERT_SEC, and each time that the wait
-    has doubled. The others, which are slow, as on a loaded machine: after twice as long, and four times as long again.
-    """
-
-    def __init__(self, began: float) -> None:
-        self._began = self._looked_at = began
-        self._cpu_sec: dict[int, float] = {}
-        self._idle_alert_sec, self._slow_alert_sec = START_ALERT_SEC, 2 * START_ALERT_SEC
-
-    def due(self, now: float) -> bool:
-        """Whether the next look is due."""
-        return now - self._looked_at >= START_ALERT_SEC / 3
-
-    def look(self, now: float, cpu_sec: Mapping[int, float]) -> tuple[list[int], list[int]]:
-        """`cpu_sec`: processor seconds of each late process so far. Returns the idle and the slow ones to name now."""
-        least = IDLE_SHARE * (now - self._looked_at)
-        idle = [index for index, used in cpu_sec.items() if used - self._cpu_sec.get(index, 0.0) <= least]
-        slow = [index for index in cpu_sec if index not in idle]
-        self._looked_at, self._cpu_sec, waited = now, dict(cpu_sec), now - self._began
-        if waited < self._idle_alert_sec:
-            idle = []
-        elif idle:
-            self._idle_alert_sec = 2 * waited
-        if waited < self._slow_alert_sec:
-            slow = []
-        elif slow:
-            self._slow_alert_sec = 4 * waited
-        return idle, slow
-
-
-class NeededFiles:
-    """Keeps the small files of a run directory, to restore those that are removed or changed before a restart."""
-
-    def __init__(self, run_dir: RunDir) -> None:
-        self._run_dir = run_dir
-        self._contents: dict[str, bytes] = {}
-
-    def remember(self) -> None:
-        """Read them. Called before roles start."""
-        for name in NEEDED_FILE_NAMES:
-            if content := self._content(name):
-                self._contents[name] = content
-
-    def restore(self) -> list[str]:
-        """Write those that are not as they were. Returns a sentence for each, or one about why that failed."""
-        found = {name: self._content(name) for name in self._contents}
-        lost = [name for name, content in self._contents.items() if found[name] != content]
-        try:
-            self._run_dir.make_folders()
-            self._run_dir.restore_start_files({name: self._contents[name] for name in lost})
-        except OSError as error:
-            return [f"{error.filename} is missing and cannot be written again: {error.strerror}"]
-        return [
-            f"{self._run_dir.root / name} had {'been changed' if found[name] else 'vanished'} and was written again"
-            for name in lost
-        ]
-
-    def _content(self, name: str) -> bytes:
-        """Empty where it cannot be read."""
-        try:
-            return read_regular(self._run_dir.root / name)
-        except OSError:
-            return b""
 
 
 class RoleDied(SimulError):

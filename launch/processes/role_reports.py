@@ -156,11 +156,6 @@ class RoleReports:
             if key[0] == role
         }
 
-    def of_each(self, role: str, name: str) -> list[Any]:
-        """A figure of the last report of each process of `role` that has it; lists are not summed by `totals`."""
-        last = (lives[max(lives)].metrics for (named, _), lives in sorted(self._lives.items()) if named == role)
-        return [metrics[name] for metrics in last if name in metrics]
-
     def _merged(self, role: str, reports: list[Report]) -> Metrics:
         lives = [report.metrics for report in reports]
         if self._over and reports[-1].state != "stopped":

@@ -134,7 +134,7 @@ class Evaluations:
 
     def _finish(self, child: _Child) -> dict[str, Any] | None:
         try:
-            result = _result(child.result(), self._config, child.checkpoint, child.seconds)
+            result = _result(child.result(), child.checkpoint, child.seconds)
             self._keep_if_best(child.checkpoint, result)
             self._watch_strength(result)
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -193,7 +193,7 @@ def _measure(config: Config) -> str:
     return f"mean win rate against {', '.join(opponents)} {games}" if opponents else f"mean return {games}"
 
 
-def _result(printed: Any, config: Config, checkpoint: Path, seconds: float) -> dict[str, Any]:
+def _result(printed: Any, checkpoint: Path, seconds: float) -> dict[str, Any]:
     """Figures of the JSON that `simul eval` printed. Raises KeyError, ValueError, TypeError where it has none."""
     meta = json.loads(read_regular(checkpoint / "meta.json"))
     facts = {"policy_version": meta["version"], "decisions_learned": meta["decisions"], "seconds": round(seconds, 1)}

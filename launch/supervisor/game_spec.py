@@ -22,7 +22,8 @@ from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.terminal_text import printable
-from simul.launch.processes.process_group import MOST_FAILED_STARTS, Command, RoleDied
+from simul.launch.processes.process_group import Command, RoleDied
+from simul.launch.processes.restart_policy import MOST_FAILED_STARTS
 from simul.launch.processes.role_process import exit_reason, kill_session, role_environment
 
 LIMIT_SEC = 120.0

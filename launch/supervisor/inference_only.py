@@ -91,7 +91,6 @@ class FrozenServer(RunningRoles):
 def frozen_run(
     checkpoint: Path,
     config: Config,
-    command: Command = role_command,
     *,
     others: Mapping[str, Path] | None = None,
     trust: Trust = NOTHING,
@@ -105,8 +104,8 @@ def frozen_run(
         run_dir = RunDir(folder)
         run_dir.create()
         run_dir.write_config(config, networks)
-        run_dir.write_spec(ask_for_spec(config, command))
-        with FrozenServer(run_dir, checkpoint, config.server.threads, command):
+        run_dir.write_spec(ask_for_spec(config, role_command))
+        with FrozenServer(run_dir, checkpoint, config.server.threads):
             if others:
                 with ControlClient(run_dir) as control:
                     for name, folder in others.items():

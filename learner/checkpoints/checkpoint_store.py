@@ -27,6 +27,7 @@ from simul.common.config.checkpoint_meta import (
     CheckpointMeta,
     check_spec,
     checkpoint_folders,
+    is_milestone,
     read_meta,
     read_verified,
 )
@@ -154,7 +155,7 @@ class CheckpointStore:
         for path in checkpoint_folders(self._folder):
             if whole < KEEP_NEWEST:
                 whole += self._is_whole(path)
-            elif not _is_milestone(path):
+            elif not is_milestone(path):
                 shutil.rmtree(path, ignore_errors=True)
         self._whole = {path: stamp for path, stamp in self._whole.items() if path.exists()}
 
@@ -202,13 +203,6 @@ def _stamp(path: Path) -> _Stamp:
     except OSError:
         return ()
     return tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in found)
-
-
-def _is_milestone(path: Path) -> bool:
-    try:
-        return read_meta(path).milestone
-    except CheckpointError:
-        return False
 
 
 def write_folder(path: Path, meta: CheckpointMeta, files: Mapping[str, bytes]) -> None:

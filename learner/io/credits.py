@@ -57,16 +57,11 @@ class CreditAllocator:
         """Forget a server; its grants are free again."""
         self._peers.pop(peer, None)
 
-    def count_received(self, peer: bytes, length: int) -> bool:
-        """Count an unroll. False for a peer that never sent SERVER_HELLO."""
-        if peer not in self._peers:
-            return False
-        self._peers[peer].received += 1
-        self._mean_length += 0.01 * (length - self._mean_length)
-        return True
-
-    def __contains__(self, peer: object) -> bool:
-        return peer in self._peers
+    def count_received(self, peer: bytes, length: int) -> None:
+        """Count an unroll; not that of a server that is removed."""
+        if peer in self._peers:
+            self._peers[peer].received += 1
+            self._mean_length += 0.01 * (length - self._mean_length)
 
     def received_from(self, peer: bytes) -> int:
         """Unrolls received from a server since its SERVER_HELLO."""

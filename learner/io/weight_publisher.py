@@ -16,12 +16,19 @@ import numpy as np
 from simul.common.errors import ProtocolError
 from simul.common.nets.io import fingerprint
 from simul.common.protocol.codec import Codec, Frame, encode
-from simul.common.protocol.messages import TO_LEARNER, ServerHello, Unroll, UnrollMemory, Weights, WeightsAck
+from simul.common.protocol.messages import (
+    LEARNER_POLICY,
+    TO_LEARNER,
+    ServerHello,
+    Unroll,
+    UnrollMemory,
+    Weights,
+    WeightsAck,
+)
 from simul.common.protocol.shared_memory import anonymous_file, can_share_memory, file_number, shared_path
 from simul.common.transport import RouterSocket
 from simul.learner.io.server_handshake import MOST_PEERS, ServerHandshake
 
-LEARNER = "learner"
 MOST_AT_ONCE = 1000  # messages, after which the other socket has its turn
 
 
@@ -94,7 +101,7 @@ class _Server:
     connection: str
     reads_memory: bool
     versions: dict[str, int]
-    turns: dict[str, int] = field(default_factory=lambda: {LEARNER: -1})
+    turns: dict[str, int] = field(default_factory=lambda: {LEARNER_POLICY: -1})
     unacknowledged: tuple[str, int] | None = None
     read: Publication | None = None
     acknowledged: int = -1
@@ -144,7 +151,7 @@ class WeightPublisher:
             progress=progress,
         )  # fmt: skip
         former, self._policies[policy] = self._policies.get(policy), Publication(message, weights)
-        if policy == LEARNER:
+        if policy == LEARNER_POLICY:
             self.note_published(version)
         if former is not None:
             former.replace()
@@ -236,7 +243,7 @@ class WeightPublisher:
         assert self.socket is not None
         self._forget_connections([hello.connection])  # its former one is lost, unacknowledged weights with it
         reads_memory = hello.shared_memory and can_share_memory(self.socket.endpoint)
-        versions = {LEARNER: hello.served_version}
+        versions = {LEARNER_POLICY: hello.served_version}
         self._servers[peer] = _Server(hello.connection, reads_memory, versions, acknowledged=hello.served_version)
 
     def _on_ack(self, peer: bytes, ack: WeightsAck) -> None:
@@ -246,7 +253,7 @@ class WeightPublisher:
         if server is None or server.unacknowledged != (ack.policy, ack.policy_version):
             return
         server.finish()
-        if ack.accepted and ack.policy == LEARNER:
+        if ack.accepted and ack.policy == LEARNER_POLICY:
             server.acknowledged = ack.policy_version
         if ack.unreadable:  # it gets bytes from now on
             server.reads_memory = False
@@ -266,10 +273,11 @@ class WeightPublisher:
         for policy in sorted(self._policies, key=lambda name: server.turns.get(name, 0)):
             publication = self._policies[policy]
             version = publication.version
-            held_back = policy == LEARNER and version <= self.foreign_version  # the main loop is about to publish anew
+            # Held back: the main loop is about to publish anew.
+            held_back = policy == LEARNER_POLICY and version <= self.foreign_version
             if server.versions.get(policy) == version or held_back:
                 continue
-            if policy == LEARNER and server.acknowledged < 0:
+            if policy == LEARNER_POLICY and server.acknowledged < 0:
                 server.acknowledged = version  # one that accepts none falls behind, too
             in_memory = server.reads_memory and publication.write_to_memory()
             outcome = self.socket.deliver(peer, publication.frames(in_memory=in_memory))
@@ -277,6 +285,6 @@ class WeightPublisher:
                 self._forget(peer)
             elif outcome == "sent":
                 server.note_sent(policy, version, publication if in_memory else None)
-                if policy == LEARNER:
+                if policy == LEARNER_POLICY:
                     self._sent_version = max(self._sent_version, version)
             return  # of a full queue nothing was sent: the newest version follows once the server reads

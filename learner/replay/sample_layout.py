@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simul.common.protocol.masks import packed_width
 from simul.common.protocol.specs import GameSpec
 
 
@@ -29,7 +30,7 @@ class SampleLayout:
     @property
     def mask_bytes(self) -> int:
         """Of one packed mask."""
-        return -(-self.spec.num_actions // 8)
+        return packed_width(self.spec.num_actions)
 
     @property
     def ending_bytes(self) -> int:

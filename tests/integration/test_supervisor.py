@@ -29,7 +29,7 @@ from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.showdown.local_server import free_port
 from simul.launch import cli
 from simul.launch.monitoring.accounting import imbalances
-from simul.launch.processes.process_group import MOST_FAILED_STARTS
+from simul.launch.processes.restart_policy import MOST_FAILED_STARTS
 from simul.launch.processes.signals import ECHO_SEC
 from simul.launch.supervisor.checkpoint_files import newest_checkpoint
 from tests.integration.test_compatibility import DECISIONS, FORMER

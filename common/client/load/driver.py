@@ -100,7 +100,7 @@ Times = NDArray[np.float64]
 
 
 class LoadTarget(Protocol):
-    """What answers: `simul.common.client.columns.ColumnClient`, or a policy in this process."""
+    """What answers: a column client that waits on its socket (`LoadClient`), or a policy in this process."""
 
     refusals: list[Error]
 

@@ -52,7 +52,7 @@ def _groups(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     return keys >> 4, keys & 15
 
 
-def _categories(counts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _categories(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Category of each multiset by equal ranks alone."""
     first, second = sizes[:, 0], sizes[:, 1]
     by_size = [first == 4, (first == 3) & (second == 2), first == 3, (first == 2) & (second == 2), first == 2]
@@ -74,7 +74,7 @@ def rank_tables() -> tuple[NDArray[np.int32], Array]:
     counts = _multisets()
     held, number = counts > 0, counts.sum(1)
     sizes, ranks = _groups(counts)
-    kinds = _categories(counts, sizes)
+    kinds = _categories(sizes)
     values = (ranks << np.array([16, 12, 8, 4, 0])).sum(1)
     bits = (held << np.arange(RANKS)).sum(1)
     fits = np.stack([bits & ~window == 0 for window in WINDOWS], 1) & (counts.max(1) <= 1)[:, None]  # (N, 10)

@@ -7,7 +7,7 @@ N is the number of rows, D the observation size, A the number of actions, T the 
 
 import msgspec
 
-from simul.common.protocol.messages.base import PROTOCOL, Message
+from simul.common.protocol.messages.base import LEARNER_POLICY, PROTOCOL, Message
 from simul.common.protocol.messages.control import (
     FROM_CONTROL,
     TO_CONTROL,
@@ -78,6 +78,7 @@ __all__ = [
     "FROM_CONTROL",
     "FROM_LEARNER",
     "GREEDY",
+    "LEARNER_POLICY",
     "MOST_VERSION",
     "NO_LABEL",
     "PROTOCOL",

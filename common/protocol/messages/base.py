@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 PROTOCOL = "simul/1"
+LEARNER_POLICY = "learner"  # name of the policy whose weights the learner sends; others are frozen
 
 
 class Message(

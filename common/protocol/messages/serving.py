@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from simul.common.protocol.messages.base import Message
+from simul.common.protocol.messages.base import LEARNER_POLICY, Message
 
 # What a row of STEP is (column `kind`).
 DECISION = 0  # the seat must act
@@ -58,7 +58,7 @@ class Step(Message, frozen=True, tag="STEP"):
     """
 
     id: int
-    policies: tuple[str, ...] = ("learner",)
+    policies: tuple[str, ...] = (LEARNER_POLICY,)
     deadline_ms: int = 0  # rows still waiting after this time are refused with ERR_DEADLINE; 0: no deadline
     observation_at: int = -1  # offset of the observations in shared memory, instead of the tensor; -1: the tensor
 
@@ -72,7 +72,7 @@ class Evaluate(Message, frozen=True, tag="EVALUATE"):
     """
 
     id: int
-    policy: str = "learner"
+    policy: str = LEARNER_POLICY
 
 
 class Samples(Message, frozen=True, tag="SAMPLES"):

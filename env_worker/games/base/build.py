@@ -69,11 +69,6 @@ def turn_game_source(
     )  # fmt: skip
 
 
-def turn_game_spec(make_game: Callable[[], TurnGame], config: Config) -> GameSpec:
-    """The spec of the configured game; one is built and reset. Raises ConfigError."""
-    return check_turn_game(make_game, config)
-
-
 def check_turn_game(make_game: Callable[[], TurnGame], config: Config) -> GameSpec:
     """Build a game and play to its first decision; its spec.
 

@@ -10,6 +10,7 @@ from simul.common.config.game_description import PAST_SELVES, POLICIES
 from simul.common.config.matchups import Contestant, Pairing, result_key
 from simul.common.config.opponents import is_own
 from simul.common.config.schema import Config, OpponentsConfig
+from simul.common.protocol.messages import LEARNER_POLICY
 
 SELF_PLAY, PAST, FROZEN = POLICIES
 RESULT_DECAY = 0.99  # of the weight of a past self's games with each further one: about the last 100 count
@@ -89,12 +90,11 @@ class OpponentDraw:
         past: policies that are past selves, sorted.
     """
 
-    def __init__(self, opponents: OpponentsConfig, kinds: Sequence[str], seats: int, learner_policy: str) -> None:
+    def __init__(self, opponents: OpponentsConfig, kinds: Sequence[str], seats: int) -> None:
         shares = opponents.shares()
         self._kinds = [*kinds, *(name for name in own_opponents(opponents, ()) if name not in kinds)]
         self._shares = [shares.get(kind, 0.0) for kind in self._kinds]
         self._seats = seats
-        self._learner_policy = learner_policy
         self._results = PastResults() if opponents.past_by == "hard" else None
         self.past: list[str] = []
 
@@ -110,12 +110,12 @@ class OpponentDraw:
     def draw(self, learner_seat: int, rng: random.Random) -> Matchup:
         """One kind of opponent, who plays all other seats. Without a past self, a game against one is self-play."""
         kind = rng.choices(self._kinds, self._shares)[0]
-        policy = FROZEN if kind == FROZEN else self._learner_policy
+        policy = FROZEN if kind == FROZEN else LEARNER_POLICY
         if kind == PAST and self.past:
             policy = self._draw_past(rng)
         if kind == PAST and not self.past:
             kind = SELF_PLAY
-        learner = Contestant(self._learner_policy, policy=self._learner_policy)
+        learner = Contestant(LEARNER_POLICY, policy=LEARNER_POLICY)
         opponent = Contestant(kind, policy=policy) if kind in POLICIES else Contestant(kind, bot=kind)
         seats = tuple(learner if seat == learner_seat else opponent for seat in range(self._seats))
         learns = tuple(seat == learner_seat or kind == SELF_PLAY for seat in range(self._seats))

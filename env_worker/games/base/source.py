@@ -16,6 +16,7 @@ from simul.common.config.matchups import Contestant, Pairing
 from simul.common.config.schema import Auto, OpponentsConfig
 from simul.common.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.decisions import Action, Decision, start_flags
+from simul.common.role.report_names import ALL_EPISODES
 from simul.env_worker.games.base.board_text import COLOUR
 from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure, is_reported
 from simul.env_worker.games.base.hosted_game import BotSeat, HostedGame, PlayerError, Results, SeatSession
@@ -27,12 +28,11 @@ from simul.env_worker.games.base.scoreboard import GameCounters
 from simul.env_worker.games.base.standings import Standings, outcome
 from simul.env_worker.games.base.turn_game import Player, TurnGame
 from simul.env_worker.games.base.wakeup import Wakeup
-from simul.env_worker.recent_episodes import ALL, Episode
+from simul.env_worker.recent_episodes import Episode
 from simul.env_worker.refusals import FAULTS_OF_GAMES
-from simul.env_worker.source import ShownPosition
+from simul.env_worker.source import SERVER_LOST, ShownPosition
 
 POLL_SEC = 0.02  # games are played on for so long at most before the worker's loop goes on
-SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
 
 
 class TurnGameSource:
@@ -59,7 +59,7 @@ class TurnGameSource:
         self, make_game: Callable[[], TurnGame], players: Players, *, envs: int, seed: int,
         opponents: OpponentsConfig, record: bool = True, greedy: bool = False, episodes: int | None = None,
         pairings: Sequence[Pairing] = (), mirror_seed: int = 0, openings: int | Auto = 0, reward_scale: float = 1.0,
-        max_failed_share: float = 1.0, learner_policy: str = "learner", replays: ReplayFolder | None = None,
+        max_failed_share: float = 1.0, replays: ReplayFolder | None = None,
     ) -> None:  # fmt: skip
         first = make_game()
         self.spec = first.spec
@@ -71,7 +71,7 @@ class TurnGameSource:
         self._limit = episodes
         self._reward_scale = reward_scale
         self._replays = replays
-        self._draw = OpponentDraw(opponents, (*POLICIES, *players), self.spec.seats, learner_policy)
+        self._draw = OpponentDraw(opponents, (*POLICIES, *players), self.spec.seats)
         self._schedule = Schedule(pairings, str(mirror_seed)) if pairings else None
         self._counters = GameCounters()
         self._standings = Standings()
@@ -89,8 +89,6 @@ class TurnGameSource:
         self._encode_sec = 0.0
         self._draining = False
         self._wakeup = Wakeup()
-
-    # ------------------------------------------------------------------ EnvSource
 
     def start(self) -> None:
         """Start every env. Raises ConfigError where the game cannot run at all."""
@@ -161,7 +159,7 @@ class TurnGameSource:
         self._counters.keep_past_selves(names)
 
     def set_progress(self, share: float) -> None:
-        """The share of the run's horizon that is learned: games of training that begin are told."""
+        """The share of the run's horizon that is learned: passed to training games that begin."""
         self._progress = share
 
     def drain(self) -> None:
@@ -198,8 +196,6 @@ class TurnGameSource:
             self._discard(env)
         self._wakeup.close()
 
-    # ------------------------------------------------------------------ SpectatedSource
-
     def spectate(self, env: int | None) -> None:
         """Every game can be shown at any time."""
 
@@ -218,8 +214,6 @@ class TurnGameSource:
     def searched_decisions(self) -> list[Decision]:
         """None: the server answers all decisions."""
         return []
-
-    # ------------------------------------------------------------------ one game
 
     def _begin(self, env: int) -> None:
         """Start the env's next game, where one is due; `poll` tries the next one where it does not begin."""
@@ -428,7 +422,7 @@ class _Returns:
         count = max(self._count, 1)
         returns = {
             "mean": self._sum / count, "mean_square": self._squares / count, "count": self._count,
-            "recent_mean": recent[ALL]["return_mean"] if recent else 0.0,
+            "recent_mean": recent[ALL_EPISODES]["return_mean"] if recent else 0.0,
         }  # fmt: skip
         if self._all is None or len(self._all) > self.LISTED:
             return {"returns": returns}

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from simul.common.config.matchups import result_key
-from simul.env_worker.recent_episodes import FIGURE
-
-FIRST, SECOND, GROUPS = "first", "second", "groups"
-MEASURES = ("score", "rank")  # as the game's own figures with intervals, from the spread of games or of groups
-FIGURE_SQUARE = "figure_square."  # prefix of the mean squares of the game's own figures
+from simul.common.role.report_names import FIRST, GROUPS, MEASURES, OWN_FIGURE, OWN_FIGURE_SQUARE, SECOND
 
 
 class Means:
@@ -28,7 +24,7 @@ class Means:
                 self._sums[square] = self._sums.get(square, 0.0) + value * value
 
     def figures(self) -> dict[str, float]:
-        """`games`, and for each name its mean; mean squares are NAME_square of MEASURES, and FIGURE_SQUARE + NAME."""
+        """`games`, and for each name its mean; mean squares: NAME_square of MEASURES, OWN_FIGURE_SQUARE + NAME."""
         return {"games": self._count, **{name: total / self._count for name, total in self._sums.items()}}
 
 
@@ -76,8 +72,8 @@ def _square(name: str) -> str:
     contestant, dot, own = name.partition(".")
     if contestant in (FIRST, SECOND):
         return f"{contestant}{dot}{_square(own)}" if _square(own) else ""
-    if name.startswith(FIGURE):
-        return f"{FIGURE_SQUARE}{name.removeprefix(FIGURE)}"
+    if name.startswith(OWN_FIGURE):
+        return f"{OWN_FIGURE_SQUARE}{name.removeprefix(OWN_FIGURE)}"
     return f"{name}_square" if name in MEASURES else ""
 
 
@@ -90,7 +86,7 @@ def seat_values(seat: int, returns: Sequence[float], figures: Mapping[str, Seque
     return {
         "score": float(own), "rank": 1 + above + level / 2, "win": float(above == level == 0),
         "duel": 1 - (above + level / 2) / max(len(others), 1),
-        **{f"{FIGURE}{name}": float(values[seat]) for name, values in figures.items()},
+        **{f"{OWN_FIGURE}{name}": float(values[seat]) for name, values in figures.items()},
     }  # fmt: skip
 
 

@@ -23,7 +23,6 @@ HEADER = 32  # numbers of a state before its cells
 
 # Columns of `BoardTables.tree`: a row is a way to cover a cell; row and column of the cell are counted with the border.
 OFFSET, SKIP, PIECE, BELOW, NUMBER = range(5)  # from NUMBER on, for each quarter turn: constant, factors of row, column
-TREE_COLUMNS = NUMBER + 3 * 4
 
 # Columns of `BoardTables.placements`: piece, number of squares, and the squares as cells of the view.
 SQUARES = 2
@@ -97,7 +96,7 @@ class BoardTables(NamedTuple):
     """What the compiled loops read, in the order of their arguments.
 
     Attributes:
-        tree: int32 [414, TREE_COLUMNS]: all ways to cover a cell, each after the way that it extends by one square.
+        tree: int32 [414, 16]: all ways to cover a cell, each after the way that it extends by one square.
         placements: int16 [A, PLACEMENT_COLUMNS]; the last row, of the pass, has no squares.
         views: int16 [colours, cells]: cell of the colour's view -> cell of the board.
         rules: int32 [TURNS + colours].

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -12,7 +11,7 @@ import gymnasium
 from simul.common.config.named_class import load_class
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.installation import append_working_directory
 from simul.env_worker.games.gymnasium.replays import EpisodeRecorder, drawing_env
@@ -84,7 +83,6 @@ def _registered(config: Config, trust: Trust) -> tuple[EnvBuilder, str]:
         trust.check_name(env_id)
         append_working_directory()  # for `module:Env-v0`, which Gymnasium imports
     elif env_id not in gymnasium.registry:
-        near = difflib.get_close_matches(env_id, list(gymnasium.registry), 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"Gymnasium knows no environment {env_id!r}.{hint} A class of yours is named module:Class.")
+        hint = did_you_mean(env_id, gymnasium.registry) or "."
+        raise ConfigError(f"Gymnasium knows no environment {env_id!r}{hint} A class of yours is named module:Class.")
     return _builder(partial(gymnasium.make, env_id, disable_env_checker=True), kwargs), name

@@ -14,11 +14,12 @@ from simul.common.errors import ConfigError, EnvError, FailingEnvError
 from simul.common.protocol.decisions import Action, Decision, start_flags
 from simul.common.protocol.messages import ABORTED, DECISION, TERMINATED, TRUNCATED
 from simul.common.protocol.specs import GameSpec
+from simul.common.role.report_names import ALL_EPISODES
 from simul.env_worker.games.base.failures import LEAST_EPISODES, EpisodeFailures, describe_failure, is_reported
 from simul.env_worker.games.gymnasium.hosted_env import HostedEnv
 from simul.env_worker.games.gymnasium.replays import EpisodeRecorder
 from simul.env_worker.games.gymnasium.spaces import close_env, gymnasium_spec
-from simul.env_worker.recent_episodes import ALL, Episode, RecentEpisodes
+from simul.env_worker.recent_episodes import Episode, RecentEpisodes
 
 RECENT = 100
 EVENTS = 20
@@ -71,7 +72,7 @@ class EpisodeTally:
                 "mean": self._sum / max(self.finished, 1),
                 "mean_square": self._sum_of_squares / max(self.finished, 1),
                 "count": self.finished,
-                "recent_mean": recent[ALL]["return_mean"] if recent else 0.0,
+                "recent_mean": recent[ALL_EPISODES]["return_mean"] if recent else 0.0,
             },
             "lengths": {"decisions": self.decisions, "env_steps": self.env_steps},
             "recent": recent,
@@ -177,7 +178,7 @@ class GymnasiumSource:
         return self._hosted[env].episode if self._hosted[env].alive else -1
 
     def abort(self, envs: Iterable[int], cause: str) -> None:
-        """The server lost these sessions: drop their queued rows and start new episodes."""
+        """The server lost or refused these sessions: drop their queued rows and start new episodes."""
         lost = set(envs)
         for index in sorted(lost):
             if self._hosted[index].alive:

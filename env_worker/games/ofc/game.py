@@ -13,7 +13,7 @@ from simul.common.config.games.ofc import OfcConfig
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
+from simul.env_worker.games.base.build import check_turn_game, turn_game_source
 from simul.env_worker.games.base.players import Players
 from simul.env_worker.games.base.source import TurnGameSource
 from simul.env_worker.games.base.turn_game import Player
@@ -37,7 +37,7 @@ def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> Tur
 
 def spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of the configured table. Raises ConfigError."""
-    return turn_game_spec(game_builder(config), config)
+    return check_turn_game(game_builder(config), config)
 
 
 def game_builder(config: Config, trust: Trust = NOTHING) -> Callable[[], OfcGame]:

@@ -12,11 +12,10 @@ from simul.common.errors import ConfigError
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.games.ofc.actions import NUM_ACTIONS
 from simul.env_worker.games.ofc.cards import Cards
-from simul.env_worker.games.ofc.endgame import before_last_worths
-from simul.env_worker.games.ofc.evaluator import FOUL
-from simul.env_worker.games.ofc.expectation import BONUS, PENALTY, balance_of, expected_worths
-from simul.env_worker.games.ofc.fantasy_rollouts import candidate_scores
-from simul.env_worker.games.ofc.heuristic import (
+from simul.env_worker.games.ofc.estimates.endgame import before_last_worths
+from simul.env_worker.games.ofc.estimates.expectation import BONUS, PENALTY, balance_of, expected_worths
+from simul.env_worker.games.ofc.estimates.fantasy_rollouts import candidate_scores
+from simul.env_worker.games.ofc.estimates.heuristic import (
     FANTASY,
     LIKELY_FANTASY,
     WEIGHTS,
@@ -24,8 +23,9 @@ from simul.env_worker.games.ofc.heuristic import (
     count_live,
     estimates,
 )
+from simul.env_worker.games.ofc.estimates.rollouts import rollout_scores
+from simul.env_worker.games.ofc.evaluator import FOUL
 from simul.env_worker.games.ofc.random_draws import Draws, draws_of
-from simul.env_worker.games.ofc.rollouts import rollout_scores
 from simul.env_worker.games.ofc.rules import Rules
 from simul.env_worker.games.ofc.table import OfcGame
 

@@ -21,8 +21,8 @@ from simul.env_worker.games.ofc.actions import (
 )
 from simul.env_worker.games.ofc.cards import Cards, card_name, card_names
 from simul.env_worker.games.ofc.drawing import SeatPicture, draw_svg
+from simul.env_worker.games.ofc.estimates.fantasy_rollouts import candidate_scores
 from simul.env_worker.games.ofc.evaluator import BOTTOM, CELLS, MIDDLE, TOP
-from simul.env_worker.games.ofc.fantasy_rollouts import candidate_scores
 from simul.env_worker.games.ofc.fantasyland import best_board
 from simul.env_worker.games.ofc.hand import STREETS, UNSEEN, Hand, locate
 from simul.env_worker.games.ofc.observation import encode, ofc_spec

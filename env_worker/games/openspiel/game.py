@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 import tempfile
@@ -12,10 +11,10 @@ from typing import Any
 
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.terminal_text import LINES, printable
-from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
+from simul.env_worker.games.base.build import check_turn_game, turn_game_source
 from simul.env_worker.games.base.source import TurnGameSource
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.source import SourceOptions
@@ -30,7 +29,7 @@ def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> Tur
 
 def spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of `openspiel.name`. Raises ConfigError."""
-    return turn_game_spec(game_builder(config), config)
+    return check_turn_game(game_builder(config), config)
 
 
 def game_builder(config: Config, trust: Trust = NOTHING) -> Callable[[], TurnGame]:
@@ -69,9 +68,8 @@ def load_game(name: str, parameters: dict[str, Any]) -> Any:
 
     known = pyspiel.registered_names()
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"OpenSpiel knows no game {name!r}.{hint} It has {len(known)} games, tic_tac_toe among them.")
+        hint = did_you_mean(name, known) or "."
+        raise ConfigError(f"OpenSpiel knows no game {name!r}{hint} It has {len(known)} games, tic_tac_toe among them.")
     try:
         with _native_stderr_cleaned():
             game = pyspiel.load_game(name, parameters)

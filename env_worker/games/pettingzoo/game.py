@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 import warnings
@@ -13,9 +12,9 @@ from typing import Any
 from simul.common.config.named_class import load_class
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 from simul.common.protocol.specs import GameSpec
-from simul.env_worker.games.base.build import turn_game_source, turn_game_spec
+from simul.env_worker.games.base.build import check_turn_game, turn_game_source
 from simul.env_worker.games.base.source import TurnGameSource
 from simul.env_worker.games.base.turn_game import TurnGame
 from simul.env_worker.source import SourceOptions
@@ -30,7 +29,7 @@ def build(config: Config, options: SourceOptions, trust: Trust = NOTHING) -> Tur
 
 def spec(config: Config, trust: Trust = NOTHING) -> GameSpec:
     """The spec of `pettingzoo.id`. Raises ConfigError."""
-    return turn_game_spec(game_builder(config, trust), config)
+    return check_turn_game(game_builder(config, trust), config)
 
 
 def game_builder(config: Config, trust: Trust = NOTHING) -> Callable[[], TurnGame]:
@@ -68,10 +67,9 @@ def _registered(env_id: str) -> Callable[..., Any]:
     known = _names(family) if family in FAMILIES else []
     if name not in known:
         every = [f"{each}.{one}" for each in FAMILIES for one in _names(each)]
-        near = difflib.get_close_matches(env_id, every, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(env_id, every) or "."
         raise ConfigError(
-            f"PettingZoo has no environment {env_id!r}.{hint} Expected FAMILY.NAME_vN, such as "
+            f"PettingZoo has no environment {env_id!r}{hint} Expected FAMILY.NAME_vN, such as "
             "classic.connect_four_v3, or module:function of your own."
         )
     try:

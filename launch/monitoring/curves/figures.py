@@ -14,15 +14,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from simul.common.config.game_description import PAST_SELVES
+from simul.common.role.report_names import ALL_EPISODES, OWN_FIGURE, SEAT
 from simul.common.runtime.intervals import wilson
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.processes.role_process import LOG_NAMES
 from simul.launch.processes.role_reports import counts, decisions_of, number
 
 EPISODE_FIGURES = ("return_mean", "return_min", "return_max", "length_mean", "length_min", "length_max")
-ALL_EPISODES = "all"  # the group of `recent` with every episode
-OWN_FIGURE = "figure."  # prefix of a game's own figures in a group
-SEAT = "seat_"  # prefix of the group of a seat
 PERCENTILES = ("latency_us", "queue_wait_us", "forward_us")
 WORKER_STAGES = {  # curves of the workers' time, and the stages of `stage_sec` that each is the sum of
     "wait": ("wait",),

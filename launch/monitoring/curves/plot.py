@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import os
 import re
 from collections import Counter
@@ -19,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, PercentFormatter
 from numpy.typing import NDArray
 
-from simul.common.errors import ConfigError
+from simul.common.errors import ConfigError, did_you_mean
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.private_files import open_regular
 from simul.common.runtime.terminal_text import printable
@@ -244,9 +243,8 @@ def _check_figure(runs: Sequence[Curves], figure: str) -> None:
     if _known(runs, figure):
         return
     names = sorted({name for run in runs for name in run.columns if name not in BASE_COLUMNS and _known(runs, name)})
-    close = difflib.get_close_matches(figure, names, 1)
-    hint = f"Did you mean {close[0]}? " if close else ""
-    raise ConfigError(f"None of the runs has the figure {figure!r}. {hint}They have {', '.join(names) or 'none'}.")
+    hint = did_you_mean(figure, names) or "."
+    raise ConfigError(f"None of the runs has the figure {figure!r}{hint} They have {', '.join(names) or 'none'}.")
 
 
 def lines_of(runs: Sequence[Curves], figure: str, x: str, band: str) -> list[Line]:

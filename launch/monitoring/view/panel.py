@@ -13,8 +13,9 @@ from rich.text import Text
 
 from simul.common.config.game_description import PAST_SELVES
 from simul.common.config.games import game_called
+from simul.common.role.report_names import ALL_EPISODES, OWN_FIGURE, SEAT
 from simul.common.runtime.terminal_text import printable
-from simul.launch.monitoring.curves.figures import ALL_EPISODES, LATEST_SELF, OWN_FIGURE, SEAT, seat_of
+from simul.launch.monitoring.curves.figures import LATEST_SELF, seat_of
 from simul.launch.monitoring.snapshot import ProcessFigures, Snapshot
 from simul.launch.processes.role_reports import counts, decisions_of, number
 

@@ -16,7 +16,7 @@ from simul.common.errors import ConfigError
 from simul.env_worker.games.pokemon.formats.team_draws import check_battles
 from simul.env_worker.games.pokemon.formats.teams import TeamText, legal_teams
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
-from simul.env_worker.games.pokemon.tables.layout import PREVIEW_START
+from simul.env_worker.games.pokemon.tables.layout import GLOBAL_WIDTH, PREVIEW, width
 from tests.support.battles import check_accounts, make_source, played
 
 BUILDERS = "tests.support.pokemon.teambuilders"
@@ -82,7 +82,8 @@ def test_every_seat_picks_its_team_first():
     assert metrics["team_previews"] == 6
     assert metrics["invalid_choices"] == metrics["bad_actions"] == 0
     assert metrics["parse_errors"] == {}
-    previews = {key for key, row in rows.items() if np.frombuffer(row, np.float16)[PREVIEW_START]}
+    start = GLOBAL_WIDTH - width(PREVIEW)
+    previews = {key for key, row in rows.items() if np.frombuffer(row, np.float16)[start]}
     assert previews == {(env, seat, 0, step, 0) for env in range(3) for seat in (0, 1)
                         for step in range(PICKS)}  # fmt: skip
 

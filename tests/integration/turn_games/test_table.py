@@ -227,7 +227,7 @@ def test_in_a_terminal_there_are_colours_and_keys(command, typed, last):
             ["play", "--game", "ofcc", "--opponent", "random"],
             "The configuration ofcc cannot be read: No such file or directory; did you mean ofc?",
         ),
-        (["play", "--game", "openspiel:tic_tac", "--opponent", "random"], "Did you mean 'tic_tac_toe'?"),
+        (["play", "--game", "openspiel:tic_tac", "--opponent", "random"], "; did you mean tic_tac_toe?"),
         (["play", "--game", "blokus:trio", "--opponent", "random"], "expected one of"),
         (["play", "--game", "gymnasium"], "simul play` is for pokemon, openspiel"),
         (
@@ -235,7 +235,7 @@ def test_in_a_terminal_there_are_colours_and_keys(command, typed, last):
             "--seat is for games at a table; the policy zoo:pokemon plays pok",
         ),
         (["play", "--game", "ofc", "--accept", "3"], "--accept is for Pokémon; the policy zoo:ofc plays ofc"),
-        (["play", "--game", "ofc", "--opponent", "randon"], "there is no opponent 'randon'. Did you mean random?"),
+        (["play", "--game", "ofc", "--opponent", "randon"], "there is no opponent 'randon'; did you mean random?"),
         (["play", "--game", TWO], "tic-tac-toe has 1 seat without a player. Name a --checkpoint, or an --opponent"),
         (["play", "--game", TWO, "--opponent", "random", "--seat", "2"], "has the seats 0 to 1; got --seat 2"),
         (["play", "--game", TWO, "--opponent", "random", "--opponent", "random"], "has 1 seat for 2 players"),

@@ -13,20 +13,18 @@ PLAYED_OUT = ("win", "tie", "turn_limit")
 
 
 class FollowedBackend:
-    """A BattleBackend. `told`: runs the battles, and reports of every seat in records."""
+    """A BattleBackend. `runner`: runs the battles, and reports every seat in records."""
 
-    def __init__(self, told: BattleBackend, follower: Follower) -> None:
-        self._told = told
+    def __init__(self, runner: BattleBackend, follower: Follower) -> None:
+        self._runner = runner
         self._follower = follower
         self._followed: dict[int, tuple[bool, bool]] = {}  # seats of the battles that run
         self._passed_on: dict[int, tuple[bool, bool]] = {}  # of those, seats whose records are passed on, too
-        self._given_up: dict[int, BattleEnd] = {}  # by the follower; the next tick of `told` may bring their logs
-
-    # ------------------------------------------------------------------ BattleBackend
+        self._given_up: dict[int, BattleEnd] = {}  # by the follower; the next tick of the runner may bring their logs
 
     def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
-        told = start._replace(encode=(False, False), tell=(False, False), play=(None, None), tally=None)
-        self._told.start_battle(battle, battle_format, told)
+        plain = start._replace(encode=(False, False), tell=(False, False), play=(None, None), tally=None)
+        self._runner.start_battle(battle, battle_format, plain)
         left, right = [encoded or bot is not None for encoded, bot in zip(start.encode, start.play)]
         self._followed[battle] = left, right
         self._passed_on[battle] = start.tell
@@ -34,59 +32,57 @@ class FollowedBackend:
             self._follower.follow(battle, start.encode, start.tally, start.play, start.max_turns)
 
     def choose(self, battle: int, seat: int, request_number: int, choice: str) -> None:
-        self._told.choose(battle, seat, request_number, choice)
+        self._runner.choose(battle, seat, request_number, choice)
 
     def act(self, battle: int, seat: int, request_number: int, action: int) -> None:
         self._follower.act(battle, seat, request_number, action)
 
     def stop_battle(self, battle: int) -> None:
-        self._told.stop_battle(battle)
+        self._runner.stop_battle(battle)
         self._drop(battle)
 
     def spectate_battle(self, battle: int, on: bool) -> None:
-        self._told.spectate_battle(battle, on)
+        self._runner.spectate_battle(battle, on)
 
     def check_format(self, battle_format: str, teams: Sequence[str], timeout_sec: float = 60.0) -> dict[str, Any]:
-        return self._told.check_format(battle_format, teams, timeout_sec)
+        return self._runner.check_format(battle_format, teams, timeout_sec)
 
     def flush(self) -> None:
-        self._told.flush()
+        self._runner.flush()
         self._follower.flush()
 
-    # ------------------------------------------------------------------ its keeper
-
-    def exchange(self, heard: HostTick) -> HostTick:
-        """Pass on what the battles were `heard` to say; returns what the seats make of it. Raises EnvError."""
-        self._tell(heard)
-        heard.ended += self._given_up.values()
+    def exchange(self, tick: HostTick) -> HostTick:
+        """Pass what came from the runner to the follower; returns it with the follower's rows. Raises EnvError."""
+        self._pass_to_follower(tick)
+        tick.ended += self._given_up.values()
         self._given_up.clear()
         followed = self._follower.poll()
         for choice in followed.choices:
-            self._told.choose(*choice)
+            self._runner.choose(*choice)
         for end in followed.ended:
             self._drop(end.battle)
             if end.reason in PLAYED_OUT:
-                heard.ended.append(end)
+                tick.ended.append(end)
             else:
-                self._told.stop_battle(end.battle)
+                self._runner.stop_battle(end.battle)
                 self._given_up[end.battle] = end
-        heard.rows += followed.rows
-        heard.errors += followed.errors
-        heard.parse_errors = followed.parse_errors
-        heard.played = followed.played
+        tick.rows += followed.rows
+        tick.errors += followed.errors
+        tick.parse_errors = followed.parse_errors
+        tick.played = followed.played
         self.flush()
-        return heard
+        return tick
 
-    def _tell(self, heard: HostTick) -> None:
-        """Take out of `heard` what the follower is told instead."""
-        records, heard.records = heard.records, []
-        ended, heard.ended = heard.ended, []
-        for error in heard.errors:  # before the request that follows what is unavailable
+    def _pass_to_follower(self, tick: HostTick) -> None:
+        """Move what the follower reads out of `tick`."""
+        records, tick.records = tick.records, []
+        ended, tick.ended = tick.ended, []
+        for error in tick.errors:  # before the request that follows what is unavailable
             self._refuse(error)
         for record in records:
             battle, seat, request_number, lines, request = record
             if not self._follows(battle, seat) or self._passed_on[battle][seat]:
-                heard.records.append(record)
+                tick.records.append(record)
             if not self._follows(battle, seat):
                 continue
             if request is None:
@@ -97,7 +93,7 @@ class FollowedBackend:
             if end.reason in PLAYED_OUT and any(self._followed.get(end.battle, ())):
                 self._follower.end(end)  # it comes back behind the rows of its seats
             elif end.battle not in self._given_up:
-                heard.ended.append(end)
+                tick.ended.append(end)
                 self._drop(end.battle)
 
     def _refuse(self, error: CommandError) -> None:
@@ -115,41 +111,41 @@ class FollowedBackend:
 
 
 class FollowedKeeper:
-    """A BackendKeeper: keeps what runs the battles (`told`) by its own keeper, and the following process."""
+    """A BackendKeeper: keeps what runs the battles (`runner`) by its own keeper, and the following process."""
 
-    def __init__(self, told: BackendKeeper, follower: Follower) -> None:
-        self._told = told
+    def __init__(self, runner: BackendKeeper, follower: Follower) -> None:
+        self._runner = runner
         self._follower = follower
         self.backend: FollowedBackend | None = None
 
     @property
     def pids(self) -> list[int]:
-        return [*self._told.pids, *self._follower.pids]
+        return [*self._runner.pids, *self._follower.pids]
 
     @property
     def restarts(self) -> int:
-        return self._told.restarts + self._follower.restarts
+        return self._runner.restarts + self._follower.restarts
 
     def files(self) -> list[int]:
-        return [*self._told.files(), *self._follower.files()]
+        return [*self._runner.files(), *self._follower.files()]
 
     def start(self) -> FollowedBackend:
-        told = self._told.start()
+        runner = self._runner.start()
         try:
             self._follower.start()
         except BaseException:  # what runs the battles would outlive the worker
-            self._told.close()
+            self._runner.close()
             raise
-        self.backend = FollowedBackend(told, self._follower)
+        self.backend = FollowedBackend(runner, self._follower)
         return self.backend
 
     def poll(self) -> HostTick:
-        heard = self._told.poll()
-        return heard if self.backend is None else self.backend.exchange(heard)
+        tick = self._runner.poll()
+        return tick if self.backend is None else self.backend.exchange(tick)
 
     def revive(self) -> FollowedBackend | None:
         return self.backend
 
     def close(self) -> None:
-        self._told.close()
+        self._runner.close()
         self._follower.close()

@@ -39,7 +39,7 @@ def following_keeper(node: Path, tables: dict[str, Any], index: int = 0, silence
 
 
 class _Journal:
-    """What one battle was told, and how many answers of each kind have come.
+    """The commands of one battle, and how many answers of each kind have come.
 
     Attributes:
         unanswered: numbers of the commands that are not answered, by the process that runs now.
@@ -64,7 +64,7 @@ class _Journal:
         return None if self._again.total() else self._known.total()
 
     def lose_process(self) -> None:
-        """All commands are told again."""
+        """The process is gone: all commands are sent again."""
         self.unanswered.clear()
         self._again = Counter(self._known)
 
@@ -126,19 +126,19 @@ class Follower:
         """A battle begins. `seats`: those that are followed and encoded. The others: as in `BattleStart`."""
         self._journals[battle] = _Journal()
         begins = {"c": "follow", "b": battle, "seats": seats, "tally": tally, "play": play, "max_turns": max_turns}
-        self._tell(begins, answered=False)
+        self._queue(begins, answered=False)
 
     def see(self, battle: int, seat: int, request_number: int, lines: str, request: dict[str, Any]) -> None:
         """A seat's lines since its last request, and the request."""
-        self._tell({"c": "see", "b": battle, "s": seat, "r": request_number, "lines": lines, "request": request})
+        self._queue({"c": "see", "b": battle, "s": seat, "r": request_number, "lines": lines, "request": request})
 
     def hear(self, battle: int, seat: int, lines: str) -> None:
         """A seat's last lines."""
-        self._tell({"c": "hear", "b": battle, "s": seat, "lines": lines}, answered=False)
+        self._queue({"c": "hear", "b": battle, "s": seat, "lines": lines}, answered=False)
 
     def act(self, battle: int, seat: int, request_number: int, action: int) -> None:
         """The answer to a row, as one of its legal actions."""
-        self._tell({"c": "choose", "b": battle, "s": seat, "r": request_number, "a": action})
+        self._queue({"c": "choose", "b": battle, "s": seat, "r": request_number, "a": action})
 
     def refuse(self, battle: int, seat: int, request_number: int, kind: str) -> None:
         """The server calls the seat's last choice `invalid`: a row without it follows, or the error `exhausted`.
@@ -146,14 +146,14 @@ class Follower:
         After one that is `unavailable` the server sends another request.
         """
         command = {"c": "refuse", "b": battle, "s": seat, "r": request_number, "kind": kind}
-        self._tell(command, answered=kind == "invalid")
+        self._queue(command, answered=kind == "invalid")
 
     def end(self, end: BattleEnd) -> None:
         """A battle is over. The end follows behind all rows, with what rewards need of it."""
-        self._tell({"c": "end", "b": end.battle, "winner": end.winner_seat, "turns": end.turns, "reason": end.reason})
+        self._queue({"c": "end", "b": end.battle, "winner": end.winner_seat, "turns": end.turns, "reason": end.reason})
 
     def forget(self, battle: int) -> None:
-        """Of this battle nothing more is to be heard."""
+        """Follow this battle no longer; what still comes of it is ignored."""
         if self._journals.pop(battle, None) is not None and self._keeper.backend is not None:
             self._keeper.backend.stop_battle(battle)
 
@@ -167,17 +167,17 @@ class Follower:
         tick = HostTick()
         if self._keeper.backend is None:
             if self._keeper.revive() is not None:
-                self._tell_again()
+                self._send_all_again()
         else:
             try:
-                self._pass_on(self._keeper.poll(), tick)
+                self._take_news(self._keeper.poll(), tick)
             except HostDied as death:
-                self._mourn(death)
+                self._on_process_death(death)
         tick.ended += self._ended_here
         self._ended_here = []
         return tick
 
-    def _tell(self, command: dict[str, Any], *, answered: bool = True) -> None:
+    def _queue(self, command: dict[str, Any], *, answered: bool = True) -> None:
         """Keep and queue a command; of a battle that is gone it is dropped."""
         battle = command["b"]
         journal = self._journals.get(battle)
@@ -204,21 +204,21 @@ class Follower:
             journal.unanswered.append(self._sent)
         self._keeper.backend.queue(command)
 
-    def _tell_again(self) -> None:
+    def _send_all_again(self) -> None:
         for journal in self._journals.values():
             for command, answered in journal.commands:
                 self._send(journal, command, answered)
-        self._say(f"the following host runs again, and has been told of {len(self._journals)} battles")
+        self._say(f"the following host runs again, and follows {len(self._journals)} battles again")
         self.flush()
 
-    def _pass_on(self, heard: HostTick, tick: HostTick) -> None:
-        """Move what is new in `heard` to `tick`."""
-        tick.rows += self._news(heard.rows, "row")
-        tick.choices += self._news(heard.choices, "choice")
-        tick.errors += self._news(heard.errors, "error")
-        tick.ended += self._news(heard.ended, "end")
-        tick.parse_errors = heard.parse_errors
-        tick.played = heard.played
+    def _take_news(self, received: HostTick, tick: HostTick) -> None:
+        """Move what is new in `received` to `tick`."""
+        tick.rows += self._news(received.rows, "row")
+        tick.choices += self._news(received.choices, "choice")
+        tick.errors += self._news(received.errors, "error")
+        tick.ended += self._news(received.ended, "end")
+        tick.parse_errors = received.parse_errors
+        tick.played = received.played
         for end in tick.ended:
             self._journals.pop(end.battle, None)
 
@@ -228,8 +228,8 @@ class Follower:
             if journal is not None and journal.is_news(kind):
                 yield answer
 
-    def _mourn(self, death: HostDied) -> None:
-        """Every battle is told again to the next process, but for one at whose command two have died."""
+    def _on_process_death(self, death: HostDied) -> None:
+        """The next process receives every battle again, but for one at whose command two have died."""
         self._say(f"{death}; its battles go on with a new one")
         at_work = {journal.unanswered[0]: battle for battle, journal in self._journals.items() if journal.unanswered}
         if at_work:

@@ -163,8 +163,6 @@ class PlayerKeeper:
         self._stop(CLOSE_SEC)
         self._seats.clear()
 
-    # ------------------------------------------------------------------ the process
-
     def _send(self, command: dict[str, Any]) -> None:
         if self._process is not None:
             self._unsent += orjson.dumps(command) + b"\n"

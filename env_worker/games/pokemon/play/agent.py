@@ -14,6 +14,7 @@ from poke_env.data import GenData
 from poke_env.player import BattleOrder, Player
 from poke_env.teambuilder import Teambuilder
 
+from simul.common.protocol.messages import LEARNER_POLICY
 from simul.env_worker.games.pokemon.formats.spec import custom_rules, is_doubles, same_format
 from simul.env_worker.games.pokemon.formats.team_draws import TeamSource
 from simul.env_worker.games.pokemon.host.follower import Follower
@@ -82,7 +83,7 @@ class AgentPlayer(Player):
         paced: bool,
         timer: bool = True,
         teams: TeamSource | None = None,
-        policy: str = "learner",
+        policy: str = LEARNER_POLICY,
         greedy: bool = True,
         replays: str = "",
         replay_player: ReplayPlayer = "own",

@@ -23,6 +23,7 @@ from simul.common.config.games.pokemon import LOCAL, PokemonConfig
 from simul.common.config.schema import Config
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust
 from simul.common.errors import ERR_NO_SESSION, ConfigError, InferenceError, SimulError
+from simul.common.protocol.messages import LEARNER_POLICY
 from simul.common.role.lifecycle import StopFlag
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.intervals import wilson
@@ -248,7 +249,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--battles", type=int, default=1)
     parser.add_argument("--concurrency", type=int, default=4)
     parser.add_argument("--username")
-    parser.add_argument("--policy", default="learner")
+    parser.add_argument("--policy", default=LEARNER_POLICY)
     parser.add_argument("--sample", action="store_true")
     parser.add_argument("--replays", type=Path)
     parser.add_argument("--replay-player", default="own")

@@ -39,12 +39,10 @@ class ShowdownKeeper:
         *,
         stall_sec: float,
         say: Callable[[str], None],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._mail: WakeupQueue[ServerMessage] = WakeupQueue()
         self._say = say
-        self._clock = clock
-        self.backend = ShowdownBackend(node, self._mail, say, stall_sec=stall_sec, clock=clock)
+        self.backend = ShowdownBackend(node, self._mail, say, stall_sec=stall_sec)
         others = [(one, f"{one.host}:{one.port}") for one in servers]
         self._sessions: list[ServerSession] = [
             ServerSession(f"the Showdown server at {where}", server_at(where), self._mail, one.max_connections // 2)
@@ -68,7 +66,7 @@ class ShowdownKeeper:
     def start(self) -> ShowdownBackend:
         """Connect to all. Raises ConfigError where one does not answer, EnvError where a local one keeps failing."""
         while not all(session.state == READY for session in self._sessions):
-            now = self._clock()
+            now = time.monotonic()
             words = {message.pair: message.text for message in self._mail.drain() if message.kind == TROUBLE}
             for session in self._sessions:
                 failure = session.step(now) or next((words[pair] for pair in session.pairs if pair in words), "")
@@ -108,7 +106,7 @@ class ShowdownKeeper:
             session.close()
 
     def _look_after(self, session: ServerSession, troubles: dict[object, str], tick: HostTick) -> None:
-        now, before = self._clock(), session.state
+        now, before = time.monotonic(), session.state
         failure = session.step(now) or next((troubles[pair] for pair in session.pairs if pair in troubles), "")
         if failure:
             battles = self.backend.lose(session.pairs, tick)

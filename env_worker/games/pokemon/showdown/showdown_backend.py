@@ -61,8 +61,6 @@ class ShowdownBackend:
         self._next_tick = HostTick()
         self.pairs: list[AccountPair] = []
 
-    # ------------------------------------------------------------------ BattleBackend
-
     def start_battle(self, battle: int, battle_format: str, start: BattleStart = PLAIN_START) -> None:
         """A battle, as soon as a pair is free. The server draws the seeds; the accounts keep their names.
 
@@ -113,8 +111,6 @@ class ShowdownBackend:
         self._begin_battles()
         for pair in self.pairs:
             pair.flush()
-
-    # ------------------------------------------------------------------ its keeper
 
     def take_tick(self) -> HostTick:
         """A tick with the ends of battles that were stopped since the last one."""

@@ -140,7 +140,7 @@ class BackendEvents:
             return
         seat = battle.seats[error.seat]
         if isinstance(seat, HostedBotSeat):
-            return  # the bot has been told
+            return  # the host tells the bot
         if isinstance(seat, OwnPlayerSeat):
             if error.kind == "invalid":  # after one that is unavailable another request follows
                 what = f"the opponent {seat.keeper.name}: its choice is invalid"

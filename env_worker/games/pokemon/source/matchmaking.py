@@ -10,6 +10,7 @@ from simul.common.config.game_description import POLICIES
 from simul.common.config.matchups import Pairing
 from simul.common.config.schema import OpponentsConfig
 from simul.common.protocol.decisions import start_flags
+from simul.common.protocol.messages import LEARNER_POLICY
 from simul.env_worker.games.base.matchmaking import Matchup, OpponentDraw, Schedule
 from simul.env_worker.games.pokemon.host.backend import Play
 from simul.env_worker.games.pokemon.opponents.player_keeper import PlayerKeeper
@@ -45,7 +46,7 @@ class LiveBattle:
         self.seats = seats
         self.mirror: tuple[int, int] | None = None
         self.of_learner = (self.learner_seat == 0, self.learner_seat == 1)
-        self.names = ("learner", opponent) if self.learner_seat == 0 else (opponent, "learner")
+        self.names = (LEARNER_POLICY, opponent) if self.learner_seat == 0 else (opponent, LEARNER_POLICY)
 
     @property
     def policy_seats(self) -> list[PolicySeat]:
@@ -91,15 +92,13 @@ class Matchmaker:
         gen: int,
         record: bool,
         greedy: bool,
-        learner_policy: str,
         doubles: bool = False,
         own: OwnCode | None = None,
         own_players: Mapping[str, PlayerKeeper] | None = None,
         labels: int = 0,
     ) -> None:
         self._labels = labels
-        self._draw = OpponentDraw(opponents, KINDS, 2, learner_policy)
-        self._learner_policy = learner_policy
+        self._draw = OpponentDraw(opponents, KINDS, 2)
         self._weights = weights
         self._seed = seed
         self.tally = weights.tally
@@ -135,7 +134,7 @@ class Matchmaker:
         )
         battle = LiveBattle(number, env, episode, matchup.opponent, seats)
         battle.past_self = matchup.past_self
-        first, second = [contestant.policy == self._learner_policy for contestant in matchup.seats]
+        first, second = [contestant.policy == LEARNER_POLICY for contestant in matchup.seats]
         battle.of_learner = first, second
         return battle
 

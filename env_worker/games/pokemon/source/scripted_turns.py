@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from simul.env_worker.games.pokemon.host.backend import BattleBackend
 from simul.env_worker.games.pokemon.host.host_messages import SeatRecord
@@ -24,9 +24,9 @@ class ScriptedTurns:
     poller.wait([*others, *turns.files()])  # does not sleep while a request is queued
     """
 
-    def __init__(self, score: Scoreboard, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, score: Scoreboard) -> None:
         self._score = score
-        self._clock = clock
+        self._clock = time.perf_counter
         self._queued: deque[SeatRecord] = deque()
         self._pipe: tuple[int, ...] = ()  # holds one byte that is never read: always readable
 

@@ -185,7 +185,7 @@ class PolicySeat:
 
 
 class HostedBotSeat:
-    """A seat that a bot plays inside the simulator host: nothing is heard of it but how the battle ends.
+    """A seat that a bot plays inside the simulator host: only the end of the battle is reported.
 
     Attributes:
         play: the bot's name there, and the seed of what it draws.

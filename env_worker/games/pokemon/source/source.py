@@ -33,9 +33,7 @@ from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.env_worker.games.pokemon.source.scripted_turns import ScriptedTurns
 from simul.env_worker.games.pokemon.source.seats import PolicySeat
 from simul.env_worker.games.pokemon.tables.action_names import ActionNames
-from simul.env_worker.source import ReplayPlayer, ShownPosition
-
-SERVER_LOST = "server_lost"  # the worker's cause when no session is left on the server's side
+from simul.env_worker.source import SERVER_LOST, ReplayPlayer, ShownPosition
 
 
 class PokemonSource:
@@ -62,7 +60,6 @@ class PokemonSource:
         record: bool = True,
         greedy: bool = False,
         episodes: int | None = None,
-        learner_policy: str = "learner",
         discount: float = 1.0,
         pairings: Sequence[Pairing] = (),
         mirror_seed: int = 0,
@@ -87,7 +84,7 @@ class PokemonSource:
         }
         seating: dict[str, Any] = {
             "seed": f"{seed}/{index}", "weights": reward_weights(config.rewards, discount), "gen": gen,
-            "record": record, "greedy": greedy, "learner_policy": learner_policy, "doubles": doubles,
+            "record": record, "greedy": greedy, "doubles": doubles,
             "own": own, "own_players": self._own_players, "labels": self.spec.opponent_labels,
         }  # fmt: skip
         self._matchmaker = (
@@ -108,8 +105,6 @@ class PokemonSource:
         self._spectated_log: tuple[int, str] = (-1, "")  # battle and lines
         self._actions = ActionNames(builtin, doubles)
         self._unsent: list[Decision] = []  # made outside poll()
-
-    # ------------------------------------------------------------------ EnvSource
 
     def start(self) -> None:
         for player in self._own_players.values():  # they import while the simulator starts
@@ -231,8 +226,6 @@ class PokemonSource:
         if self._keeper is not None:
             self._keeper.close()
 
-    # ------------------------------------------------------------------ SpectatedSource
-
     def spectate(self, env: int | None) -> None:
         backend = self._keeper.backend if self._keeper is not None else None
         before, self._battles.spectated = self._battles.spectated, env
@@ -277,6 +270,3 @@ class PokemonSource:
 
     def _abort(self, battle: LiveBattle, cause: str, ends: list[Decision] | None) -> None:
         self._backend_events.abort(self._keeper.backend if self._keeper is not None else None, battle, cause, ends)
-
-
-__all__ = ["PokemonSource", "pokemon_spec"]

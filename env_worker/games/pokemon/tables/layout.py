@@ -285,7 +285,6 @@ def width(fields: tuple[Field, ...]) -> int:
 
 
 GLOBAL_WIDTH = width(GLOBAL)
-PREVIEW_START = GLOBAL_WIDTH - width(PREVIEW)
 POKEMON_WIDTH = width(POKEMON)
 MOVE_WIDTH = width(MOVE)
 OWN_START = GLOBAL_WIDTH

@@ -26,8 +26,8 @@ def test_every_scripted_opponent_of_pokemon_has_a_player():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("heuristic:1", "no opponent 'heuristic'. Did you mean heuristics"),
-        ("pats:1", "no opponent 'pats'. Did you mean past"),
+        ("heuristic:1", "no opponent 'heuristic'; did you mean heuristics"),
+        ("pats:1", "no opponent 'pats'; did you mean past"),
         ("zzz:1", "no opponent 'zzz'. Opponents are self_play \\(self\\), past, frozen, random, "),
         ("random", "expected NAME:SHARE"),
         ("random:0.5,", "expected NAME:SHARE.*got ''"),
@@ -94,7 +94,7 @@ def test_a_game_of_one_seat_has_no_player_of_ones_own(load):
         ("random:2,self:-1", r"opponents.random: expected a number >= 0 and <= 1, got 2"),
         ("5", "opponents: expected a section of shares, or one string of them such as random:0.2,self:0.8; got 5"),
         ("", "opponents: expected a section of shares, or one string .* got nothing"),
-        ("radom:1", r"opponents: there is no opponent 'radom'. Did you mean random\?"),
+        ("radom:1", r"opponents: there is no opponent 'radom'; did you mean random\?"),
     ],
 )
 def test_a_broken_mix_is_refused_with_its_path(load, text, sentence):

@@ -40,7 +40,7 @@ def test_options_take_it_and_list_what_there_is(entry):
             checkpoint(wrong)
         with pytest.raises(ConfigError, match="There is no policy"):
             cross_players([wrong, "random"])
-    with pytest.raises(ConfigError, match="Did you mean zoo:pole"):
+    with pytest.raises(ConfigError, match="; did you mean zoo:pole"):
         zoo.zoo_folder("zoo:pol")
 
 

@@ -162,7 +162,7 @@ def test_a_folder_of_sockets_that_others_may_enter_is_refused_and_a_start_makes_
     deep.create()
     open_to_all = deep.sockets
     open_to_all.chmod(0o777)
-    with pytest.raises(ConfigError, match="somebody else may listen there"):
+    with pytest.raises(ConfigError, match="another user may listen there"):
         deep.endpoint("own")
     deep.create()
     assert deep.sockets != open_to_all

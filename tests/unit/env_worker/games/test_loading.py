@@ -207,11 +207,11 @@ def test_a_class_that_is_a_source_itself():
     ("config", "says"),
     [
         (Config(game="chess"), "Unknown game 'chess'; expected pokemon, gymnasium, .*or module:Class"),
-        (gym("CartPole-v9"), "Did you mean 'CartPole-v"),
+        (gym("CartPole-v9"), "; did you mean CartPole-v"),
         (gym("no_such_module:Thing"), "'no_such_module' of 'no_such_module:Thing' cannot be imported"),
         (
             gym(MEMORY.replace("Env", "Enw")),
-            "has no class 'MemoryEnw'. Did you mean 'MemoryEnv'",
+            "has no class 'MemoryEnw'; did you mean MemoryEnv",
         ),
         (gym("CartPole-v1", colour="red"), "does not work: .*TypeError"),
         (Config(game="examples.custom_env:Corridor", game_options={"width": 3}), "does not work: TypeError"),

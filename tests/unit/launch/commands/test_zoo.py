@@ -24,7 +24,7 @@ def test_every_command_that_takes_a_checkpoint_takes_one_of_the_zoo(line, capsys
     assert str(ZOO / "cartpole") in str(options.values())
     with pytest.raises(SystemExit):
         make_parser().parse_args([*line, "zoo:cartpol"])
-    assert "Did you mean zoo:cartpole?" in capsys.readouterr().err
+    assert "; did you mean zoo:cartpole?" in capsys.readouterr().err
 
 
 def test_the_load_test_takes_one_of_the_zoo():
@@ -43,7 +43,7 @@ def test_the_list_and_the_cards(capsys):
         assert cli.main(["zoo", "show", name]) == 0
         assert capsys.readouterr().out == (ZOO / "cartpole" / "card.md").read_text()
     assert cli.main(["zoo", "show", "cartpol"]) == 2
-    assert "Did you mean zoo:cartpole?" in capsys.readouterr().err
+    assert "; did you mean zoo:cartpole?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("line", ["play cartpole", "play pokemon", "watch cartpole", "watch pokemon"])

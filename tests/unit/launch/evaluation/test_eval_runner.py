@@ -32,7 +32,7 @@ def test_labels_of_checkpoints_are_short_and_distinct():
 @pytest.mark.parametrize(
     ("opponents", "sentence"),
     [
-        (["heuristic"], "no opponent 'heuristic'. Did you mean heuristics"),
+        (["heuristic"], "no opponent 'heuristic'; did you mean heuristics"),
         (["self"], "no opponent 'self'"),
         ([], "Name a --checkpoint. Bots play without one, two of them or more: pokemon: "),
         (["max"], "Bots play without one, two of them or more: pokemon: --opponent random --opponent "),

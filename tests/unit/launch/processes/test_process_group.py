@@ -19,45 +19,13 @@ from simul.common.protocol.messages import Report
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.lifecycle import EXIT_RANK_LOST, SAVE_PATIENCE_SEC
 from simul.common.role.run_directory import RunDir
-from simul.launch.processes import process_group, role_process
-from simul.launch.processes.process_group import (
-    GANG_PATIENCE_SEC,
-    LONGEST_DELAY_SEC,
-    MOST_DEATHS,
-    MOST_FAILED_STARTS,
-    NEEDED_FILE_NAMES,
-    READY_LIMIT_SEC,
-    RESTART_WINDOW_SEC,
-    START_ALERT_SEC,
-    NeededFiles,
-    ProcessGroup,
-    RestartPolicy,
-    RoleDied,
-    StartAlerts,
-)
+from simul.launch.processes import process_group, restart_policy, role_process
+from simul.launch.processes.needed_files import NEEDED_FILE_NAMES, NeededFiles
+from simul.launch.processes.process_group import GANG_PATIENCE_SEC, READY_LIMIT_SEC, ProcessGroup, RoleDied
+from simul.launch.processes.restart_policy import LONGEST_DELAY_SEC, MOST_FAILED_STARTS
 from simul.launch.processes.role_process import RoleLife
 from simul.launch.processes.role_reports import RoleReports
 from tests.support.waiting import wait_for
-
-
-def test_restarts_are_quick_back_off_below_a_second_and_end_after_ten_deaths_in_two_minutes():
-    policy = RestartPolicy()
-    delays = [policy.record_death(n) for n in range(MOST_DEATHS)]
-    assert delays[0] == 0.1
-    assert delays.pop() is None
-    assert delays == sorted(delays)
-    assert max(delays) < 1.0
-    policy = RestartPolicy()  # old deaths are forgotten
-    for n in range(100):
-        assert policy.record_death(15.0 * n) is not None
-    assert policy.record_death(10_000.0) == 0.1
-
-
-def test_lives_that_never_became_ready_count_however_long_they_took():
-    policy, lives = RestartPolicy(), [False, True, *[False] * MOST_FAILED_STARTS]  # one worked: counted from there
-    delays = [policy.record_death(n * RESTART_WINDOW_SEC, was_ready=ready) for n, ready in enumerate(lives)]
-    assert [delay is None for delay in delays] == [False] * (MOST_FAILED_STARTS + 1) + [True]
-
 
 END_AT_ONCE = [sys.executable, "-c", "pass"]
 
@@ -163,7 +131,7 @@ class Starts:
 @pytest.fixture
 def starts(run_dir, monkeypatch):
     """Makes `Starts` whose restarts follow at once."""
-    monkeypatch.setattr(process_group, "FIRST_DELAY_SEC", 0.0)
+    monkeypatch.setattr(restart_policy, "FIRST_DELAY_SEC", 0.0)
     made = []
 
     def make(code: int, lives: int, last: str = "") -> Starts:
@@ -286,28 +254,9 @@ def test_a_log_that_cannot_be_written_is_said_once(group):
     assert said.count(f"the log {log} cannot be written: a symbolic link") == 1
 
 
-def _named(cpu_sec, until_sec):
-    """(seconds, idle, slow) of each look that names a process; `cpu_sec`: by index, a function of the time."""
-    alerts, named = StartAlerts(began=100.0), []
-    for second in range(1, until_sec + 1):
-        if alerts.due(100.0 + second):
-            idle, slow = alerts.look(100.0 + second, {index: used(second) for index, used in enumerate(cpu_sec)})
-            named += [(second, idle, slow)] * bool(idle or slow)
-    return named
-
-
-def test_a_process_that_works_while_it_starts_is_named_later_and_more_rarely_than_one_that_hangs():
-    assert START_ALERT_SEC == 15.0
-    loaded, hangs = lambda sec: 0.1 * sec, lambda sec: min(2.0, 1.0 * sec)
-    assert _named([hangs], 130) == [(15, [0], []), (30, [0], []), (60, [0], []), (120, [0], [])]
-    assert _named([loaded], 300) == [(30, [], [0]), (120, [], [0])]
-    assert _named([loaded, hangs], 31) == [(15, [1], []), (30, [1], [0])]
-    assert _named([lambda sec: min(2.0, 0.1 * sec)], 40) == [(25, [0], [])], "it hangs from 20 s on"
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_those_that_are_late_are_named_by_what_they_use_of_the_processor(run_dir, monkeypatch):
-    monkeypatch.setattr(process_group, "START_ALERT_SEC", 0.9)
+    monkeypatch.setattr(restart_policy, "START_ALERT_SEC", 0.9)
     hangs_or_works = 'case "$4" in 0) exec sleep 600;; *) while :; do :; done;; esac'
     group, said = ProcessGroup(run_dir, RoleReports(), lambda role: ["sh", "-c", hangs_or_works, "sh"]), []
     group.start("env_worker", 2, 1)

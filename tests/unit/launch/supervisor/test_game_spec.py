@@ -13,7 +13,8 @@ from simul.common.config.schema import Config
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
-from simul.launch.processes.process_group import MOST_FAILED_STARTS, RoleDied
+from simul.launch.processes.process_group import RoleDied
+from simul.launch.processes.restart_policy import MOST_FAILED_STARTS
 from simul.launch.supervisor.game_spec import StartStopped, ask_for_spec, check_same_encoder
 from tests.support.checkpoints import write_small_checkpoint
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from simul.env_worker.games.ofc.cards import JOKER, card_name, parse_cards
+from simul.env_worker.games.ofc.cards import JOKER, card_name
 from simul.env_worker.games.ofc.evaluator import (
     BOTTOM,
     CATEGORIES,
@@ -21,6 +21,7 @@ from simul.env_worker.games.ofc.evaluator import (
     row_value,
     royalty,
 )
+from tests.support.ofc_cards import parse_cards
 
 eval7 = pytest.importorskip("eval7")
 

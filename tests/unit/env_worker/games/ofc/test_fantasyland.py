@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from simul.env_worker.games.ofc.cards import JOKER, parse_cards
+from simul.env_worker.games.ofc.cards import JOKER
 from simul.env_worker.games.ofc.evaluator import (
     BOTTOM,
     CATEGORY,
@@ -22,6 +22,7 @@ from simul.env_worker.games.ofc.evaluator import (
     royalty,
 )
 from simul.env_worker.games.ofc.fantasyland import best_board
+from tests.support.ofc_cards import parse_cards
 
 
 def worth(values, stay_value, full_house_stays):

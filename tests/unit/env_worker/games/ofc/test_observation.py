@@ -7,9 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from simul.env_worker.games.ofc.cards import JOKER, parse_cards
+from simul.env_worker.games.ofc.cards import JOKER
 from simul.env_worker.games.ofc.rules import Rules
 from simul.env_worker.games.ofc.table import OfcGame
+from tests.support.ofc_cards import parse_cards
 from tests.support.turn_games import played_on
 
 QUEENS = "Qs Qd 2c Kc Kd 3h 4h 6h 2s 5s 7s 9s Js"

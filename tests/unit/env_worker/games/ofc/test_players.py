@@ -9,13 +9,13 @@ import pytest
 
 from simul.common.errors import ConfigError
 from simul.env_worker.games.base.players import RandomPlayer
-from simul.env_worker.games.ofc.cards import parse_cards
-from simul.env_worker.games.ofc.endgame import before_last_worths
+from simul.env_worker.games.ofc.estimates.endgame import before_last_worths
+from simul.env_worker.games.ofc.estimates.heuristic import chance, final_worth
 from simul.env_worker.games.ofc.evaluator import board_values
-from simul.env_worker.games.ofc.heuristic import chance, final_worth
 from simul.env_worker.games.ofc.players import FantasyRulesPlayer, MonteCarloPlayer, RulePlayer
 from simul.env_worker.games.ofc.rules import Rules
 from simul.env_worker.games.ofc.table import OfcGame
+from tests.support.ofc_cards import parse_cards
 
 
 def play(players, rules, games, first_seed=0):

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from simul.common.errors import ConfigError
 from simul.env_worker.games.base.turn_game import IllegalActionError
 from simul.env_worker.games.ofc.actions import FIRST_STREET, NUM_ACTIONS, OPENINGS, PLACEMENTS
-from simul.env_worker.games.ofc.cards import JOKER, parse_cards
+from simul.env_worker.games.ofc.cards import JOKER
 from simul.env_worker.games.ofc.evaluator import board_values, row_value
 from simul.env_worker.games.ofc.rules import Rules, entry_cards, stays
 from simul.env_worker.games.ofc.table import LONGEST_CHAIN, OfcGame
+from tests.support.ofc_cards import parse_cards
 from tests.support.turn_games import played_on
 
 

@@ -75,7 +75,7 @@ def test_specs_have_the_librarys_sizes():
 @pytest.mark.parametrize(
     ("name", "parameters", "says"),
     [
-        ("tic_tac_to", {}, "knows no game 'tic_tac_to'. Did you mean 'tic_tac_toe'"),
+        ("tic_tac_to", {}, "knows no game 'tic_tac_to'; did you mean tic_tac_toe"),
         ("goofspiel", {}, "The OpenSpiel game goofspiel has simultaneous moves; expected a sequential game"),
         ("mfg_garnet", {}, "The OpenSpiel game mfg_garnet has a mean field"),
         ("cribbage", {}, "cribbage offers no tensor"),

@@ -127,9 +127,9 @@ class Continuous:
 @pytest.mark.parametrize(
     ("env_id", "says"),
     [
-        ("classic.conect_four_v3", "no environment 'classic.conect_four_v3'. Did you mean 'classic.connect_four_v3'"),
+        ("classic.conect_four_v3", "no environment 'classic.conect_four_v3'; did you mean classic.connect_four_v3"),
         ("nonsense", "Expected FAMILY.NAME_vN"),
-        (f"{ZOO}:Turnz", "has no function 'Turnz'. Did you mean 'Turns'"),
+        (f"{ZOO}:Turnz", "has no function 'Turnz'; did you mean Turns"),
         (f"{__name__}:Continuous", r"has actions Box\(.*; expected gymnasium.spaces.Discrete"),
         ("builtins:dict", "makes a dict; expected a PettingZoo AECEnv or ParallelEnv"),
     ],

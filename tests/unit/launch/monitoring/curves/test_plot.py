@@ -74,7 +74,7 @@ def test_what_cannot_be_drawn_is_said(runs, tmp_path):
     (tmp_path / "empty" / "learner.csv").write_text("kl\n1\n")
     with pytest.raises(ConfigError, match="older version"):
         plots.plot([tmp_path / "empty"], [], out)
-    with pytest.raises(ConfigError, match=r"has the figure 'episodes/return'\. Did you mean episodes/return_mean"):
+    with pytest.raises(ConfigError, match=r"has the figure 'episodes/return'; did you mean episodes/return_mean"):
         plots.plot(runs, ["episodes/return"], out)
     with pytest.raises(ConfigError, match=r"expected a name that ends in .png or .svg"):
         plots.plot(runs, [], tmp_path / "curves.gif")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simul.launch.commands import game_in_page
-from simul.launch.monitoring.page import game_page, played_game
+from simul.launch.monitoring.page import game_in_page, game_page, played_game
 from simul.launch.monitoring.page.played_game import PlayedGame
 from tests.support.waiting import wait_for
 from tests.support.web_page import WebPage

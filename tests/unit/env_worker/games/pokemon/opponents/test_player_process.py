@@ -36,7 +36,7 @@ def name(player: str) -> str:
     ("player", "sentence"),
     [
         ("no.such:Bot", r"module 'no.such' of 'no.such:Bot' cannot be imported"),
-        (name("Planned"), "has no player 'Planned'. Did you mean 'Plain'"),
+        (name("Planned"), "has no player 'Planned'; did you mean Plain"),
         (name("Without"), r"Without has no choose_move\(battle\)"),
         (name("WithPath"), "WithPath cannot be made: TypeError: .*'path'"),
         (name("asyncio"), "is a module; expected a class"),

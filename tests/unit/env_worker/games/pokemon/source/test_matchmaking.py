@@ -23,7 +23,6 @@ def test_only_the_learner_itself_plays_with_its_teams(kind, seats):
     opponents = OpponentsConfig(**{"self_play": 0.0, kind: 1.0})
     matchmaker = Matchmaker(
         opponents, reward_weights(RewardsConfig(), 1.0), seed="1", gen=9, record=True, greedy=False,
-        learner_policy="learner",
     )  # fmt: skip
     matchmaker.set_policies(["learner", "past/3"])
     battles = [matchmaker.make(number, 0, 0, random.Random(number)) for number in range(2)]
@@ -35,7 +34,6 @@ def test_results_of_battles_decide_which_past_self_plays():
     opponents = OpponentsConfig(self_play=0.0, past=1.0, past_by="hard")
     matchmaker = Matchmaker(
         opponents, reward_weights(RewardsConfig(), 1.0), seed="1", gen=9, record=True, greedy=False,
-        learner_policy="learner",
     )  # fmt: skip
     matchmaker.set_policies(["learner", "past/3", "past/4"])
     for number in range(200):

@@ -165,7 +165,7 @@ def test_the_vector_follows_the_built_in_row_or_stands_alone():
             r"AsksForMore.embed_battle\(battle, extra\) \(own_of_test.py:\d+\): missing .*'extra'; expected",
         ),
         ("turn_only", "turn_only is a function; expected a class with `size` and `embed_battle"),
-        ("Pear", "The module 'own_of_test' has no class 'Pear'. Did you mean 'Pair'?"),
+        ("Pear", "The module 'own_of_test' has no class 'Pear'; did you mean Pair?"),
     ],
 )
 def test_a_class_that_is_no_observation_is_refused(name, said):

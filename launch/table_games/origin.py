@@ -1,33 +1,24 @@
-"""One game at a table in this terminal, for `simul play` and `simul watch`: whose it is, and who plays it."""
+"""Where the game of `simul play` or `simul watch` comes from: a checkpoint, a run that is active, or its name."""
 
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from simul.common.client.control import ControlClient
-from simul.common.config.game_description import TABLE_PLAYER
-from simul.common.config.games import game_called
 from simul.common.config.loader import command_line_trust, load_game
-from simul.common.config.matchups import Contestant
-from simul.common.config.opponents import opponent_kind
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.config.zoo import zoo_folder
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import active_runs, choose_run
-from simul.common.role.temporary import temporary_folder
 from simul.launch.monitoring.view.output import complain
-from simul.launch.processes.role_process import run_in_foreground
-from simul.launch.supervisor.checkpoint_files import checkpoint_labels, config_of, newest_checkpoint
-from simul.launch.supervisor.inference_only import frozen_run
+from simul.launch.supervisor.checkpoint_files import config_of, newest_checkpoint
 from simul.launch.zoo.entries import entry_that_plays
 
 
@@ -140,73 +131,3 @@ def refuse_options(options: argparse.Namespace, names: Mapping[str, str], whose:
 
 def _is_left_out(value: object) -> bool:
     return value is None or value is False or value == []  # and 0 is given
-
-
-def run_table(
-    origin: Origin, others: Sequence[Path], options: argparse.Namespace, *, person: int | None,
-    page_port: int | None = None,
-) -> int:  # fmt: skip
-    """Start the game and wait for its end; returns the exit code. Raises ConfigError, RoleDied.
-
-    Args:
-        others: further checkpoints, of a game to watch.
-        options: of `play` or `watch`: `opponents`, `seed`, `sample`, `replays`; of `play` only: `policy`.
-        person: seat of the person; None: a game to watch.
-        page_port: where it is played in a browser; None: in this terminal.
-    """
-    config = origin.config
-    if game_called(config.game).player != TABLE_PLAYER:
-        raise ConfigError(f"The {origin.what} plays {config.game}, which is not played at a table.")
-    folders = [*([] if origin.checkpoint is None else [origin.checkpoint]), *others]
-    names = ["learner", *(f"eval/{number}" for number in range(1, len(folders)))]  # as in `simul eval`
-    policies = [
-        Contestant(label, name, points_of_value=config_of(folder, (), origin.trust).points_of_value)
-        for label, name, folder in zip(checkpoint_labels(folders), names, folders)
-    ]
-    if origin.run is not None:
-        policies = [Contestant(options.policy, policy=options.policy)]
-    scripted = game_called(config.game).scripted
-    bots = [Contestant(kind, bot=kind) for kind in (opponent_kind(name, scripted) for name in options.opponents)]
-    contestants = [*policies, *bots] if person is None else bots or policies
-    arguments = [f"--parent={os.getpid()}", "--contestants", msgspec.json.encode(contestants).decode()]
-    if person is not None:
-        arguments += [f"--person={person}", *(f"--adviser={policy.policy}" for policy in policies)]
-    arguments += [
-        f"--{name}={value}"
-        for name in ("seed", "delay", "replays")
-        if (value := getattr(options, name, None)) is not None
-    ]
-    arguments += ["--sample"] * options.sample + ["--trust"] * origin.trust.everything
-    origin.say_who_plays()
-    with _run_of(origin, dict(zip(names, folders))) as run:
-        if policies:
-            arguments += [f"--remembering={name}" for name in _with_memory(run)]
-        arguments = ["--run-dir", str(run.root), *arguments]
-        if page_port is not None:
-            from simul.launch.commands.game_in_page import play_in_page
-
-            return play_in_page(TABLE_PLAYER, arguments, page_port)
-        return run_in_foreground(TABLE_PLAYER, arguments)
-
-
-def _with_memory(run: RunDir) -> list[str]:
-    """The policies that its server offers whose networks have a memory."""
-    with ControlClient(run) as control:
-        return [policy.name for policy in control.policies().policies if policy.memory]
-
-
-@contextmanager
-def _run_of(origin: Origin, served: Mapping[str, Path]) -> Iterator[RunDir]:
-    """The run directory with the game's configuration and, where policies play, their server."""
-    if origin.run is not None:
-        yield origin.run
-    elif not served:
-        with temporary_folder("simul-table-") as folder:
-            run = RunDir(folder)
-            run.write_config(origin.config)
-            yield run
-    else:
-        complain(f"starting an inference server with {', '.join(map(str, served.values()))}\n")
-        others = {name: folder for name, folder in served.items() if name != "learner"}
-        with frozen_run(served["learner"], origin.config, others=others, trust=origin.trust) as run:
-            yield run

@@ -7,7 +7,16 @@ from math import comb
 import numpy as np
 import pytest
 
-from simul.env_worker.games.ofc.cards import parse_cards
+from simul.env_worker.games.ofc.estimates.heuristic import count_live
+from simul.env_worker.games.ofc.estimates.prospects import (
+    MOST_NEEDED,
+    MOST_OUTS,
+    MOST_PROSPECTS,
+    draw_chances,
+    five_prospects,
+    new_pair_chance,
+    top_prospects,
+)
 from simul.env_worker.games.ofc.evaluator import (
     BOTTOM,
     CATEGORY,
@@ -21,16 +30,7 @@ from simul.env_worker.games.ofc.evaluator import (
     TRIPS,
     row_value,
 )
-from simul.env_worker.games.ofc.heuristic import count_live
-from simul.env_worker.games.ofc.prospects import (
-    MOST_NEEDED,
-    MOST_OUTS,
-    MOST_PROSPECTS,
-    draw_chances,
-    five_prospects,
-    new_pair_chance,
-    top_prospects,
-)
+from tests.support.ofc_cards import parse_cards
 
 ALL = np.arange(52, dtype=np.int8)
 

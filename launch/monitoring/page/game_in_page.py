@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from simul.common.runtime.terminal_text import print_text
-from simul.launch.commands.page import HOST
+from simul.launch.monitoring.page import HOST
 from simul.launch.monitoring.page.access import Access
 from simul.launch.monitoring.page.game_page import LINGER_SEC, make_app
 from simul.launch.monitoring.page.played_game import PlayedGame

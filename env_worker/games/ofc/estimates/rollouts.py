@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.actions import NUM_ACTIONS, OPENINGS
 from simul.env_worker.games.ofc.cards import Cards
+from simul.env_worker.games.ofc.estimates.heuristic import FANTASY, Weights, after, count_live, estimate
 from simul.env_worker.games.ofc.evaluator import FOUL, TOP, board_values, pair_points, royalties
 from simul.env_worker.games.ofc.hand import OPENING_CARDS, STREET_CARDS, STREETS, cards_placed, copy_board
-from simul.env_worker.games.ofc.heuristic import FANTASY, Weights, after, count_live, estimate
 from simul.env_worker.games.ofc.random_draws import Draws, shuffle_front
 from simul.env_worker.games.ofc.rules import FANTASY_CARDS, entry_cards
 

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.actions import NUM_ACTIONS, OPENINGS
 from simul.env_worker.games.ofc.cards import JOKER, Cards
-from simul.env_worker.games.ofc.endgame import free_cells
+from simul.env_worker.games.ofc.estimates.endgame import free_cells
+from simul.env_worker.games.ofc.estimates.expectation import BONUS, balance_of, expected_worth, street_tables
+from simul.env_worker.games.ofc.estimates.heuristic import after, count_live
+from simul.env_worker.games.ofc.estimates.prospects import MOST_NEEDED, MOST_OUTS, Chances, Live
+from simul.env_worker.games.ofc.estimates.rollouts import hidden_points, own_points, seat_points
 from simul.env_worker.games.ofc.evaluator import CELLS, board_values, pair_points
-from simul.env_worker.games.ofc.expectation import BONUS, balance_of, expected_worth, street_tables
 from simul.env_worker.games.ofc.hand import OPENING_CARDS, STREET_CARDS, STREETS, Hand, cards_placed, copy_board
-from simul.env_worker.games.ofc.heuristic import after, count_live
-from simul.env_worker.games.ofc.prospects import MOST_NEEDED, MOST_OUTS, Chances, Live
 from simul.env_worker.games.ofc.random_draws import Draws, shuffle_front
-from simul.env_worker.games.ofc.rollouts import hidden_points, own_points, seat_points
 from simul.env_worker.games.ofc.rules import Rules
 
 STREET_4 = 9  # cards in the rows before it

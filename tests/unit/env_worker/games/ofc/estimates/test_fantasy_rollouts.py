@@ -7,13 +7,13 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from simul.env_worker.games.ofc.cards import parse_cards
+from simul.env_worker.games.ofc.estimates.expectation import BALANCE, BONUS, PENALTY
+from simul.env_worker.games.ofc.estimates.fantasy_rollouts import fantasy_rollout_scores, mean_of_best_pairs
+from simul.env_worker.games.ofc.estimates.heuristic import after, final_worth
+from simul.env_worker.games.ofc.estimates.rollouts import hidden_points, own_points
 from simul.env_worker.games.ofc.evaluator import CELLS, STARTS, board_values, pair_points
-from simul.env_worker.games.ofc.expectation import BALANCE, BONUS, PENALTY
-from simul.env_worker.games.ofc.fantasy_rollouts import fantasy_rollout_scores, mean_of_best_pairs
-from simul.env_worker.games.ofc.heuristic import after, final_worth
 from simul.env_worker.games.ofc.random_draws import draws_of
-from simul.env_worker.games.ofc.rollouts import hidden_points, own_points
+from tests.support.ofc_cards import parse_cards
 
 UNSEEN = "Qh 7d 4c 6s Jh 2h 9c"
 

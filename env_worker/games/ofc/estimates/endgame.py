@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.actions import NUM_ACTIONS, OPENINGS
 from simul.env_worker.games.ofc.cards import Cards
+from simul.env_worker.games.ofc.estimates.heuristic import after, rows_worth
 from simul.env_worker.games.ofc.evaluator import BOTTOM, MIDDLE, SIZES, STARTS, TOP, row_value
-from simul.env_worker.games.ofc.heuristic import after, rows_worth
 
 
 @compiled()

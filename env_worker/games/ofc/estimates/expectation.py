@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from simul.common.runtime.compiled import compiled
 from simul.env_worker.games.ofc.actions import NUM_ACTIONS, OPENINGS
 from simul.env_worker.games.ofc.cards import Cards
-from simul.env_worker.games.ofc.evaluator import BOTTOM, MIDDLE, TOP, royalty
-from simul.env_worker.games.ofc.hand import STREET_CARDS, STREETS
-from simul.env_worker.games.ofc.heuristic import ROW_POINTS, after, final_worth
-from simul.env_worker.games.ofc.prospects import (
+from simul.env_worker.games.ofc.estimates.heuristic import ROW_POINTS, after, final_worth
+from simul.env_worker.games.ofc.estimates.prospects import (
     MOST_NEEDED,
     MOST_OUTS,
     MOST_PROSPECTS,
@@ -27,6 +25,8 @@ from simul.env_worker.games.ofc.prospects import (
     new_pair_chance,
     top_prospects,
 )
+from simul.env_worker.games.ofc.evaluator import BOTTOM, MIDDLE, TOP, royalty
+from simul.env_worker.games.ofc.hand import STREET_CARDS, STREETS
 from simul.env_worker.games.ofc.rules import Rules, entry_cards
 
 # points of Fantasyland, and of a foul; share of its outs that the top, the middle and the bottom gets; share of the

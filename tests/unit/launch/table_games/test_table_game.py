@@ -15,8 +15,10 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import claim
 from simul.launch import cli
-from simul.launch.commands import game_in_page, table
 from simul.launch.commands.page import PORT
+from simul.launch.monitoring.page import game_in_page
+from simul.launch.table_games import table_game
+from simul.launch.table_games.origin import active_run_of, find_origin
 from simul.launch.zoo import entries
 from tests.support.checkpoints import SMALL, write_checkpoint
 
@@ -47,7 +49,7 @@ def test_the_zoo_is_listed_with_the_strongest_opponent_and_without_what_is_damag
 
 
 def test_a_game_without_a_checkpoint_gets_the_zoos_entry_and_says_so(entry, capsys):
-    origin = table.find_origin("openspiel:hex", None, None, ["seed=7"], from_zoo=True)
+    origin = find_origin("openspiel:hex", None, None, ["seed=7"], from_zoo=True)
     assert (origin.checkpoint, origin.what, origin.config.seed) == (entry, "policy zoo:hex", 7)
     assert origin.config.network == SMALL
     origin.say_who_plays()
@@ -56,36 +58,36 @@ def test_a_game_without_a_checkpoint_gets_the_zoos_entry_and_says_so(entry, caps
 
 def test_the_zoo_takes_no_place_of_what_is_named(entry, tmp_path, capsys):
     for game, from_zoo in (("openspiel:hex", False), ("openspiel:tic_tac_toe", True), ("ofc", True)):
-        origin = table.find_origin(game, None, None, [], from_zoo=from_zoo)
+        origin = find_origin(game, None, None, [], from_zoo=from_zoo)
         assert origin.checkpoint is None
         origin.say_who_plays()
     own = write_checkpoint(tmp_path / "own", GameSpec("openspiel/hex", 4, 4, seats=2), 2)
-    assert table.find_origin("openspiel:hex", own, None, [], from_zoo=True).checkpoint == own
+    assert find_origin("openspiel:hex", own, None, [], from_zoo=True).checkpoint == own
     assert capsys.readouterr().err == ""
 
 
 def test_an_active_run_of_the_game_comes_before_the_zoo(entry, tmp_path):
-    assert table.active_run_of("openspiel:hex") is None
+    assert active_run_of("openspiel:hex") is None
     run = RunDir(tmp_path / "runs" / "mine")
     run.create()
     run.write_config(load_game("openspiel:hex"))
     claim(run)  # by this process, which lives
-    assert table.active_run_of("openspiel:hex") == run.root
-    assert table.active_run_of("ofc") is None
+    assert active_run_of("openspiel:hex") == run.root
+    assert active_run_of("ofc") is None
     with pytest.raises(ConfigError, match="did you mean ofc"):
-        table.active_run_of("ofcc")
-    assert table.find_origin("openspiel:hex", None, run.root, []).run.root == run.root
+        active_run_of("ofcc")
+    assert find_origin("openspiel:hex", None, run.root, []).run.root == run.root
     with pytest.raises(ConfigError, match=r"mine plays openspiel:hex, not ofc\. Leave --game out"):
-        table.find_origin("ofc", None, run.root, [])
+        find_origin("ofc", None, run.root, [])
     with pytest.raises(ConfigError, match=r"--set changes nothing of the run in .*mine, which is active"):
-        table.find_origin(None, None, run.root, ["seed=3"])
+        find_origin(None, None, run.root, ["seed=3"])
 
 
 @pytest.mark.parametrize(
     ("options", "where"), [([], None), (["--page"], PORT), (["--page-port", "0"], 0), (["--page", "--page-port=0"], 0)]
 )
 def test_a_port_of_the_page_means_the_page(monkeypatch, options, where):
-    monkeypatch.setattr(table, "run_in_foreground", lambda module, arguments: played.append(None) or 0)
+    monkeypatch.setattr(table_game, "run_in_foreground", lambda module, arguments: played.append(None) or 0)
     monkeypatch.setattr(game_in_page, "play_in_page", lambda module, arguments, port: played.append(port) or 0)
     played = []
     assert cli.main(["play", "ofc", "--opponent", "random", *options]) == 0

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simul.env_worker.games.ofc.cards import parse_cards
-from simul.env_worker.games.ofc.evaluator import SIZES, STARTS
-from simul.env_worker.games.ofc.expectation import (
+from simul.env_worker.games.ofc.estimates.expectation import (
     BALANCE,
     BONUS,
     PENALTY,
@@ -15,8 +13,10 @@ from simul.env_worker.games.ofc.expectation import (
     expected_worths,
     street_tables,
 )
-from simul.env_worker.games.ofc.heuristic import count_live, final_worth
-from simul.env_worker.games.ofc.prospects import MOST_NEEDED, MOST_OUTS
+from simul.env_worker.games.ofc.estimates.heuristic import count_live, final_worth
+from simul.env_worker.games.ofc.estimates.prospects import MOST_NEEDED, MOST_OUTS
+from simul.env_worker.games.ofc.evaluator import SIZES, STARTS
+from tests.support.ofc_cards import parse_cards
 
 NO_FANTASYLAND = np.where(np.arange(len(BALANCE)) == BONUS, 0.0, BALANCE)
 
