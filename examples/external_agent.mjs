@@ -23,6 +23,7 @@ const { Dealer } = await installed('zeromq');
 
 const SPEC = '76e7c581761cb43f'; // of the game gymnasium/CartPole-v1; `simul connect` shows a server's
 const SILENCE = 'No answer: is the endpoint right? A server with CURVE keys answers only clients with keys (docs/serving.md).';
+const ENDPOINT = "Expected the server's endpoint, such as tcp://127.0.0.1:5555 or ipc://PATH; got ";
 const DECISION = 0, TERMINATED = 1, TRUNCATED = 2, START = 1;
 const ARRAYS = {
 	uint8: Uint8Array, int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
@@ -119,7 +120,7 @@ async function receive(socket) {
 }
 
 /** The action of every row; null where the server forgot our games. Says HELLO first, and again after a silence. */
-async function ask(socket, hello, id, rows) {
+export async function ask(socket, hello, id, rows) {
 	const step = packStep(id, rows);
 	const actions = new Map();
 	let silent = 0; // times of 3 s
@@ -148,7 +149,11 @@ async function ask(socket, hello, id, rows) {
 
 async function main(endpoint, episodes = 20) {
 	const socket = new Dealer({ receiveTimeout: 3000, sendTimeout: 10000 }); // where keys are refused, a send would wait for ever
-	socket.connect(endpoint);
+	try {
+		socket.connect(endpoint);
+	} catch { // no text at all, an unknown transport, no port
+		throw new Error(`${ENDPOINT}'${plain(endpoint ?? '')}'.`);
+	}
 	const hello = { protocol: 'simul/1', client: 'example-node', run_id: Date.now(), spec_fingerprint: SPEC };
 	const games = Array.from({ length: 8 }, (_, number) => new Game(number));
 	const lengths = [];

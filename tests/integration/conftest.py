@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from tests.support.browser import Browser
 from tests.support.stand_ins import Simul
 
 
@@ -34,3 +37,10 @@ def up(simul, tmp_path):
         return simul("up", "configs/cartpole.yaml", "--run-dir", str(tmp_path / "run"), "--plain", *more, **options)
 
     return start
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    browser = Browser()
+    yield browser
+    browser.driver.quit()

@@ -128,11 +128,18 @@ def test_the_python_agent_is_short_and_imports_nothing_of_ours() -> None:
 
 @pytest.mark.parametrize("given", [[], ["127.0.0.1:5555"]])
 def test_a_wrong_endpoint_of_the_python_agent_is_a_sentence(given: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, str(PYTHON_AGENT), *given], capture_output=True, text=True, timeout=100, check=False
-    )
+    _refuses_endpoint([sys.executable, str(PYTHON_AGENT)], given)
+
+
+@pytest.mark.parametrize("given", [[], ["127.0.0.1:5555"], ["tcp://127.0.0.1"], ["http://127.0.0.1:5555"]])
+def test_a_wrong_endpoint_of_the_node_agent_is_a_sentence(node: str, given: list[str]) -> None:
+    _refuses_endpoint([node, str(NODE_AGENT)], given)
+
+
+def _refuses_endpoint(command: list[str], given: list[str]) -> None:
+    done = subprocess.run([*command, *given], capture_output=True, text=True, timeout=100, check=False)
     sentence = f"Expected the server's endpoint, such as tcp://127.0.0.1:5555 or ipc://PATH; got '{''.join(given)}'.\n"
-    assert (done.returncode, done.stderr) == (1, sentence)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", sentence)
 
 
 def _frames(vector: dict) -> list[bytes]:
@@ -186,6 +193,16 @@ class ScriptedSocket:
         self.told.append(msgpack.unpackb(frames[0])["type"])
 
 
+SILENT_IN_NODE = """
+import { ask } from './external_agent.mjs';
+const sent = [];
+const socket = {
+    receive: () => Promise.reject(Object.assign(new Error('timeout'), { code: 'EAGAIN' })),
+    send: (frames) => Promise.resolve(sent.push(frames)),
+};
+const row = [[0, 0, 0, 0, 0], 0, 1, 0, [0, 0, 0, 0], [1, 1], 0];
+await ask(socket, {}, 1, [row]).catch((error) => console.log(sent.length, error.message));
+"""
 ROWS = [((0, 0, 0, 0, 0), 0, 1, 0.0, [0.0] * 4, (1, 1), 0)]
 ACTIONS = {"type": "ACTIONS", "id": 1, "tensors": {"row": [0], "action": [1]}}
 
@@ -220,6 +237,13 @@ def test_silence_ends_the_python_agent_with_a_sentence_about_keys(agent) -> None
     with pytest.raises(SystemExit, match="A server with CURVE keys answers only clients with keys"):
         agent.ask(socket, {}, 1, ROWS)
     assert socket.told == ["HELLO"] * 10
+
+
+def test_silence_ends_the_node_agent_with_a_sentence_about_keys(node: str) -> None:
+    line = [node, "--input-type=module", "-e", SILENT_IN_NODE]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, cwd=ROOT / "examples")
+    assert done.stderr == ""
+    assert done.stdout.startswith("10 No answer: is the endpoint right? A server with CURVE keys answers only")
 
 
 def test_the_node_agent_names_the_command_that_installs_its_packages(tmp_path, node: str) -> None:

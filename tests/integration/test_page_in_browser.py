@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import msgspec
 import psutil
@@ -19,9 +18,9 @@ from simul.common.protocol.specs import GameSpec, Slice
 from simul.common.role.run_directory import RunDir
 from simul.common.role.spectating import RequestReader, SpectatorRecord
 from simul.common.runtime.installation import ROOT
-from tests.support.browser import LACKS, MISSING, Browser
+from tests.support.browser import LACKS, MISSING
 from tests.support.command import Command, Simul, address_in
-from tests.support.recorded_run import process, snapshot
+from tests.support.recorded_run import process, snapshot, write_run
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(MISSING), reason=LACKS)]
@@ -32,13 +31,6 @@ INSIDE = "canvas => canvas.getBoundingClientRect().right <= innerWidth"
 COLOUR = "each => getComputedStyle(document.querySelector(each)).color"
 ACTION_CELLS = "document.querySelectorAll('#actions tbody td:nth-child(2)')"
 READY = f"({SERVER_ROW})?.innerText.includes('ready')"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    browser = Browser()
-    yield browser
-    browser.driver.quit()
 
 
 @pytest.fixture
@@ -54,16 +46,6 @@ def page(tmp_path) -> Iterator[Callable[..., tuple[Command, str]]]:
     yield start
     for one in started:
         one.end_now()
-
-
-def recorded(root: Path, **changes) -> Path:
-    root.mkdir()
-    (root / "status.json").write_bytes(msgspec.json.encode(snapshot(phase="stopped", **changes)))
-    rates = "win_rate/x,win_rate_low/x,win_rate_high/x"
-    columns = f"decisions,training_sec,time,run/decisions_per_sec,learner/entropy,{rates}"
-    rows = [f"{10 * n},{n},{n},{100 + n},{2 / n},{1 - 1 / n},{1 - 1.5 / n},{1 - 0.5 / n}" for n in range(1, 100)]
-    (root / "curves.csv").write_text("\n".join([columns, *rows, ""]))
-    return root
 
 
 def test_a_run_is_seen_to_go_on_and_its_killed_server_within_3_s(up, browser):
@@ -93,7 +75,7 @@ def test_a_run_is_seen_to_go_on_and_its_killed_server_within_3_s(up, browser):
 
 def test_two_runs_side_by_side_and_nothing_of_theirs_is_markup(page, browser, tmp_path):
     theirs = tmp_path / "<b>theirs<"
-    recorded(theirs)
+    write_run(theirs)
     status = snapshot(
         game=MARKUP, events=[MARKUP], processes=[process(MARKUP, state=MARKUP, node=MARKUP)],
         workers={"recent": {MARKUP: {"games": 1, "win_rate": 1.0}}}, server={"batch_histogram": {MARKUP: 3}},
@@ -105,7 +87,7 @@ def test_two_runs_side_by_side_and_nothing_of_theirs_is_markup(page, browser, tm
     pair = {"first": MARKUP, "second": MARKUP, "battles": 9, "win_rate": 0.5, "wilson_95": [0.4, 0.6]}
     (theirs / "evaluation.json").write_bytes(msgspec.json.encode({"pairs": [pair]}))
     (theirs / "batch.png").write_bytes((ROOT / "docs" / "images" / "loadtest.png").read_bytes())
-    _, address = page(recorded(tmp_path / "ours"), theirs)
+    _, address = page(write_run(tmp_path / "ours"), theirs)
     browser.open(address)
     browser.wait_for("document.querySelectorAll('.run').length === 2")
     browser.wait_for("document.querySelectorAll('.run:last-child .chart:not([hidden]) canvas').length === 3")
@@ -121,7 +103,7 @@ def test_two_runs_side_by_side_and_nothing_of_theirs_is_markup(page, browser, tm
 
 
 def test_keys_alone_suffice(page, browser, tmp_path):
-    _, address = page(recorded(tmp_path / "run"))
+    _, address = page(write_run(tmp_path / "run"))
     browser.open(address)
     browser.wait_for("document.querySelectorAll('.chart:not([hidden]) canvas').length === 3")
     focus = "document.activeElement"
@@ -149,7 +131,7 @@ def test_keys_alone_suffice(page, browser, tmp_path):
 
 
 def test_narrow_wide_dark_and_light(page, browser, tmp_path):
-    _, address = page(recorded(tmp_path / "run"))
+    _, address = page(write_run(tmp_path / "run"))
     browser.open(address)
     browser.wait_for("document.querySelectorAll('.chart:not([hidden]) canvas').length === 3")
     backs = []
@@ -185,7 +167,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_the_token_in_the_address_and_by_hand(page, browser, tmp_path):
-    _, address = page(recorded(tmp_path / "run"), "--token")
+    _, address = page(write_run(tmp_path / "run"), "--token")
     plain, _, token = address.partition("#token=")
     browser.open(plain)
     browser.wait_for("!document.querySelector('#login').hidden")
@@ -204,7 +186,7 @@ def test_the_token_in_the_address_and_by_hand(page, browser, tmp_path):
 
 
 def test_a_page_that_ended_says_so_and_goes_on_when_it_is_there_again(page, browser, tmp_path):
-    run = recorded(tmp_path / "run")
+    run = write_run(tmp_path / "run")
     first, address = page(run)
     browser.open(address)
     browser.wait_for("document.querySelectorAll('.run').length === 1")
@@ -293,7 +275,7 @@ def test_a_running_game_is_watched_by_keys_alone(cartpole, browser):
 
 
 def test_boards_and_battles_that_run_are_shown_and_nothing_of_theirs_is_markup(page, browser, tmp_path):
-    run_dir = RunDir(recorded(tmp_path / "run"))
+    run_dir = RunDir(write_run(tmp_path / "run"))
     run_dir.create()
     run_dir.write_spec(GameSpec("cards", 3, 3, layout=(Slice(MARKUP, 0, 1), Slice("foe.hp", 1, 2))))
     _, address = page(run_dir.root)

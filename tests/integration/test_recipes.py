@@ -33,6 +33,8 @@ ELSEWHERE = {  # begin of a command -> the test that runs it: it needs a partner
     "simul connect": "tests/integration/test_connect.py",
     "simul loadtest": "tests/integration/test_loadtest.py",
     "simul policies": "tests/integration/test_control.py",
+    "simul league": "tests/integration/turn_games/test_league.py",  # of a run with past selves: 250,000 decisions
+    "simul profile": "tests/integration/test_profile.py",  # of a run that is active
 }
 PLACEHOLDER = re.compile(r"\b(CONFIG|DIR|CHECKPOINT_OR_RUN|BUCKET|RUN|FILE)\b")
 WRAPPER = """#!/bin/sh
@@ -44,9 +46,23 @@ up)
     esac
     ;;
 eval) set -- "$@" --battles 4 ;;
+sweep) set -- "$@" --trials 2 --stop-after-decisions 6000 ;;
+zoo) case "$2" in export) set -- "$@" --games 4 ;; esac ;;
+logs)  # the lines so far: tests/integration/test_logs.py follows them until Ctrl-C
+    for word; do
+        shift
+        case "$word" in --follow) ;; *) set -- "$@" "$word" ;; esac
+    done
+    ;;
 esac
 exec {python} -m simul.launch.cli "$@"
 """
+
+
+def documented_space() -> str:
+    """The space of settings that docs/recipes.md shows under the sweep."""
+    (space,) = re.findall(r"^```yaml\n(# space\.yaml: .*?)^```", RECIPES.read_text(), re.MULTILINE | re.DOTALL)
+    return space
 
 
 def _run(folder: Path, script: str) -> None:
@@ -82,6 +98,8 @@ def test_every_recipe_is_run_here_or_by_a_test_that_exists(page: Path, fewest: i
 def test_recipes_run(page: Path, folder: Path) -> None:
     for run in ("a", "b"):  # what the reader of a comparison has
         _run(folder, f"simul up pokemon --mode test --run-dir runs/{run}")
+    _run(folder, "simul up cartpole --run-dir runs/mine")  # and who gives a policy away
+    (folder / "space.yaml").write_text(documented_space())
     for command in recipes(page):
         if not command.startswith(tuple(ELSEWHERE)) and not PLACEHOLDER.search(command):
             _run(folder, command)

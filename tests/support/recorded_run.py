@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from simul.launch.monitoring.curves.figures import LEARNER_FIGURES
 from simul.launch.monitoring.snapshot import ProcessFigures, Snapshot
@@ -83,3 +86,14 @@ def snapshot(seconds: float = 3900.0, **changes: Any) -> Snapshot:
         "events": [f"12:00:0{n} worker {n} died{' long' * 30}" for n in range(9)],
     }  # fmt: skip
     return Snapshot(**{**fields, **changes})
+
+
+def write_run(root: Path, **changes: Any) -> Path:
+    """A run directory `root` with its status and curves; `changes`: of the snapshot."""
+    root.mkdir()
+    (root / "status.json").write_bytes(msgspec.json.encode(snapshot(**{"phase": "stopped", **changes})))
+    rates = "win_rate/x,win_rate_low/x,win_rate_high/x"
+    columns = f"decisions,training_sec,time,run/decisions_per_sec,learner/entropy,{rates}"
+    rows = [f"{10 * n},{n},{n},{100 + n},{2 / n},{1 - 1 / n},{1 - 1.5 / n},{1 - 0.5 / n}" for n in range(1, 100)]
+    (root / "curves.csv").write_text("\n".join([columns, *rows, ""]))
+    return root
