@@ -63,6 +63,9 @@ class CreditAllocator:
             self._peers[peer].received += 1
             self._mean_length += 0.01 * (length - self._mean_length)
 
+    def __contains__(self, peer: object) -> bool:
+        return peer in self._peers
+
     def received_from(self, peer: bytes) -> int:
         """Unrolls received from a server since its SERVER_HELLO."""
         return self._peers[peer].received

@@ -11,7 +11,8 @@ import pytest
 
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
-from simul.launch.commands.status import _written_since, status
+from simul.common.runtime.private_files import written_since
+from simul.launch.commands.status import status
 from simul.launch.monitoring.profiling.profiler import Profiler
 from simul.launch.monitoring.snapshot import StatusFile
 from simul.launch.ratings.pair_results import LEAGUE_FILE, PairResult, add_result
@@ -21,12 +22,12 @@ from tests.support.recorded_run import snapshot
 def test_only_a_summary_of_this_stop_is_named(tmp_path):
     summary = tmp_path / "summary.json"
     now = time.time()
-    assert not _written_since(summary, now)
+    assert not written_since(summary, now)
     summary.touch()
     os.utime(summary, (now - 60, now - 60))
-    assert not _written_since(summary, now)
+    assert not written_since(summary, now)
     os.utime(summary, (now + 1, now + 1))
-    assert _written_since(summary, now)
+    assert written_since(summary, now)
 
 
 def test_ratings_of_the_league_stand_below_the_figures_and_a_damaged_file_is_a_sentence(tmp_path, capsys):
