@@ -154,6 +154,7 @@ def test_against_a_policy_with_hints_undo_and_mistakes_until_ctrl_c_ends_everyth
     assert "value " in fourth
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_two_policies_and_a_bot_are_watched(checkpoint, tmp_path):
     done = simul(
         "watch", "--checkpoint", checkpoint, "--checkpoint", checkpoint, "--seed", "5", "--replays", tmp_path,
