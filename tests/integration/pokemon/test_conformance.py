@@ -58,7 +58,7 @@ def check(battle_format: str, battles: int, **settings: object) -> None:
     ],
 )
 def test_some_battles(battle_format: str) -> None:
-    """gen9randombattle: below, and twelve battles in test_source.py. Masks of every generation: test_audit.py."""
+    """gen9randombattle: below, and six battles in test_source.py. Masks of every generation: test_audit.py."""
     check(battle_format, 6 if battle_format in TRAPPING else 3, set_knowledge=battle_format in RANDOM)
 
 
