@@ -74,7 +74,7 @@ def rehearsed(config: Config, opponents: list[str], seat: int, seed: int) -> tup
     ("game", "opponents", "seat", "settings"),
     [
         ("openspiel:leduc_poker", ["random"], 0, []),
-        ("blokus", ["largest_piece"], 0, []),
+        pytest.param("blokus", ["largest_piece"], 0, [], marks=pytest.mark.slow),  # .ci/long runs it
         ("ofc", ["rule_based", "random"], 1, ["ofc.fantasyland=false"]),
     ],
 )
