@@ -80,6 +80,7 @@ def _host_pid(simul: Simul) -> int:
     return int(simul.wait_for(find, "a simulator host"))
 
 
+@pytest.mark.slow  # .ci/long runs it; how the supervisor restarts, tests/integration/test_supervisor.py sees
 @pytest.mark.timeout(900)
 def test_a_run_survives_the_death_of_every_role(run: Simul) -> None:
     begin = time.monotonic()

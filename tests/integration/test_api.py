@@ -28,7 +28,7 @@ from tests.support.waiting import PATIENCE_SEC, wait_for
 
 START_SEC = 250.0  # three processes, one after the other
 SMALL = {
-    "game": "gymnasium", "gymnasium": {"id": "CartPole-v1"}, "workers": {"envs": 8},
+    "game": "gymnasium", "gymnasium": {"id": "tests.support.sleeping:Sleeping"}, "workers": {"envs": 8},
     "network": {"name": "mlp_lstm"}, "learner": {"batch_steps": 256, "minibatches": 1, "epochs": 1},
 }  # fmt: skip
 

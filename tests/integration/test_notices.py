@@ -140,7 +140,7 @@ def test_an_answer_of_a_gibibyte_is_not_read_into_this_process():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024, "KiB"
 
 
-@pytest.mark.parametrize("status", [302, 307])
+@pytest.mark.parametrize("status", [pytest.param(302, marks=pytest.mark.slow), 307])
 def test_a_redirect_is_not_followed(status):
     with Webhook() as other:
         there = {"Location": f"http://{other.address}/"}

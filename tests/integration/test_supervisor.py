@@ -60,10 +60,12 @@ def test_a_run_starts_in_order_and_ctrl_c_ends_it_cleanly(up):
     assert not (run.run_dir.root / "supervisor.pid").exists()
 
 
-def test_a_killed_role_is_back_within_seconds_and_totals_never_go_back(up):
+def test_a_stopped_server_is_seen_within_a_second_a_killed_role_is_back_soon_and_totals_never_go_back(up):
     begin, run = time.monotonic(), up()
     run.wait_until_training()
     start_sec = time.monotonic() - begin
+    server = run.process_of("simul-inference-0")
+    assert any(_seen_after(run, server["pid"]) < 1.0 for _ in range(20))  # a busy machine may look late now and then
     names = ("simul-worker-0", "simul-inference-0", "simul-learner-0")
     for kills, name in enumerate(names, 1):
         before, victim = run.status(), run.process_of(name)
@@ -87,9 +89,25 @@ def test_a_killed_role_is_back_within_seconds_and_totals_never_go_back(up):
     assert [summary["restarts"][name] for name in names] == [1, 1, 1]
 
 
+def _seen_after(run, pid: int) -> float:
+    """Seconds from SIGSTOP of a process until status.json says so; it goes on afterwards."""
+    os.kill(pid, signal.SIGSTOP)
+    stopped_at = time.monotonic()
+    run.wait_for(lambda s: any(p["pid"] == pid and "silent" in p["state"] for p in s["processes"]))
+    took = time.monotonic() - stopped_at
+    os.kill(pid, signal.SIGCONT)
+    run.wait_for(lambda s: any(p["pid"] == pid and p["state"] == "ready" for p in s["processes"]))
+    return took
+
+
 def test_status_down_and_a_second_run_in_the_same_place(up, tmp_path, capsys):
+    """The place has an empty token, which is named and made anew when the run starts."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "token").touch()
     run, place = up(), ["--run-dir", str(tmp_path / "run")]
     run.wait_until_training()
+    assert "run/token was empty or damaged" in run.printed()
+    assert run.run_dir.token()
     assert cli.main(["up", "configs/cartpole.yaml", *place, "--plain"]) == 2
     refused = capsys.readouterr().err
     assert "already active" in refused
@@ -181,37 +199,21 @@ def resumed(root: Path, decisions: int, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(900)
-def test_the_real_roles_resume_a_former_run_resume_their_own_and_balance_their_books(tmp_path):
+@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.slow)])  # .ci/long runs it
+def test_the_real_roles_resume_a_former_run_resume_their_own_and_balance_their_books(again, tmp_path):
     """The former run is that of test_compatibility.py: run directory, settings and checkpoint of an earlier version."""
     root = Path(shutil.copytree(FORMER, tmp_path / "run"))
     first = resumed(root, 2000, "--new-horizon")
     assert first["lifetime_decisions_learned"] == DECISIONS + first["decisions_learned"] > DECISIONS
     assert len((root / "curves.csv").read_text().splitlines()) > len((FORMER / "curves.csv").read_text().splitlines())
+    assert decode_meta(newest_checkpoint(root)).horizon == DECISIONS + 2000
+    if not again:
+        return
     second = resumed(root, 1500)
     assert decode_meta(newest_checkpoint(root)).horizon == DECISIONS + 2000, "of the start before"
     assert second["run_decisions"] == first["run_decisions"] + second["decisions"]
     learned = first["lifetime_decisions_learned"] + second["decisions_learned"]
     assert second["lifetime_decisions_learned"] == learned, "those of this start, and of all"
-
-
-def test_a_stopped_server_process_is_seen_within_a_second_and_so_is_its_return(up):
-    run = up()
-    run.wait_until_training()
-    server = run.process_of("simul-inference-0")
-    assert any(_seen_after(run, server["pid"]) < 1.0 for _ in range(20))  # a busy machine may look late now and then
-    code, output = run.finish()
-    assert code == 0, output
-
-
-def _seen_after(run, pid: int) -> float:
-    """Seconds from SIGSTOP of a process until status.json says so; it goes on afterwards."""
-    os.kill(pid, signal.SIGSTOP)
-    stopped_at = time.monotonic()
-    run.wait_for(lambda s: any(p["pid"] == pid and "silent" in p["state"] for p in s["processes"]))
-    took = time.monotonic() - stopped_at
-    os.kill(pid, signal.SIGCONT)
-    run.wait_for(lambda s: any(p["pid"] == pid and p["state"] == "ready" for p in s["processes"]))
-    return took
 
 
 def test_a_role_that_fails_in_every_start_is_an_event_and_ends_the_run_with_a_summary(up):
@@ -243,15 +245,6 @@ def test_a_rank_that_dies_in_a_clean_stop_is_an_error_only_where_something_was_n
     assert "rank 1 of the learner ended with signal 9" in output
     said = "The learner had saved everything that was learned: nothing is lost." in output
     assert (code, said) == ((1, False) if unsaved else (0, True)), output
-
-
-def test_an_empty_token_is_named_and_made_anew_when_the_run_starts(up, tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "token").touch()
-    code, output = up("--stop-after-decisions", "100").result()
-    assert code == 0, output
-    assert "run/token was empty or damaged" in output
-    assert RunDir(tmp_path / "run").token()
 
 
 def test_a_worker_that_is_dead_at_the_stop_leaves_no_episode_alive(up):
@@ -318,24 +311,6 @@ def test_a_killed_supervisor_leaves_no_process_and_curves_go_on_with_no_step_out
     assert rows[-1]["learner/policy_version"] == "1"
 
 
-def test_the_best_checkpoint_of_a_run_is_evaluated_while_it_trains_and_kept(up, tmp_path):
-    spec = GameSpec("test/stand-in", 4, 2)
-    checkpoints = tmp_path / "run" / "checkpoints"
-    write_small_checkpoint(checkpoints / "000000003", 3, spec=spec)
-    run = up("--set", "evaluation.every_decisions=300", "--set", "evaluation.games=4")
-    status = run.wait_for(lambda status: status.get("figures", {}).get("evaluation/score") and status)
-    assert status["figures"]["evaluation/score"] == 10.0
-    assert status["figures"]["evaluation/policy_version"] == 3
-    assert any("evaluation of version 3: mean return of 4 greedy games 10" in event for event in status["events"])
-    code, output = run.finish()
-    assert code == 0, output
-    evaluated = [row for row in _curves(run.run_dir.root) if row.get("evaluation/score")]
-    assert [(row["evaluation/score"], row["evaluation/policy_version"]) for row in evaluated] == [("10", "3")]
-    assert read_json(RunDir(checkpoints), "best/meta.json")["version"] == 3
-    assert imbalances(run.summary()) == []
-    assert sorted(path.name for path in checkpoints.iterdir()) == ["000000003", "best", "best-000000003", "version"]
-
-
 def _scrape(port: int) -> str:
     """What Prometheus gets; empty while nothing listens."""
     try:
@@ -345,18 +320,37 @@ def _scrape(port: int) -> str:
         return ""
 
 
-def test_prometheus_gets_the_figures_of_the_whole_run(up, tmp_path, capsys):
-    port = free_port()
-    with socket.create_server(("127.0.0.1", port)):
+def test_a_prometheus_port_that_is_taken_is_refused(tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
         line = ["up", "configs/cartpole.yaml", "--run-dir", str(tmp_path / "run"), "--plain"]
         assert cli.main([*line, "--set", f"prometheus_port={port}"]) == 2
-        refused = capsys.readouterr().err
-        assert f"cannot be served at 127.0.0.1:{port}: " in refused
-        assert "another prometheus_port" in refused
-    run = up("--set", f"prometheus_port={port}")
+    refused = capsys.readouterr().err
+    assert f"cannot be served at 127.0.0.1:{port}: " in refused
+    assert "another prometheus_port" in refused
+
+
+def test_the_best_checkpoint_is_evaluated_in_training_and_kept_and_prometheus_gets_the_runs_figures(up, tmp_path):
+    spec = GameSpec("test/stand-in", 4, 2)
+    checkpoints = tmp_path / "run" / "checkpoints"
+    write_small_checkpoint(checkpoints / "000000003", 3, spec=spec)
+    port = free_port()
+    run = up(
+        "--set", "evaluation.every_decisions=300", "--set", "evaluation.games=4", "--set", f"prometheus_port={port}"
+    )
+    status = run.wait_for(lambda status: status.get("figures", {}).get("evaluation/score") and status)
+    assert status["figures"]["evaluation/score"] == 10.0
+    assert status["figures"]["evaluation/policy_version"] == 3
+    assert any("evaluation of version 3: mean return of 4 greedy games 10" in event for event in status["events"])
     for line in (r"simul_run_decisions_per_sec \d", r'simul_run_process_memory_mb{role="env_worker"} \d'):
         run.wait_for(lambda _, line=line: re.search(f"^{line}", _scrape(port), re.MULTILINE), line)
-    assert run.finish()[0] == 0
+    code, output = run.finish()
+    assert code == 0, output
+    evaluated = [row for row in _curves(run.run_dir.root) if row.get("evaluation/score")]
+    assert [(row["evaluation/score"], row["evaluation/policy_version"]) for row in evaluated] == [("10", "3")]
+    assert read_json(RunDir(checkpoints), "best/meta.json")["version"] == 3
+    assert imbalances(run.summary()) == []
+    assert sorted(path.name for path in checkpoints.iterdir()) == ["000000003", "best", "best-000000003", "version"]
 
 
 def test_a_run_resumed_in_an_unpacked_directory_of_others_writes_through_none_of_its_links(up, tmp_path):

@@ -69,9 +69,10 @@ def battles(count: int, turns: int, first: int = 0) -> list[BattleJob]:
     return [job._replace(turns=turns) for job in jobs]
 
 
-@pytest.fixture(scope="module")
-def audit() -> Audit:
-    return Audit().read(audited_rows(battles(1, turns=25)))
+@pytest.fixture(scope="module", params=[12, pytest.param(25, marks=pytest.mark.slow)], ids=["12 turns", "25 turns"])
+def audit(request: pytest.FixtureRequest) -> Audit:
+    """.ci/long has the longer ones."""
+    return Audit().read(audited_rows(battles(1, turns=request.param)))
 
 
 @pytest.mark.parametrize("kind", SHORT)

@@ -165,7 +165,12 @@ FORMATS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("battle_format", FORMATS)
+BETWEEN = {"gen8randombattle", "gen7randombattle", "gen9bssregi"}  # .ci/long runs them
+
+
+@pytest.mark.parametrize(
+    "battle_format", [pytest.param(name, marks=pytest.mark.slow if name in BETWEEN else ()) for name in FORMATS]
+)
 def test_the_label_of_every_step_is_what_the_opponent_did(battle_format: str) -> None:
     config = PokemonConfig(format=battle_format, **FORMATS[battle_format])
     spec = pokemon_spec(config)

@@ -84,9 +84,11 @@ class Table:
             self.ended[end.battle - base] = end
 
 
-def test_many_battles_at_once_all_end_and_memory_stays_small(host):
-    table = Table(host).play(range(40), live=32)
-    assert len(table.ended) == 40
+@pytest.mark.parametrize(("battles", "live"), [(16, 12), pytest.param(40, 32, marks=pytest.mark.slow)])
+def test_many_battles_at_once_all_end_and_memory_stays_small(host, battles, live):
+    """.ci/long has the forty."""
+    table = Table(host).play(range(battles), live=live)
+    assert len(table.ended) == battles
     assert {end.reason for end in table.ended.values()} <= {"win", "tie"}
     for number, end in table.ended.items():
         for seat in (0, 1):
@@ -113,7 +115,15 @@ def test_a_host_writes_after_so_many_requests():
         host.close()
 
 
-@pytest.mark.parametrize("battle_format", ["gen1randombattle", "gen5randombattle", GEN9, "gen9randomdoublesbattle"])
+@pytest.mark.parametrize(
+    "battle_format",
+    [
+        "gen1randombattle",
+        pytest.param("gen5randombattle", marks=pytest.mark.slow),  # .ci/long runs the two
+        pytest.param(GEN9, marks=pytest.mark.slow),
+        "gen9randomdoublesbattle",
+    ],
+)
 def test_each_seat_hears_what_its_player_stream_would_deliver(host, battle_format):
     table = Table(host, battle_format).play(range(2), live=2, base=2000)
     scripts = [

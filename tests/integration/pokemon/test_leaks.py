@@ -162,9 +162,12 @@ def compare_wild(host: NodeHost, views: Views, battle_format: str, numbers: rang
 
 
 WILD = [*(f"gen{gen}randombattle" for gen in range(1, 10)), "gen9randomdoublesbattle"]
+BETWEEN = {f"gen{gen}randombattle" for gen in (2, 3, 4, 6, 7, 8)}  # .ci/long runs them
 
 
-@pytest.mark.parametrize("battle_format", WILD)
+@pytest.mark.parametrize(
+    "battle_format", [pytest.param(name, marks=pytest.mark.slow if name in BETWEEN else ()) for name in WILD]
+)
 def test_wild_battles(host, views, battle_format):
     asked, same = compare_wild(host, views, battle_format, range(1, 2))
     assert same > 0.9 * asked > 10

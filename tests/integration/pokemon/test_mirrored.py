@@ -79,6 +79,7 @@ def test_with_teams_of_the_opponents_each_contestant_keeps_its_own(monkeypatch):
         format="gen9ou",
         teams="tests.support.pokemon.teambuilders:Alternating",
         opponent_teams=str(TEAMS / "gen9ou.txt"),
+        max_turns=3,
     )
     pairing = Pairing(*BOTS, 3)
     seated(make_source(config, envs=1, seed=3, episodes=3, pairings=[pairing], trust=EVERYTHING))
@@ -96,7 +97,7 @@ def sets(found: tuple[str, Any]) -> list[Any]:
 
 def test_every_worker_has_battles_of_its_own_which_do_not_depend_on_their_number(monkeypatch):
     diary = Diary(monkeypatch)
-    config = PokemonConfig(format="gen1randombattle")
+    config = PokemonConfig(format="gen1randombattle", max_turns=3)
     play(4, config)
     play(2, config, index=1, start=2)
     assert diary.seeds[4:] == diary.seeds[2:4]

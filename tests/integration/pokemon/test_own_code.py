@@ -72,7 +72,7 @@ def fainted(battle, before, seat, parts):
     return news[0] - news[1] + (100 if battle.won else 0)
 
 
-def played(config: PokemonConfig, battles: int = 6):
+def played(config: PokemonConfig, battles: int):
     source = make_source(config, seed=3, episodes=battles, trust=EVERYTHING)
     found = []
     source.start()
@@ -93,12 +93,12 @@ def test_each_decision_shows_its_own_turn_and_seat(settings):
 
 
 def check_each_decision(settings):
-    """Six battles. Those in rooms: test_websocket.py, which has a server."""
+    """Two battles. Those in rooms: test_websocket.py, which has a server."""
     config = PokemonConfig(
         observation=f"{HERE}:Seen", builtin_observation=False, reward=f"{HERE}:fainted", **settings
     )  # fmt: skip
-    found, table, metrics = played(config)
-    assert metrics["episodes"]["finished"] == 6
+    found, table, metrics = played(config, battles=2)
+    assert metrics["episodes"]["finished"] == 2
     turns: dict[tuple[int, int, int], list[float]] = {}
     for decision in found:
         if decision.kind != DECISION:
@@ -110,7 +110,7 @@ def check_each_decision(settings):
         turns.setdefault((decision.env, decision.seat, decision.episode), []).append(turn)
     assert all(seen == sorted(seen) and seen[-1] > 3 for seen in turns.values())
     totals = list(table.rewards.values())
-    assert sorted(total == 1 + 100 + 6 for total in totals) == [False] * 6 + [True] * 6
+    assert sorted(total == 1 + 100 + 6 for total in totals) == [False] * 2 + [True] * 2
     assert all(total in range(-1, 6) for total in totals if total < 50)  # 5: the last two faint together
     assert metrics["reward_parts"]["fainted"] == sum(totals)
     assert metrics["recent"]["all"]["figure.reward_fainted"] > 0
@@ -126,8 +126,8 @@ def test_in_doubles_it_is_told_which_slot_decides():
 
 
 def test_a_battle_has_another_tag_for_each_seat():
-    _, _, metrics = played(PokemonConfig(observation=f"{HERE}:Notes"), battles=3)
-    assert (metrics["episodes"]["finished"], metrics["episodes"]["aborted"]) == (3, {})
+    _, _, metrics = played(PokemonConfig(observation=f"{HERE}:Notes"), battles=1)
+    assert (metrics["episodes"]["finished"], metrics["episodes"]["aborted"]) == (1, {})
 
 
 def test_beside_the_built_in_row_and_rewards_nothing_of_them_changes():
@@ -144,10 +144,10 @@ def test_beside_the_built_in_row_and_rewards_nothing_of_them_changes():
 
 
 def test_a_battle_in_which_it_raises_is_aborted_counted_and_named():
-    _, table, metrics = played(PokemonConfig(observation=f"{HERE}:RaisesInOneBattle"))
+    _, table, metrics = played(PokemonConfig(observation=f"{HERE}:RaisesInOneBattle"), battles=4)
     assert metrics["episodes"]["aborted"] == {"own_code": 1}
-    assert metrics["episodes"]["finished"] == 5
-    assert Counter(end.kind for end in table.ends.values()) == {ABORTED: 2, TERMINATED: 10}
+    assert metrics["episodes"]["finished"] == 3
+    assert Counter(end.kind for end in table.ends.values()) == {ABORTED: 2, TERMINATED: 6}
     (event,) = [line for line in metrics["events"] if "own_code" in line]
     assert "test_own_code.py:" in event
     assert "ValueError: not this battle" in event

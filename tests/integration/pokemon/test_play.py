@@ -34,16 +34,16 @@ def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(se
     monkeypatch.setattr(agent_module, "FINISHED_KEPT", 1)
     foe = server.player(SimpleHeuristicsPlayer, "Heuristics 1")
     with playing(server, stand, "Agent 1", replays=str(tmp_path)) as (agent, bridge, table):
-        challenges = on_loop(foe._send_challenges("Agent 1", 6, agent.ps_client.logged_in))
-        table.serve(agent.accept(6), StopFlag())
+        challenges = on_loop(foe._send_challenges("Agent 1", 4, agent.ps_client.logged_in))
+        table.serve(agent.accept(4), StopFlag())
         challenges.result(PATIENCE_SEC)
-    assert sum(agent.tally.values()) == 6
+    assert sum(agent.tally.values()) == 4
     assert (agent.tally["losses"], agent.tally["wins"]) == (foe.n_won_battles, foe.n_lost_battles)
     assert agent.given_up == agent.defaulted == 0
     sessions: dict[int, list[Decision]] = {}
     for decision in bridge.asked:
         sessions.setdefault(decision.env, []).append(decision)
-    assert len(sessions) == 6
+    assert len(sessions) == 4
     for decisions in sessions.values():
         first, *middle, end = decisions
         assert (first.step, first.attempt) == (0, 0)
@@ -51,7 +51,7 @@ def test_battles_at_once_are_sessions_of_their_own_and_their_replays_are_kept(se
         assert (end.kind, end.step) == (TERMINATED, middle[-1].step + 1)
     assert 2 <= _most_at_once(bridge.asked) <= 4
     replays = list(tmp_path.glob("*.html"))
-    assert len(replays) == 6
+    assert len(replays) == 4
     assert len(agent.battles) == 1, "battles that are over are forgotten: memory does not grow with their number"
     assert all("|win|" in replay.read_text() and "|turn|2" in replay.read_text() for replay in replays)
 

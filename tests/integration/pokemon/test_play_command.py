@@ -82,20 +82,20 @@ def family(process: subprocess.Popen[str]) -> list[psutil.Process]:
 @pytest.mark.timeout(600)
 def test_it_plays_saves_replays_and_prints_its_record(server, served, tmp_path):
     player = server.player(SimpleHeuristicsPlayer, "Foe 1")
-    accepted = on_loop(player._accept_challenges(None, 3, None))
+    accepted = on_loop(player._accept_challenges(None, 2, None))
     process = start(
-        "--run-dir", served, "--server", f"127.0.0.1:{server.server.port}", "--challenge", "Foe 1", "--battles", "3",
+        "--run-dir", served, "--server", f"127.0.0.1:{server.server.port}", "--challenge", "Foe 1", "--battles", "2",
         "--username", "Trained 1", "--replays", tmp_path / "replays", "--json",
     )  # fmt: skip
     code, output, errors = ended(process)
     assert code == 0, errors
     accepted.result(PATIENCE_SEC)
     result = json.loads(output)
-    assert result["battles"] == result["wins"] + result["losses"] + result["ties"] == 3
+    assert result["battles"] == result["wins"] + result["losses"] + result["ties"] == 2
     assert result["losses"] == player.n_won_battles
     assert result["given_up"] == result["cut_off"] == result["defaults"] == 0
     assert 0.0 <= result["wilson_95"][0] <= result["win_rate"] <= result["wilson_95"][1] <= 1.0
-    assert len(list((tmp_path / "replays").glob("Trained 1 - battle-*.html"))) == 3
+    assert len(list((tmp_path / "replays").glob("Trained 1 - battle-*.html"))) == 2
 
 
 @pytest.mark.slow  # .ci/long runs it

@@ -17,27 +17,27 @@ KINDS = ("self_play", "random", "max_base_power", "simple_heuristics")
 
 
 def test_self_play_to_the_end():
-    source = make_source(episodes=12)
+    source = make_source(episodes=6)
     table, metrics = seated(source)
     check_accounts(metrics)
-    assert metrics["episodes"]["started"] == metrics["episodes"]["finished"] == 12
+    assert metrics["episodes"]["started"] == metrics["episodes"]["finished"] == 6
     assert metrics["invalid_choices"] == metrics["bad_actions"] == 0
     assert metrics["parse_errors"] == {}
-    assert len(table.ends) == 24
+    assert len(table.ends) == 12
     assert {end.kind for end in table.ends.values()} == {TERMINATED}
     assert all(start.flags == START | RECORD for start in table.starts)
     for (env, _, episode), end in table.ends.items():
         assert end.reward == -table.ends[env, 1 - end.seat, episode].reward
-    assert sum(metrics["results"]["self_play"].values()) == 12
+    assert sum(metrics["results"]["self_play"].values()) == 6
 
 
 def test_scripted_opponents_play_one_seat_and_the_learner_alternates():  # test_teams.py has every kind
-    source = make_source(opponents=OpponentsConfig(self_play=0.0, random=1.0), episodes=8, greedy=True, record=False)
+    source = make_source(opponents=OpponentsConfig(self_play=0.0, random=1.0), episodes=4, greedy=True, record=False)
     table, metrics = seated(source)
     check_accounts(metrics)
     results = metrics["results"]["random"]
-    assert sum(results.values()) == 8
-    assert Counter(end.seat for end in table.ends.values()) == {0: 4, 1: 4}
+    assert sum(results.values()) == 4
+    assert Counter(end.seat for end in table.ends.values()) == {0: 2, 1: 2}
     assert results["wins"] == sum(end.reward > 0 for end in table.ends.values())
     assert results["losses"] == sum(end.reward < 0 for end in table.ends.values())
     assert all(start.flags == START | GREEDY for start in table.starts)

@@ -36,7 +36,10 @@ def told(seat: Seat) -> list[Told]:
     return [Told(*record[:3], [decision.action for decision in record.decisions]) for record in seat.records]
 
 
-@pytest.mark.parametrize(("attackers", "sets"), [(0, False), (3, True), (6, True)])
+@pytest.mark.parametrize(
+    ("attackers", "sets"),
+    [(0, False), (3, True), pytest.param(6, True, marks=pytest.mark.slow)],  # .ci/long runs it
+)
 def test_singles(views: Views, attackers: int, sets: bool) -> None:
     """`sets` only of formats whose sets are known."""
     for known in (True, False):

@@ -50,9 +50,18 @@ def test_a_replay_of_every_game_and_a_picture_that_watch_shows(tmp_path):
     assert shown.stdout.count("\n14 ") == len(replays[0].turns) + 1, "every position"
 
 
+SHOWS_SOON = """
+import sys
+from simul.launch.cli import main
+from simul.launch.evaluation import eval_runner
+eval_runner.SHOW_EVERY_SEC = 0.2
+sys.exit(main())
+"""
+
+
 def test_what_was_played_before_an_interrupt_is_printed(tmp_path):
     arguments = ["openspiel:tic_tac_toe", "--opponent", "random", "--opponent", "random", "--games", "2000000"]
-    line = [sys.executable, "-m", "simul.launch.cli", "eval", *arguments]
+    line = [sys.executable, "-c", SHOWS_SOON, "eval", *arguments]
     with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as game:
         assert game.stderr is not None
         for said in game.stderr:

@@ -24,6 +24,7 @@ search: {simulations: 8}
 """
 
 
+@pytest.mark.slow  # .ci/long runs it; samples on their way to a real learner, tests/integration/test_samples.py sees
 @pytest.mark.timeout(900)
 def test_a_searched_game_is_learned_and_the_books_balance(tmp_path: Path) -> None:
     (tmp_path / "search.yaml").write_text(CONFIG)

@@ -74,7 +74,7 @@ def rehearsed(config: Config, opponents: list[str], seat: int, seed: int) -> tup
     ("game", "opponents", "seat", "settings"),
     [
         ("openspiel:leduc_poker", ["random"], 0, []),
-        ("blokus", ["largest_piece"], 0, []),
+        pytest.param("blokus", ["largest_piece"], 0, [], marks=pytest.mark.slow),  # .ci/long runs it
         ("ofc", ["rule_based", "random"], 1, ["ofc.fantasyland=false"]),
     ],
 )
@@ -154,6 +154,7 @@ def test_against_a_policy_with_hints_undo_and_mistakes_until_ctrl_c_ends_everyth
     assert "value " in fourth
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_two_policies_and_a_bot_are_watched(checkpoint, tmp_path):
     done = simul(
         "watch", "--checkpoint", checkpoint, "--checkpoint", checkpoint, "--seed", "5", "--replays", tmp_path,

@@ -61,7 +61,13 @@ def test_every_network_is_among_those_that_are_replayed() -> None:
     assert {config.name for config, _ in EVERY_NETWORK.values()} == set(NETWORKS)
 
 
-@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16], ids=("float32", "bfloat16"))
+@pytest.mark.parametrize(
+    "precision",
+    [
+        pytest.param(torch.float32, id="float32"),
+        pytest.param(torch.bfloat16, id="bfloat16", marks=pytest.mark.slow),  # .ci/long runs it
+    ],
+)
 @pytest.mark.parametrize(("config", "spec"), EVERY_NETWORK.values(), ids=EVERY_NETWORK)
 def test_replays_of_every_network_give_what_its_operations_give(
     config: NetworkConfig, spec: GameSpec, precision: torch.dtype

@@ -72,10 +72,10 @@ def source_of(config: Config, pairing: Pairing):
 def test_bots_play_each_other(bots):
     first, second = (Contestant(bot, bot=bot) for bot in bots)
     settings = ["blokus.mcts_rollouts=5", "blokus.best_first_strength=1", "workers.envs=2"]
-    source = source_of(configured(*settings), Pairing(first, second, 4))
+    source = source_of(configured(*settings), Pairing(first, second, 2))
     source.start()
     while not source.idle():
         assert source.poll() == []
     figures = source.metrics()
-    assert figures["episodes"]["finished"] == 4
+    assert figures["episodes"]["finished"] == 2
     source.close()

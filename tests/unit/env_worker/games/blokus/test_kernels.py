@@ -58,8 +58,9 @@ def compare_with_reference(variant: Variant, positions: int, seed: int) -> None:
 
 
 @BOTH
-def test_legal_moves_equal_the_reference(variant):
-    compare_with_reference(variant, 100, seed=1)
+@pytest.mark.parametrize("positions", [30, pytest.param(400, marks=pytest.mark.slow)])
+def test_legal_moves_equal_the_reference(variant, positions):
+    compare_with_reference(variant, positions, seed=1)
 
 
 def test_a_colour_that_can_place_must_not_pass_and_one_that_cannot_must():
@@ -156,12 +157,13 @@ class PackageGame:
         return self.shapes[orientation]
 
 
-def test_classic_equals_the_package_blokus_rl():
+@pytest.mark.parametrize("games", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_classic_equals_the_package_blokus_rl(games):
     draw = random.Random(1)
     variant = classic(4)
     built = tables(variant)
     package = PackageGame()
-    for _ in range(6):
+    for _ in range(games):
         state = new_state(variant)
         package.game.reset()
         while not package.game.is_over:
