@@ -48,6 +48,11 @@ def one_part(name: str, *settings: str) -> Row:
     return Row(name, settings=settings)
 
 
+def of_network(name: str, *settings: str) -> Row:
+    """A short row of another network, which learns against random players alone."""
+    return Row(name, 200_000, settings=("opponents=random:1.0", *settings), opponents=("random", "max_base_power"))
+
+
 TABLES: Mapping[str, tuple[Row, ...]] = {
     "shipped": (
         *seeds(Row("5m", 5_000_000), 11, 12, 13),
@@ -70,5 +75,13 @@ TABLES: Mapping[str, tuple[Row, ...]] = {
         one_part("steps-2x8", "learner.epochs=2", "learner.minibatches=8"),
         one_part("steps-4x8", "learner.minibatches=8"),
         one_part("wide", "network.options.entity=96", "network.options.hidden=384"),
+    ),
+    "networks": (
+        of_network("lstm"),
+        of_network("gru", "network.options.memory=gru"),
+        of_network("memoryless", "network.options.memory=none"),
+        of_network("lstm-attention", "network.options.attention=1"),
+        of_network("mlp_gru", "network.name=mlp_gru"),
+        of_network("attention", "network.name=attention", "network.options.entities=[own, foe, move]"),
     ),
 }  # fmt: skip
