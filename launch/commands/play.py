@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from simul.common.config.option_types import add_trust, checkpoint, count, path, port, whole_number
-from simul.common.protocol.messages import LEARNER_POLICY
 from simul.launch.commands.eval import add_replay_player
 from simul.launch.commands.page import PORT, check_installed
 
@@ -38,9 +37,7 @@ def add_play(play: argparse.ArgumentParser) -> None:
         "active run's policy, else the zoo's for the GAME)",
     )  # fmt: skip
     play.add_argument("--run-dir", type=path, help="ask the server of this run (default: the active one)")
-    play.add_argument(
-        "--policy", default=LEARNER_POLICY, metavar="NAME", help="of the running server (default: learner)"
-    )
+    play.add_argument("--policy", metavar="NAME", help="of the running server (default: learner)")
     play.add_argument("--sample", action="store_true", help="draw actions; default: the most probable one")
     play.add_argument("--replays", type=path, metavar="DIR", help="write the game there; every battle as log and page")
     add_trust(play)
@@ -126,14 +123,14 @@ def _play(options: argparse.Namespace) -> int:
     if options.username is not None:
         check_name(options.username)
     game, run_dir = _game(options), options.run_dir
-    check_origin(options.checkpoint, run_dir, options.policy if options.policy != LEARNER_POLICY else None)
+    check_origin(options.checkpoint, run_dir, options.policy)
     named = bool(options.checkpoint or options.opponents or run_dir or options.overrides)
     if not named and (run_dir := active_run_of(game)) is not None:
         game = None
     with local_checkpoints([] if options.checkpoint is None else [options.checkpoint]) as checkpoints:
         origin = find_origin(
             game, next(iter(checkpoints), None), run_dir, options.overrides, trust=options.trust,
-            from_zoo=not (options.checkpoint or options.opponents or run_dir) and options.policy == LEARNER_POLICY,
+            from_zoo=not (options.checkpoint or options.opponents or run_dir or options.policy),
         )  # fmt: skip
         player = _player(origin)
         if player == TABLE_PLAYER:

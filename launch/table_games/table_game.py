@@ -48,7 +48,8 @@ def run_table(
         for label, name, folder in zip(checkpoint_labels(folders), names, folders)
     ]
     if origin.run is not None:
-        policies = [Contestant(options.policy, policy=options.policy)]
+        policy = options.policy or LEARNER_POLICY
+        policies = [Contestant(policy, policy=policy)]
     scripted = game_called(config.game).scripted
     bots = [Contestant(kind, bot=kind) for kind in (opponent_kind(name, scripted) for name in options.opponents)]
     contestants = [*policies, *bots] if person is None else bots or policies
