@@ -16,7 +16,7 @@ SELVES = ("past/1", "past/2", "past/30")
 
 def draw_of(past_by: str) -> OpponentDraw:
     opponents = OpponentsConfig(self_play=0.0, past=1.0, past_by=past_by)
-    draw = OpponentDraw(opponents, POLICIES, 2, "learner")
+    draw = OpponentDraw(opponents, POLICIES, 2)
     draw.set_policies(["learner", *SELVES, "eval/1"])
     return draw
 
@@ -70,6 +70,6 @@ def test_equal_seeds_and_results_draw_equally():
 
 def test_a_frozen_opponent_plays_all_other_seats_and_the_learner_alone_learns():
     opponents = OpponentsConfig(self_play=0.0, frozen=1.0, checkpoint="zoo:x")
-    matchup = OpponentDraw(opponents, POLICIES, 3, "learner").draw(1, random.Random(1))
+    matchup = OpponentDraw(opponents, POLICIES, 3).draw(1, random.Random(1))
     assert [seat.policy for seat in matchup.seats] == ["frozen", "learner", "frozen"]
     assert (matchup.opponent, matchup.past_self, matchup.learns) == ("frozen", "", (False, True, False))
