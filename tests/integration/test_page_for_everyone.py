@@ -16,7 +16,7 @@ from simul.common.protocol.specs import GameSpec, Slice
 from simul.common.role.run_directory import RunDir
 from simul.common.role.spectating import RequestReader, SpectatorRecord
 from simul.common.runtime.installation import ROOT
-from tests.support.accessibility import SIDEWAYS, pale_texts, unnamed, unreached
+from tests.support.accessibility import SIDEWAYS, pale_texts, unreached, violations
 from tests.support.browser import LACKS, MISSING, Browser
 from tests.support.command import Command, address_in
 from tests.support.league import write_league
@@ -93,34 +93,41 @@ def check(browser: Browser, address: str, *, refused: str = "") -> None:
         faults[f"pixels that it scrolls sideways at {width}"] = browser.ask(SIDEWAYS)
         for scheme in ("dark", "light"):
             browser.colours(scheme)
-            faults[f"pale, {scheme}, {width}"] = pale_texts(browser)
-    faults["unnamed"] = unnamed(browser)
+            faults[f"axe, {scheme}, {width}"] = violations(browser)
     faults["keys, light"] = unreached(browser)
     browser.colours("dark")
     faults["keys, dark"] = unreached(browser)
+    browser.resize(5000, 800)
+    for scheme in ("dark", "light"):
+        browser.colours(scheme)
+        faults[f"pale, {scheme}"] = pale_texts(browser)
     faults["errors"] = [error for error in browser.errors() if not (refused and re.search(refused, error))]
     faults["other hosts"] = browser.hosts() - {address.removeprefix("http://").partition("/")[0]}
     assert {what: fault for what, fault in faults.items() if fault} == {}
 
 
-FAULTY = """<!doctype html><meta name=viewport content='width=device-width'><style>button.bare { outline: none }</style>
-<p style='color: #999; background: #fff'>pale</p> <b style='opacity: 0.4'>faint</b> <button disabled>off</button>
+FAULTY = f"""<!doctype html><meta name=viewport content='width=device-width'>
+<style>button.bare {{ outline: none }}</style> <p style='color: #999; background: #fff'>pale</p> <b style='opacity: 0.4'>faint</b>
+<i style='background: linear-gradient(red, blue)'>who knows</i> <button disabled>off</button>
 <button class=bare>bare</button> <img src='data:,' width=9 height=9> <a href='#' style='order: 1'>seen</a>
 <input aria-label=jumps tabindex=0 onfocus='this.blur()'> <div style='width: 400px; height: 9px'></div>
-<a href='#' style='position: fixed; left: -99px'>away</a>"""
+<a href='#' style='position: fixed; left: -99px'>away</a> <pre style='width: 9em; overflow: auto'>{LONG}</pre>"""
 
 
 def test_the_checks_find_what_is_wrong(browser):
     browser.open("data:text/html," + quote(FAULTY))
     browser.resize(360, 800)
     browser.wait_for(f"{SIDEWAYS} > 0", 5.0)
-    assert {name: text for name, (_, text) in pale_texts(browser).items()} == {"p": "pale", "b": "faint"}
-    assert unnamed(browser) == ["image"]
+    assert [fault for fault in violations(browser) if not fault.startswith("color")] == [
+        "document-title ['html']", "html-has-lang ['html']", "image-alt ['img']", "scrollable-region-focusable ['pre']"
+    ]  # fmt: skip
     assert unreached(browser) == {
         "button.bare [0]": "no outline that is seen",
         "input [2]": "Tab does not reach it",
         "a [3]": "outside of the window",
+        "pre [-1]": "scrolls, and has no tabindex",
     }
+    assert list(pale_texts(browser)) == ["color-contrast ['p']", "color-contrast ['b']", "color-contrast ['i']"]
 
 
 def test_a_run_with_every_panel(site, browser):

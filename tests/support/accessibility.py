@@ -1,113 +1,100 @@
-"""What a page owes people with keys alone, small windows, or weak sight; measured in a browser, after axe's rules."""
+"""What a page owes people with keys alone, small windows, or weak sight: axe's rules, and what axe does not see."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tests.support.browser import Browser
+from tests.support.npm_packages import AXE
 
-TEXT_CONTRAST, OUTLINE_CONTRAST = 4.5, 3.0  # what the WCAG ask of text, and of marks
-NAMED_ROLES = {"button", "combobox", "image", "img", "link", "meter", "slider", "spinbutton", "textbox"}
+SCRIPT = AXE / "node_modules" / "axe-core" / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]  # WCAG 2.1, levels A and AA, as far as a program can decide it
+OUTLINE_CONTRAST = 3.0  # what the WCAG ask of marks; axe measures texts alone
 # Pixels that a page scrolls sideways.
 SIDEWAYS = "(page => page.scrollWidth - page.clientWidth)(document.documentElement)"
-COLOURS = """
-const numbers = (colour) => { const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number); return [r, g, b, a]; };
-const mix = (under, over, share) => under.map((part, i) => part + (over[i] - part) * share);
-const over = (colour, under) => mix(under, colour.slice(0, 3), colour[3]);
-const luminance = (colour) => colour.map((part) => part / 255)
-  .map((part) => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
-  .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
-const contrast = (one, other) => {
-  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
-  return (high + 0.05) / (low + 0.05);
-};
-const canvas = () => {
-  const probe = document.createElement('i');
-  probe.style.backgroundColor = 'Canvas';
-  document.body.append(probe);
-  const found = numbers(getComputedStyle(probe).backgroundColor).slice(0, 3);
-  probe.remove();
-  return found;
-};
-/** What is seen behind an element and in `colour` on it: backgrounds and opacities of all that it lies in. */
-const seen = (element, colour, under) => {
-  const chain = [];
-  for (let each = element; each !== null; each = each.parentElement) chain.unshift(each);
-  const paint = (i, below) => {
-    const style = getComputedStyle(chain[i]), own = over(numbers(style.backgroundColor), below);
-    const shown = i + 1 === chain.length ? [own, over(numbers(colour), own)] : paint(i + 1, own);
-    return shown.map((each) => mix(below, each, Number(style.opacity)));
-  };
-  return paint(0, under);
-};
-const shows = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true })
-  && element.getBoundingClientRect().width > 0;
-const called = (element) => element.tagName.toLowerCase() + (element.id ? '#' + element.id : '')
-  + [...element.classList].map((name) => '.' + name).join('');
+FIND = """
+const [runOnly, done] = arguments;
+axe.run({ runOnly, resultTypes: ['violations', 'incomplete'] }).then(done, (error) => done(String(error)));
 """
-PALE = f"""
-const under = canvas(), found = {{}};
-const look = (element, text) => {{
-  if (element.closest(':disabled, script, style, noscript, template') || !shows(element)) return;
-  const ratio = contrast(...seen(element, getComputedStyle(element).color, under));
-  if (ratio < {TEXT_CONTRAST}) found[called(element)] ??= [ratio.toFixed(2), text.trim().slice(0, 60)];
-}};
-const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-while (texts.nextNode()) {{
-  const {{ parentElement: element, data }} = texts.currentNode;
-  if (data.trim() && element.tagName !== 'OPTION') look(element, data);
-}}
-for (const field of document.querySelectorAll('input:not([type=range]), select')) look(field, field.value);
-return found;
+LAY_OPEN = """
+const scrolls = ({ overflowX, overflowY }) => /auto|scroll/.test(overflowX + overflowY);
+const areas = [...document.body.querySelectorAll('*')].filter((element) => scrolls(getComputedStyle(element)));
+for (const { style } of areas) Object.assign(style, { overflow: 'visible', height: 'auto', maxHeight: 'none' });
 """
-# Controls, and areas that scroll and hold none. The next Tab begins at the top.
+# The next Tab begins at the top.
 GATHER = """
 const controls = 'a[href], button, input, select, textarea, summary, [tabindex]';
-const scrolls = (element) => {
-  const { overflowX, overflowY } = getComputedStyle(element), moves = /auto|scroll/;
-  return moves.test(overflowX) && element.scrollWidth > element.clientWidth + 1
-    || moves.test(overflowY) && element.scrollHeight > element.clientHeight + 1;
-};
-const usable = (element) => !element.matches(':disabled, [tabindex="-1"]') && shows(element);
-const within = (element) => [...element.querySelectorAll(controls)].some(usable);
-window.controls = [...document.body.querySelectorAll('*')].filter((element) => element.matches(controls)
-  ? usable(element) : scrolls(element) && shows(element) && !within(element));
+const usable = (element) => !element.matches(':disabled, [tabindex="-1"]') && element.offsetWidth > 0
+  && element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+window.called = (element) => element.tagName.toLowerCase() + (element.id ? '#' + element.id : '')
+  + [...element.classList].map((name) => '.' + name).join('');
+window.controls = [...document.body.querySelectorAll(controls)].filter(usable);
 document.body.tabIndex = -1;
 document.body.focus();
 document.body.removeAttribute('tabindex');
 return window.controls.map(called);
 """
 FOCUSED = f"""
+const {{ Color, flattenColors, getContrast, getOwnBackgroundColor }} = axe.commons.color;
+const behind = (element) => element === null ? new Color(255, 255, 255)
+  : flattenColors(getOwnBackgroundColor(getComputedStyle(element)), behind(element.parentElement));
 const element = document.activeElement, style = getComputedStyle(element), box = element.getBoundingClientRect();
-const [back, outline] = seen(element.parentElement, style.outlineColor, canvas());
+const outline = new Color();
+outline.parseString(style.outlineColor);
 const ring = style.outlineStyle === 'auto' || parseFloat(style.outlineWidth) >= 2 && style.outlineStyle !== 'none'
-  && contrast(back, outline) >= {OUTLINE_CONTRAST};
+  && getContrast(behind(element.parentElement), outline) >= {OUTLINE_CONTRAST};
 const inside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
-return [window.controls.indexOf(element), called(element), element.matches(':focus-visible') && ring, inside];
+return [controls.indexOf(element), called(element), element.matches(':focus-visible') && ring, inside];
 """
 
 
-def pale_texts(browser: Browser) -> dict[str, list[str]]:
-    """Elements whose text has less than 4.5 of contrast: the ratio, and the text. What is disabled may have less."""
-    return browser.driver.execute_script(COLOURS + PALE)
+def load_axe(browser: Browser) -> None:
+    """Once a document."""
+    if not browser.ask("'axe' in window"):
+        browser.driver.execute_script(SCRIPT.read_text(encoding="utf-8"))
 
 
-def unnamed(browser: Browser) -> list[str]:
-    """Roles of controls and pictures that a screen reader has no name for."""
-    nodes: list[dict[str, Any]] = browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-    shown = [node for node in nodes if not node["ignored"] and node["role"]["value"] in NAMED_ROLES]
-    return [node["role"]["value"] for node in shown if not node.get("name", {}).get("value")]
+def run_axe(browser: Browser, rules: list[str], *results: str) -> dict[str, str]:
+    """Elements with `results` of these rules or tags, and what axe says of them."""
+    load_axe(browser)
+    found: dict[str, Any] | str = browser.driver.execute_async_script(FIND, rules)
+    assert isinstance(found, dict), found
+    return {
+        f"{rule['id']} {node['target']}": node["failureSummary"]
+        for result in results
+        for rule in found[result]
+        for node in rule["nodes"]
+    }
+
+
+def violations(browser: Browser) -> dict[str, str]:
+    """Elements that break a rule. What axe leaves to a person is none: a sign as a button's text, an empty table."""
+    return run_axe(browser, RULES, "violations")
+
+
+def pale_texts(browser: Browser) -> dict[str, str]:
+    """Texts with too little contrast, and those of which axe cannot tell. Leaves the areas that scroll laid open.
+
+    Of texts that such an area cuts off, axe cannot tell. Here none is: make the window wide before.
+    """
+    browser.driver.execute_script(LAY_OPEN)
+    return run_axe(browser, ["color-contrast"], "violations", "incomplete")
 
 
 def unreached(browser: Browser) -> dict[str, str]:
-    """Controls, and areas that scroll, that Tab does not reach, or where a person does not see that it has."""
-    controls: list[str] = browser.driver.execute_script(COLOURS + GATHER)
+    """Controls that Tab does not reach, or where a person does not see that it has."""
+    load_axe(browser)
+    controls: list[str] = browser.driver.execute_script(GATHER)
     faults = {f"{name} [{place}]": "Tab does not reach it" for place, name in enumerate(controls)}
-    for _ in range(len(controls)):
+    for _ in range(len(controls) + 1):  # what follows the last control scrolls, if it takes the focus
         browser.press("TAB")
-        place, name, ringed, inside = browser.driver.execute_script(COLOURS + FOCUSED)
+        place, name, ringed, inside = browser.driver.execute_script(FOCUSED)
         label = f"{name} [{place}]"
         faults.pop(label, None)
-        if name != "body" and not (ringed and inside):
+        if name.partition(".")[0] == "body":
+            continue
+        if place < 0:
+            faults[label] = "scrolls, and has no tabindex"  # Chromium stops there, other browsers do not
+        elif not (ringed and inside):
             faults[label] = "no outline that is seen" if inside else "outside of the window"
     return faults

@@ -7,9 +7,11 @@ from pathlib import Path
 from simul.env_worker.games.pokemon.install.setup_node import install_packages
 
 SUPPORT = Path(__file__).resolve().parent
+AXE = SUPPORT / "axe"
 CALC = SUPPORT / "calc"
 REPLAYS = SUPPORT / "replays"
 _WANTED_FOR = {
+    AXE: "npm could not install axe-core, whose rules the tests hold the pages to",
     CALC: "npm could not install @smogon/calc, which the tests compare our damage formula with",
     REPLAYS: "npm could not install jsdom, in which the tests open replay pages",
 }

@@ -75,6 +75,7 @@ function show(record) {
 
 function showPosition(record) {
   const board = byId("board"), words = record.text ? [element("pre", "", record.text)] : [];
+  for (const each of words) each.tabIndex = 0; // it scrolls sideways
   if (record.picture) {
     const picture = element("img");
     picture.src = record.picture;

@@ -24,6 +24,7 @@ function take(event) {
     const shown = made(event.picture === undefined ? "pre" : "img");
     if (event.picture === undefined) {
       shown.textContent = event.text;
+      shown.tabIndex = 0; // it scrolls sideways
     } else {
       shown.src = "/pictures/" + event.picture + ".svg";
       shown.alt = event.text;

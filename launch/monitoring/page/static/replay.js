@@ -17,6 +17,7 @@ function show(number) {
     shown.alt = frame.text;
   } else {
     shown.textContent = frame.text;
+    shown.tabIndex = 0; // it scrolls sideways
   }
   position.replaceChildren(shown);
   document.querySelector(".said").replaceChildren(...frame.said.map((words) => {
