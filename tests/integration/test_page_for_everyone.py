@@ -107,9 +107,10 @@ def check(browser: Browser, address: str, *, refused: str = "") -> None:
 
 
 FAULTY = f"""<!doctype html><meta name=viewport content='width=device-width'>
-<style>button.bare {{ outline: none }}</style> <p style='color: #999; background: #fff'>pale</p> <b style='opacity: 0.4'>faint</b>
-<i style='background: linear-gradient(red, blue)'>who knows</i> <button disabled>off</button>
-<button class=bare>bare</button> <img src='data:,' width=9 height=9> <a href='#' style='order: 1'>seen</a>
+<style>button.bare {{ outline: none }}</style> <p style='color: #999; background: #fff'>pale</p>
+<b style='opacity: 0.4'>faint</b><i style='background: linear-gradient(red, blue)'>who knows</i>
+<button disabled>off</button> <button class=bare>bare</button> <img src='data:,' width=9 height=9>
+<a href='#' style='order: 1'>seen</a>
 <input aria-label=jumps tabindex=0 onfocus='this.blur()'> <div style='width: 400px; height: 9px'></div>
 <a href='#' style='position: fixed; left: -99px'>away</a> <pre style='width: 9em; overflow: auto'>{LONG}</pre>"""
 

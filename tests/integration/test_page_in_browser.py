@@ -111,6 +111,8 @@ def test_keys_alone_suffice(page, browser, tmp_path):
     assert browser.ask(f"{focus}.id") == "axis"
     browser.press("ARROW_DOWN")
     browser.press("TAB")
+    assert "roles" in browser.ask(f"{focus}.className")
+    browser.press("TAB")
     assert "events" in browser.ask(f"{focus}.className")
     browser.press("TAB")
     assert browser.ask(f"{focus}.className") == "chart"

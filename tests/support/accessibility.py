@@ -16,11 +16,14 @@ FIND = """
 const [runOnly, done] = arguments;
 axe.run({ runOnly, resultTypes: ['violations', 'incomplete'] }).then(done, (error) => done(String(error)));
 """
+# Every area that scrolls shows all that it holds.
 LAY_OPEN = """
 const scrolls = ({ overflowX, overflowY }) => /auto|scroll/.test(overflowX + overflowY);
 const areas = [...document.body.querySelectorAll('*')].filter((element) => scrolls(getComputedStyle(element)));
+window.laidOpen = areas.map(({ style }) => [style, style.cssText]);
 for (const { style } of areas) Object.assign(style, { overflow: 'visible', height: 'auto', maxHeight: 'none' });
 """
+CLOSE = "for (const [style, before] of laidOpen) style.cssText = before;"
 # The next Tab begins at the top.
 GATHER = """
 const controls = 'a[href], button, input, select, textarea, summary, [tabindex]';
@@ -73,12 +76,14 @@ def violations(browser: Browser) -> dict[str, str]:
 
 
 def pale_texts(browser: Browser) -> dict[str, str]:
-    """Texts with too little contrast, and those of which axe cannot tell. Leaves the areas that scroll laid open.
+    """Texts with too little contrast, and those of which axe cannot tell.
 
-    Of texts that such an area cuts off, axe cannot tell. Here none is: make the window wide before.
+    It cannot of texts that an area which scrolls cuts off. Here none is: make the window wide before.
     """
     browser.driver.execute_script(LAY_OPEN)
-    return run_axe(browser, ["color-contrast"], "violations", "incomplete")
+    found = run_axe(browser, ["color-contrast"], "violations", "incomplete")
+    browser.driver.execute_script(CLOSE)
+    return found
 
 
 def unreached(browser: Browser) -> dict[str, str]:
