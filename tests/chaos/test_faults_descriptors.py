@@ -67,7 +67,7 @@ def test_fault_06_over_tcp_a_server_without_file_descriptors_serves_on_and_recov
         unharmed(stand, "connections.closed") as neighbour,
     ):
         link = stand.server._recorder._link
-        wait_for(lambda: link._memory is None or link._lanes[0].opened)  # the learner needs a descriptor to open it
+        wait_for(lambda: link._memory is None or link._ranks[0].opened)  # the learner needs a descriptor to open it
         before = me.num_fds()
         with _python(_CROWD, str(port)) as crowd, _at_most(before + 64):
             print("go", file=crowd.stdin, flush=True)

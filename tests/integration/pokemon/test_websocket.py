@@ -126,9 +126,9 @@ def test_our_server_keeps_no_room_of_a_battle_that_is_over(server):
     source.start()
     try:
         table = Table(source)
-        while not source._keeper.backend._told._rooms:
+        while not source._keeper.backend._runner._rooms:
             table.turn()
-        tag = next(room.tag for room, _ in source._keeper.backend._told._rooms.values())
+        tag = next(room.tag for room, _ in source._keeper.backend._runner._rooms.values())
         assert "|init|battle" in said_to_a_guest(server.port, tag)
         table.play()
     finally:
@@ -191,13 +191,13 @@ def test_the_servers_of_a_list_are_all_used_and_one_that_comes_back_is_used_agai
             table = Table(source)
             while table.decisions < 100:
                 table.turn()
-            pairs = source._keeper.backend._told.pairs
+            pairs = source._keeper.backend._runner.pairs
             assert sorted(pair.live for pair in pairs)[0] >= 1, "three pairs share nine battles"
             second.close()
             wait_for(source, table, lambda m: m["episodes"]["aborted"].get("simulator_connection_lost", 0) >= 1)
             with local_server(find_node().path, port):
                 wait_for(source, table, lambda m: any("is back" in event for event in m["events"]))
-                wait_for(source, table, lambda m: [pair.live for pair in source._keeper.backend._told.pairs][2] > 0)
+                wait_for(source, table, lambda m: [pair.live for pair in source._keeper.backend._runner.pairs][2] > 0)
                 metrics = source.metrics()
         finally:
             source.close()
