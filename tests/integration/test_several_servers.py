@@ -75,7 +75,7 @@ def test_workers_of_a_server_that_hangs_for_long_start_again_on_the_other(up) ->
 @pytest.mark.slow  # .ci/long runs it
 def test_a_server_that_hangs_while_the_run_starts_is_named_and_the_others_start_without_it(up, tmp_path) -> None:
     soon = (
-        "from simul.launch.processes import process_group; process_group.START_ALERT_SEC = 2.0\n"
+        "from simul.launch.processes import restart_policy; restart_policy.START_ALERT_SEC = 2.0\n"
         "from simul.launch.supervisor import supervisor; supervisor.START_PATIENCE_SEC = 4.0\n"
     )
     (tmp_path / "run").mkdir()
