@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from simul.launch.monitoring.page.short_text import short_label
 from simul.launch.ratings.league_file import LeagueFigures, Rate
 
 MOST_MEMBERS = 24
-MOST_LETTERS = 100  # of a label
 
 
 def league_panel(league: LeagueFigures | None) -> dict[str, Any]:
@@ -21,8 +21,8 @@ def league_panel(league: LeagueFigures | None) -> dict[str, Any]:
         low, high = member["elo_95"]
         cells = [_cell(league.rates.get((member["label"], column))) for column in labels]
         rating = [f"{member['elo']:+.0f}", f"{low:+.0f} to {high:+.0f}", f"{member['games']:,}"]
-        rows.append([_short(member["label"]), *rating, *cells])
-    return {"about": _about(league), "columns": [_short(label) for label in labels], "rows": rows}
+        rows.append([short_label(member["label"]), *rating, *cells])
+    return {"about": _about(league), "columns": [short_label(label) for label in labels], "rows": rows}
 
 
 def _about(league: LeagueFigures) -> str:
@@ -33,7 +33,3 @@ def _about(league: LeagueFigures) -> str:
 
 def _cell(rate: Rate | None) -> str:
     return "" if rate is None else f"{rate.win_rate:.2f} ({rate.low:.2f} to {rate.high:.2f})"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}..."

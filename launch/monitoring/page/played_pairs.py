@@ -16,9 +16,9 @@ import msgspec
 from simul.common.config.checkpoint_folder import BEST, RESULT_FILE
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
+from simul.launch.monitoring.page.short_text import short_label, short_text
 
 MOST_ROWS = 100
-MOST_LETTERS = 100
 EVALUATION_BYTES = 8 * 2**20
 Interval = tuple[float, float]
 
@@ -63,14 +63,14 @@ def played_pairs(root: Path) -> dict[str, Any]:
     rates: list[list[str]] = []
     if best is not None:
         version = f"version {best.result.policy_version:.0f}"
-        found["best"] = _short(f"The best checkpoint is {version}: {best.measure} {best.score:.4g}.", 500)
+        found["best"] = short_text(f"The best checkpoint is {version}: {best.measure} {best.score:.4g}.")
         for name, rate in best.result.win_rate.items():
             low, high = (bounds.get(name, math.nan) for bounds in (best.result.win_rate_low, best.result.win_rate_high))
-            rates.append([version, _short(name), f"{rate:.3f}", _interval((low, high), ".3f"), ""])
+            rates.append([version, short_label(name), f"{rate:.3f}", _interval((low, high), ".3f"), ""])
     if played is not None:
         rates += [
-            [_short(pair.first), _short(pair.second), f"{pair.win_rate:.3f}", _interval(pair.wilson_95, ".3f"),
-             f"{pair.battles:,}"]
+            [short_label(pair.first), short_label(pair.second),
+             f"{pair.win_rate:.3f}", _interval(pair.wilson_95, ".3f"), f"{pair.battles:,}"]
             for pair in played.pairs if pair.win_rate is not None
         ]  # fmt: skip
         if ratings := _ratings(played.ratings):
@@ -79,7 +79,7 @@ def played_pairs(root: Path) -> dict[str, Any]:
 
 
 def _ratings(ratings: Iterable[_Rating]) -> list[list[str]]:
-    rows = [[_short(each.label), f"{each.elo:+.0f}", _interval(each.elo_95, "+.0f")] for each in ratings]
+    rows = [[short_label(each.label), f"{each.elo:+.0f}", _interval(each.elo_95, "+.0f")] for each in ratings]
     return rows[:MOST_ROWS]
 
 
@@ -93,7 +93,3 @@ def _decode(path: Path, shape: type[Any]) -> Any:
 
 def _interval(bounds: Interval, form: str) -> str:
     return f"{bounds[0]:{form}} to {bounds[1]:{form}}" if all(map(math.isfinite, bounds)) else ""
-
-
-def _short(text: str, most: int = MOST_LETTERS) -> str:
-    return text if len(text) <= most else f"{text[:most]}..."

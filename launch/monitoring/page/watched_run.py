@@ -21,6 +21,7 @@ from simul.launch.monitoring.page.curve_tail import CurveTail
 from simul.launch.monitoring.page.league_panel import league_panel
 from simul.launch.monitoring.page.played_pairs import played_pairs
 from simul.launch.monitoring.page.replays import replay_names
+from simul.launch.monitoring.page.short_text import short_text
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.monitoring.view.panel import format_clock, format_evaluation, long_figures, short_figures
 from simul.launch.processes.role_reports import counts
@@ -30,7 +31,6 @@ STATUS_BYTES = 8 * 2**20
 PICTURE_BYTES = 8 * 2**20
 # Of `launch/loadtest/plots.py`, in this order.
 PICTURES = ("batch.png", "rate.png", "stages.png", "batch_histogram.png")
-MOST_LETTERS = 500  # of a text
 MOST_ENTRIES = 200  # of a table: events, processes, sizes
 MOST_WHOLE = 1e15
 RARELY_SEC = 3.0  # between two looks at what changes rarely
@@ -56,7 +56,7 @@ def check_run(run_dir: RunDir) -> None:
         raise ConfigError(f"{file} cannot be read: {error.strerror}. Name another run directory.") from None
     except DECODE_ERRORS as error:
         raise ConfigError(
-            f"{file} is not a status of this version of Simul: {_short(str(error))}. {OTHER_VERSION}"
+            f"{file} is not a status of this version of Simul: {short_text(str(error))}. {OTHER_VERSION}"
         ) from None
 
 
@@ -73,7 +73,7 @@ class WatchedRun:
     """
 
     def __init__(self, root: Path, name: str) -> None:
-        self.name = _short(name.encode(errors="replace").decode())
+        self.name = short_text(name.encode(errors="replace").decode())
         self.root = root
         self.urgent: dict[str, Any] = {}
         self.gradual: dict[str, Any] = {}
@@ -103,16 +103,16 @@ class WatchedRun:
         urgent: dict[str, Any] = {"name": self.name, **self._rare}
         if self._snapshot is not None:
             try:
-                self._add_events([_short(event) for event in self._snapshot.events[-MOST_ENTRIES:]])
+                self._add_events([short_text(event) for event in self._snapshot.events[-MOST_ENTRIES:]])
                 urgent |= _urgent(self._snapshot)
                 self.gradual = _gradual(with_league(self._snapshot, self._league.figures))
             except _FAULTS as error:
                 fault = (
-                    f"status.json has figures that this version of Simul does not know: {_short(str(error))}. "
+                    f"status.json has figures that this version of Simul does not know: {short_text(str(error))}. "
                     f"{OTHER_VERSION}"
                 )
         faults = (fault, self.curves.fault, self._absence(now), self._league.fault)
-        urgent["fault"] = _short(" ".join(filter(None, faults)))
+        urgent["fault"] = short_text(" ".join(filter(None, faults)))
         self.urgent = urgent
 
     def picture(self, name: str) -> bytes:
@@ -135,7 +135,7 @@ class WatchedRun:
         try:
             self._snapshot = msgspec.json.decode(status, type=Snapshot)
         except DECODE_ERRORS as error:
-            return f"status.json is not a status of this version of Simul: {_short(str(error))}. {OTHER_VERSION}"
+            return f"status.json is not a status of this version of Simul: {short_text(str(error))}. {OTHER_VERSION}"
         self._status, self._changed_at = status, now
         return ""
 
@@ -163,9 +163,9 @@ class WatchedRun:
 
 def _urgent(snapshot: Snapshot) -> dict[str, Any]:
     return {
-        "phase": _short(snapshot.phase), "game": _short(snapshot.game),
+        "phase": short_text(snapshot.phase), "game": short_text(snapshot.game),
         "states": {
-            _short(process.name): [_state(process.state), process.restarts, _short(process.node)]
+            short_text(process.name): [_state(process.state), process.restarts, short_text(process.node)]
             for process in snapshot.processes[:MOST_ENTRIES]
         },
     }  # fmt: skip
@@ -178,9 +178,9 @@ def _gradual(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "clock": format_clock(snapshot),
         "figures": _joined(figures),
-        "batches": {_short(size): n for size, n in sizes[:MOST_ENTRIES] if math.isfinite(n)},
+        "batches": {short_text(size): n for size, n in sizes[:MOST_ENTRIES] if math.isfinite(n)},
         "used": {
-            _short(process.name): [
+            short_text(process.name): [
                 _whole(process.cpu_percent), _whole(process.rss_mb + process.children_rss_mb),
                 _whole(process.peak_rss_mb + process.peak_children_rss_mb),
             ]
@@ -195,21 +195,17 @@ def _joined(figures: Sequence[tuple[str, str]]) -> Mapping[str, str]:
     label = ""
     for name, text in figures[:MOST_ENTRIES]:
         label = name or label
-        found[label] = _short(f"{found[label]}, {text}" if label in found else text)
+        found[label] = short_text(f"{found[label]}, {text}" if label in found else text)
     return found
 
 
 def _state(text: str) -> str:
     """Without the seconds of `silent 12 s`, which would be news every second."""
-    return "silent" if text.startswith("silent ") else _short(text)
+    return "silent" if text.startswith("silent ") else short_text(text)
 
 
 def _whole(value: float) -> int | None:
     return round(value) if abs(value) < MOST_WHOLE else None
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}..."
 
 
 def _age(seconds: float) -> str:

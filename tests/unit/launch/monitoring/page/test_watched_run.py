@@ -11,7 +11,8 @@ import pytest
 
 from simul.common.role.run_lock import this_process
 from simul.launch.monitoring.page.league_panel import MOST_MEMBERS
-from simul.launch.monitoring.page.watched_run import MOST_ENTRIES, MOST_LETTERS, RARELY_SEC, WatchedRun
+from simul.launch.monitoring.page.short_text import TEXT_LETTERS
+from simul.launch.monitoring.page.watched_run import MOST_ENTRIES, RARELY_SEC, WatchedRun
 from tests.support.league import write_league
 from tests.support.recorded_run import process, snapshot
 
@@ -77,7 +78,7 @@ def test_what_others_wrote_is_text_short_and_finite(tmp_path):
     assert run.events[0] == MARKUP, "the browser sets it as text"
     shown = msgspec.json.decode(msgspec.json.encode([run.urgent, run.gradual, run.events]))
     assert texts(shown)
-    assert max(map(len, texts(shown))) <= MOST_LETTERS + len("...") + len("@")
+    assert max(map(len, texts(shown))) <= TEXT_LETTERS + len("...") + len("@")
     assert len(msgspec.json.encode(shown)) < 500_000
     assert len(run.urgent["states"]) == MOST_ENTRIES
 
@@ -129,7 +130,7 @@ def test_an_owner_that_can_be_none_is_none(tmp_path, content):
     (tmp_path / "evaluation.json").write_bytes(b'{"game":"caf\xe9"}')
     run = show(tmp_path)
     assert run.urgent["fault"].startswith("The run is not active")
-    assert len(run.urgent["fault"]) <= MOST_LETTERS
+    assert len(run.urgent["fault"]) <= TEXT_LETTERS
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
