@@ -18,9 +18,7 @@ from simul.common.role.run_lock import read_json
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.curves.callback_figures import CallbackFigures
-from simul.launch.monitoring.curves.figures import CurvePosition, CurveRecorder, CurveReport, Figure, evaluation_figures
-from simul.launch.monitoring.curves.league_curves import LeagueNames, league_figures
-from simul.launch.monitoring.curves.writers import (
+from simul.launch.monitoring.curves.curves_csv import (
     CsvWriter,
     CurveLog,
     CurveWriter,
@@ -30,6 +28,8 @@ from simul.launch.monitoring.curves.writers import (
     mlflow_writer,
     wandb_writer,
 )
+from simul.launch.monitoring.curves.figures import CurvePosition, CurveRecorder, CurveReport, Figure, evaluation_figures
+from simul.launch.monitoring.curves.league_curves import LeagueNames, league_figures
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.ratings.league_file import LeagueFile
 

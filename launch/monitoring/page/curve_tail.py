@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from simul.common.runtime.private_files import open_regular
-from simul.launch.monitoring.curves.writers import BASE_COLUMNS
+from simul.launch.monitoring.curves.curves_csv import BASE_COLUMNS
 from simul.launch.monitoring.page.charts import Chart, charts_of
 
 MOST_ROWS = 600  # kept; at twice as many, each two become their mean

@@ -22,7 +22,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import living_owner
 from simul.common.store.claim import read_claim
 from simul.launch.commands.status import status
-from simul.launch.monitoring.curves.writers import read_header
+from simul.launch.monitoring.curves.curves_csv import read_header
 from simul.launch.monitoring.merged_logs import LogFile
 from simul.launch.monitoring.snapshot import StatusFile
 from simul.launch.supervisor.checkpoint_files import newest_checkpoint

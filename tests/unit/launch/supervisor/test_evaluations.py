@@ -16,8 +16,8 @@ from simul.common.config.checkpoint_folder import link_folder, replace_best
 from simul.common.config.schema import Config, EvaluationConfig
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
+from simul.launch.monitoring.curves.curves_csv import CsvWriter
 from simul.launch.monitoring.curves.figures import CurveReport, evaluation_figures
-from simul.launch.monitoring.curves.writers import CsvWriter
 from simul.launch.processes.log_rotation import rotate_logs
 from simul.launch.supervisor import evaluations as module
 from simul.launch.supervisor.checkpoint_files import find_fault

@@ -12,10 +12,9 @@ import time
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from simul.launch.monitoring.curves import writers as module
+from simul.launch.monitoring.curves import curves_csv as module
 from simul.launch.monitoring.curves.callback_figures import CallbackFigures
-from simul.launch.monitoring.curves.figures import CurvePosition, CurveReport
-from simul.launch.monitoring.curves.writers import (
+from simul.launch.monitoring.curves.curves_csv import (
     MOST_QUEUED,
     MOST_WAITING,
     SAY_EVERY_SEC,
@@ -26,6 +25,7 @@ from simul.launch.monitoring.curves.writers import (
     callback_writer,
     last_position,
 )
+from simul.launch.monitoring.curves.figures import CurvePosition, CurveReport
 
 
 @pytest.fixture(autouse=True)

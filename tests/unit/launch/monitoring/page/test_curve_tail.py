@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from simul.launch.monitoring.curves.curves_csv import CsvWriter
 from simul.launch.monitoring.curves.figures import CurveReport
-from simul.launch.monitoring.curves.writers import CsvWriter
 from simul.launch.monitoring.page import curve_tail
 from simul.launch.monitoring.page.curve_tail import MOST_ROWS, CurveTail
 
