@@ -22,8 +22,9 @@ from simul.common.runtime.private_files import open_new, open_to_change, replace
 from simul.common.transport import PullSocket
 from simul.launch.cluster.agent import LogTails
 from simul.launch.commands import profile
-from simul.launch.monitoring.curves.curves_csv import BASE_COLUMNS, CsvWriter, mlflow_writer
+from simul.launch.monitoring.curves.curves_csv import BASE_COLUMNS, CsvWriter
 from simul.launch.monitoring.curves.figures import CurveReport
+from simul.launch.monitoring.curves.metric_services import mlflow_writer
 from simul.launch.monitoring.profiling.flame_graphs import FlameGraphs
 from simul.launch.processes import log_rotation
 from simul.learner.checkpoints.last_version import LastVersionFile
@@ -220,7 +221,8 @@ KNOWN_WRITERS = {  # files with another way to write than `private_files`, and w
     "launch/commands/profile.py": "a file that the user names, outside a run directory",
     "launch/cluster/agent.py": "truncates what `open_to_change` opened",
     "launch/loadtest/options.py": "a folder that the user names", "launch/loadtest/report.py": "the same folder",
-    "launch/monitoring/curves/curves_csv.py": "truncates what `open_to_change` and `open_to_append` opened",
+    "launch/monitoring/curves/curves_csv.py": "truncates what `open_to_change` opened",
+    "launch/monitoring/curves/side_file.py": "truncates what `open_to_append` opened",
     "launch/processes/log_rotation.py": "truncates what `open_to_change` opened",
     "launch/processes/role_process.py": "a file without a name, and the null device",
     "launch/supervisor/checkpoint_files.py": "into a folder that it has just made",
