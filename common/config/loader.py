@@ -1,6 +1,6 @@
 """YAML -> `Config`, strictly: every problem is reported at once, with its dotted path and what was expected.
 
-`simul.common.config.validation` checks each value, then the rules that span several keys.
+`value_checks.py` checks each value, then `rule_checks.py` the rules that span several keys.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from simul.common.config.game_description import FROZEN, Game
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.learner_presets import LEARNER_PRESETS, SCHEDULES
 from simul.common.config.opponents import MIX, is_own, parse_mix
+from simul.common.config.rule_checks import broken_rules
 from simul.common.config.schema import NOT_KINDS, Config, LearnerConfig
 from simul.common.config.trust import EVERYTHING, Trust, values_at_marked_keys
-from simul.common.config.validation import ELSEWHERE, Problems, Tree, broken_rules, check_section, describe_value
+from simul.common.config.value_checks import ELSEWHERE, Problems, Tree, check_section, describe_value
 from simul.common.errors import ConfigError, did_you_mean
 from simul.common.runtime.installation import CONFIGS
 
