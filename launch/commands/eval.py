@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from simul.common.config.option_types import (
+from simul.launch.option_types import (
     SearchedCheckpoint,
     add_trust,
     count,

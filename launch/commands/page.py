@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import address, path, port
 from simul.common.errors import ConfigError
 from simul.common.runtime.terminal_text import print_text
 from simul.launch.monitoring.page import HOST
+from simul.launch.option_types import address, path, port
 
 if TYPE_CHECKING:
     from simul.launch.monitoring.page.watched_run import WatchedRun

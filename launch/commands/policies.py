@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import add_trust, local_checkpoint, path
+from simul.launch.option_types import add_trust, local_checkpoint, path
 
 if TYPE_CHECKING:
     from simul.common.role.run_directory import RunDir

@@ -10,13 +10,13 @@ import torch
 
 from simul.common.config import zoo
 from simul.common.config.checkpoint_meta import WEIGHTS_FILE
-from simul.common.config.option_types import checkpoint, local_checkpoint
 from simul.common.errors import ConfigError
 from simul.common.nets.bfloat16 import in_bfloat16
 from simul.common.nets.build import build_network
 from simul.common.nets.io import bytes_to_state, load_policy, weights_to_bytes
 from simul.common.protocol.specs import GameSpec
 from simul.launch.commands.eval import cross_players
+from simul.launch.option_types import checkpoint, local_checkpoint
 from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
 from tests.support.checkpoints import SMALL
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.config.option_types import named_run, searched_checkpoint
 from simul.common.errors import ConfigError
 from simul.launch import cli
 from simul.launch.command_line import make_parser
+from simul.launch.option_types import named_run, searched_checkpoint
 
 
 @pytest.mark.parametrize("command", ["status", "down", "logs"])
