@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from simul.common.config.zoo import zoo_folder
 from simul.common.errors import ConfigError
 
 
@@ -55,6 +54,8 @@ def searched_checkpoint(text: str) -> SearchedCheckpoint:
 
 def local_checkpoint(text: str) -> Path:
     """The path of a checkpoint or of a run directory; that of a shipped policy for zoo:NAME."""
+    from simul.common.checkpoints.zoo import zoo_folder  # only here: it needs msgspec, too heavy for a command line
+
     try:
         return zoo_folder(text) or path(text)
     except ConfigError as error:

@@ -6,7 +6,7 @@ import math
 import os
 from pathlib import Path
 
-from simul.common.config.checkpoint_meta import checkpoint_folders, is_milestone
+from simul.common.checkpoints.meta import checkpoint_folders, is_milestone
 from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
 from simul.launch.monitoring.curves.curves_csv import CSV_NAME

@@ -29,7 +29,7 @@ from benchmarks.strength.results import (
     write_used,
 )
 from benchmarks.strength.rows import TABLES, Row
-from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
+from simul.common.checkpoints.meta import checkpoint_folders, read_meta
 from simul.common.errors import ConfigError, SimulError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import living_owner

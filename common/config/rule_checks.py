@@ -9,10 +9,9 @@ from pathlib import Path
 from simul.common.config.automatic import AUTO
 from simul.common.config.game_description import FROZEN, TABLE_PLAYER
 from simul.common.config.games import GAMES, game_called
-from simul.common.config.opponents import is_own, no_opponent
+from simul.common.config.opponents import ZOO_PREFIX, is_own, no_opponent
 from simul.common.config.schema import Config
 from simul.common.config.section import Rule
-from simul.common.config.zoo import PREFIX
 from simul.common.errors import ConfigError, did_you_mean
 from simul.common.transport import check_endpoint, client_keys, server_keys
 
@@ -82,7 +81,7 @@ def _measurements(config: Config) -> Iterator[Rule]:
     for number, name in enumerate(opponents):
         if name not in known and not is_own(name):
             expected = f"expected {', '.join(known)} or module:Class, got {name!r}{did_you_mean(name, known)}"
-            sentence = no_opponent(name) if name.startswith(PREFIX) else expected
+            sentence = no_opponent(name) if name.startswith(ZOO_PREFIX) else expected
             yield (f"evaluation.opponents.{number}", "evaluation.opponents", "game"), sentence
 
 
@@ -114,7 +113,7 @@ def _opponents(config: Config) -> Iterator[Rule]:
     paths = tuple(f"opponents.classes.{name}" if name in own else f"opponents.{name}" for name in shares)
     for name in own:
         if not is_own(name):
-            sentence = no_opponent(name) if name.startswith(PREFIX) else "expected module:Class"
+            sentence = no_opponent(name) if name.startswith(ZOO_PREFIX) else "expected module:Class"
             yield (f"opponents.classes.{name}", "opponents"), sentence
     known = (*game_called(config.game).opponents, *(own if game_called(config.game).pairings else ()))
     if unknown := [name for name, share in shares.items() if share and name not in known]:

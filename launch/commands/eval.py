@@ -107,8 +107,8 @@ def add_replay_player(parser: argparse._ActionsContainer, default: str | None = 
 
 def cross_players(names: Sequence[str]) -> tuple[list[SearchedCheckpoint], list[str]]:
     """(checkpoints, opponents) among the players of `--cross`. A folder called as an opponent is ./NAME."""
+    from simul.common.checkpoints.zoo import zoo_folder
     from simul.common.config.opponents import SCRIPTED, SHORT
-    from simul.common.config.zoo import zoo_folder
 
     checkpoints: list[SearchedCheckpoint] = []
     opponents: list[str] = []
@@ -126,13 +126,14 @@ def cross_players(names: Sequence[str]) -> tuple[list[SearchedCheckpoint], list[
 
 def _check_no_checkpoint(game: str) -> None:
     """Raises ConfigError where a checkpoint stands in the place of a game."""
-    from simul.common.config.checkpoint_meta import META_FILE
-    from simul.common.config.zoo import PREFIX, zoo_names
+    from simul.common.checkpoints.meta import META_FILE
+    from simul.common.checkpoints.zoo import zoo_names
+    from simul.common.config.opponents import ZOO_PREFIX
     from simul.common.errors import ConfigError
 
     if not game:
         return
-    shipped = game.startswith(PREFIX) and game.removeprefix(PREFIX) in zoo_names()
+    shipped = game.startswith(ZOO_PREFIX) and game.removeprefix(ZOO_PREFIX) in zoo_names()
     if shipped or "://" in game or any(os.path.exists(os.path.join(game, name)) for name in (META_FILE, "checkpoints")):
         raise ConfigError(f"{game} is a checkpoint or a run, not a game: write --checkpoint {game}.")
 

@@ -96,7 +96,7 @@ def _servers_of(run_dir: RunDir) -> int:
 
 def _newest_folder(given: Path) -> Path:
     """A checkpoint as it is given, or the newest of a run directory; the server verifies it. Raises ConfigError."""
-    from simul.common.config.checkpoint_meta import META_FILE, checkpoint_folders
+    from simul.common.checkpoints.meta import META_FILE, checkpoint_folders
     from simul.common.errors import ConfigError
 
     if (given / META_FILE).exists() or not (given / "checkpoints").is_dir():

@@ -24,7 +24,7 @@ from typing import IO, Any
 import msgspec
 import psutil
 
-from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
+from simul.common.checkpoints.folders import BEST, RESULT_FILE, link_folder, replace_best
 from simul.common.config.game_description import TABLE_PLAYER
 from simul.common.config.games import game_called
 from simul.common.config.schema import Config

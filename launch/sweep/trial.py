@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from simul.common.config.checkpoint_folder import BEST, RESULT_FILE
-from simul.common.config.checkpoint_meta import checkpoint_folders
+from simul.common.checkpoints.folders import BEST, RESULT_FILE
+from simul.common.checkpoints.meta import checkpoint_folders
 from simul.common.config.loader import load_config
 from simul.common.config.schema import Config
 from simul.common.config.setting_lines import setting_lines

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE
+from simul.common.checkpoints.meta import WEIGHTS_FILE
 from simul.common.errors import NothingLearnedError
 from simul.common.nets.io import load_policy
 from simul.common.protocol.codec import encode

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simul.common.config.checkpoint_folder import NEW_BEST, RESULT_FILE, link_folder, replace_best
+from simul.common.checkpoints.folders import NEW_BEST, RESULT_FILE, link_folder, replace_best
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role import run_lock
@@ -207,7 +207,7 @@ def test_a_new_file_replaces_a_link_and_a_changed_one_must_be_a_regular_file(tmp
 
 WRITING_CALLS = {"write_bytes", "write_text", "copyfile", "copy", "copy2", "truncate", "ftruncate", "move"}
 KNOWN_WRITERS = {  # files with another way to write than `private_files`, and why
-    "common/config/checkpoint_folder.py": "copies into a folder that it has just made",
+    "common/checkpoints/folders.py": "copies into a folder that it has just made",
     "common/config/run_signature.py": "O_EXCL, in the user's own state folder",
     "common/nets/bfloat16.py": "into a folder that `launch/zoo/export.py` has just made",
     "common/protocol/shared_memory.py": "anonymous files",

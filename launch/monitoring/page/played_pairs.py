@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from simul.common.config.checkpoint_folder import BEST, RESULT_FILE
+from simul.common.checkpoints.folders import BEST, RESULT_FILE
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.page.short_text import short_label, short_text

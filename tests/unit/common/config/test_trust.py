@@ -15,7 +15,7 @@ import msgspec
 import pytest
 import yaml
 
-from simul.common.config.checkpoint_meta import decode_meta
+from simul.common.checkpoints.meta import decode_meta
 from simul.common.config.loader import command_line_trust, config_from_tree, load_config
 from simul.common.config.named_class import import_user_module, load_class
 from simul.common.config.schema import Config, NetworkConfig

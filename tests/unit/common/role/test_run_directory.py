@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.config.checkpoint_folder import new_folder
+from simul.common.checkpoints.folders import new_folder
 from simul.common.config.run_signature import signed_trust
 from simul.common.config.schema import Config
 from simul.common.errors import ConfigError

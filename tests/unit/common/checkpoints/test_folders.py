@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simul.common.config.checkpoint_folder import new_folder, run_root, spread
+from simul.common.checkpoints.folders import new_folder, run_root, spread
 
 
 @given(st.sets(st.integers(0, 10_000)), st.integers(0, 6))

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from simul.common.checkpoints.meta import META_FILE
+from simul.common.config.opponents import ZOO_PREFIX
 from simul.common.errors import ConfigError, did_you_mean
 from simul.common.runtime.installation import ROOT
 
 ZOO = ROOT / "zoo"
-PREFIX = "zoo:"
 CARD = "card.md"
 RESULTS = "results.json"  # {opponent: {"win_rate": ..., "wilson_95": [low, high], "episodes": n}}
 
 
 def zoo_names() -> list[str]:
     """Names of the shipped policies."""
-    from simul.common.config.checkpoint_meta import META_FILE  # only here: msgspec is too heavy for a command line
-
     return sorted(folder.parent.name for folder in ZOO.glob(f"*/{META_FILE}"))
 
 
@@ -29,11 +28,11 @@ def zoo_folder(text: str) -> Path | None:
 
     Raises ConfigError with the nearest name where there is none.
     """
-    if not text.startswith(PREFIX):
+    if not text.startswith(ZOO_PREFIX):
         return None
-    name, names = text.removeprefix(PREFIX), zoo_names()
+    name, names = text.removeprefix(ZOO_PREFIX), zoo_names()
     if name not in names:
-        hint = did_you_mean(name, names, f"{PREFIX}{{}}") or "."
+        hint = did_you_mean(name, names, f"{ZOO_PREFIX}{{}}") or "."
         listed = ", ".join(names) or "(none)"
-        raise ConfigError(f"There is no policy {text!r}; expected {PREFIX}NAME with one of {listed}{hint}")
+        raise ConfigError(f"There is no policy {text!r}; expected {ZOO_PREFIX}NAME with one of {listed}{hint}")
     return ZOO / name

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 import torch
 
-from simul.common.config import zoo
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE
+from simul.common.checkpoints import zoo
+from simul.common.checkpoints.meta import WEIGHTS_FILE
 from simul.common.errors import ConfigError
 from simul.common.nets.bfloat16 import in_bfloat16
 from simul.common.nets.build import build_network

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from simul.common.config.run_signature import trust_in
+from simul.common.config.trust import Trust
 from simul.common.runtime.private_files import replace_file
 
 ASIDE = ".writing-"  # prefix of unfinished folders
@@ -29,6 +31,11 @@ def run_root(checkpoint: Path) -> Path:
     checkpoint = checkpoint.absolute()
     above = checkpoint.parent.parent if checkpoint.parent.name == PAST else checkpoint.parent
     return above.parent if above.name == "checkpoints" else checkpoint
+
+
+def checkpoint_trust(folder: Path, trust: Trust) -> Trust:
+    """`trust_in` the run directory that the checkpoint `folder` lies in."""
+    return trust_in(run_root(folder), trust)
 
 
 def spread(versions: Collection[int], count: int) -> list[int]:
