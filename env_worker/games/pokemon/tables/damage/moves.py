@@ -9,7 +9,7 @@ from poke_env.battle.move import Move
 from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
-from simul.env_worker.games.pokemon.tables.damage_facts import FACTS
+from simul.env_worker.games.pokemon.tables.damage.facts import FACTS
 
 STATUS, PHYSICAL, SPECIAL = 0, 1, 2
 # Power that follows from the two Pokemon; everything else has a number of its own.

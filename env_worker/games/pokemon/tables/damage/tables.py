@@ -6,11 +6,10 @@ from typing import Any
 
 from poke_env.data import GenData
 
-from simul.env_worker.games.pokemon.tables import damage_moves as moves
-from simul.env_worker.games.pokemon.tables import damage_rules as rules
-from simul.env_worker.games.pokemon.tables.damage_facts import FACTS, PAIR_FACTS, words
-from simul.env_worker.games.pokemon.tables.damage_moves import DamageMove, damage_move
-from simul.env_worker.games.pokemon.tables.damage_rules import STAGE_NAMES, Rule
+from simul.env_worker.games.pokemon.tables.damage import moves, rules
+from simul.env_worker.games.pokemon.tables.damage.facts import FACTS, PAIR_FACTS, words
+from simul.env_worker.games.pokemon.tables.damage.moves import DamageMove, damage_move
+from simul.env_worker.games.pokemon.tables.damage.rules import STAGE_NAMES, Rule
 from simul.env_worker.games.pokemon.tables.movedex import type_chart
 
 EXPONENTS = {0.0: 0, 0.5: -1, 1.0: 0, 2.0: 1}  # log2 of a type's multiplier, 0 where it is immune

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from simul.env_worker.games.pokemon.tables.damage_facts import facts
+from simul.env_worker.games.pokemon.tables.damage.facts import facts
 
 USER_ABILITY = """
 technician | power | 6144 | technical | 4-9
