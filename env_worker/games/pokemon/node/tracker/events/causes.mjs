@@ -1,6 +1,6 @@
 // Abilities and items that a line names in passing, as the cause of something else or as what acts.
 
-import { toId } from './dex.mjs';
+import { toId } from '../dex.mjs';
 
 // Events whose handlers do not read what caused them.
 const REVEALING = [

@@ -1,15 +1,15 @@
 // Events of one Pokemon: on and off the field, health, effects, formes.
 
-import { readCondition } from './condition.mjs';
-import { moveId, toId, ValueFailure } from './dex.mjs';
-import { endEffect, startEffect, startTypeChange } from './effects.mjs';
-import { wasIllusion } from './entries.mjs';
+import { readCondition } from '../condition.mjs';
+import { moveId, toId, ValueFailure } from '../dex.mjs';
+import { endEffect, startEffect, startTypeChange } from '../effects.mjs';
+import { wasIllusion } from '../entries.mjs';
 import { endField, isOwnSide, need, ofPokemon } from './event_parts.mjs';
 import {
 	addMove, addType, changeForme, currentTypes, primalReversion, switchIn, takeForme, terastallize,
 	transform,
-} from './formes.mjs';
-import { Health, Standing } from './standing.mjs';
+} from '../formes.mjs';
+import { Health, Standing } from '../standing.mjs';
 
 const LAST_GEN_OF_OWN_SCREENS = 2; // that a Pokemon puts up for itself
 const PASSES = new Set(['[from] Baton Pass', '[from] Shed Tail']);

@@ -1,11 +1,11 @@
 // Events of the field, the sides and the battle itself.
 
-import { readCondition } from './condition.mjs';
-import { ParseFailure } from './dex.mjs';
-import { endTurn } from './effects.mjs';
+import { readCondition } from '../condition.mjs';
+import { ParseFailure } from '../dex.mjs';
+import { endTurn } from '../effects.mjs';
 import { endField, integer, isOwnSide, need, startField } from './event_parts.mjs';
-import { readDetails } from './formes.mjs';
-import { Mon } from './pokemon.mjs';
+import { readDetails } from '../formes.mjs';
+import { Mon } from '../pokemon.mjs';
 
 function turn(tracker, event) {
 	need(event, 3);

@@ -1,7 +1,7 @@
 // Events that change stages.
 
-import { BOOSTS } from './boosts.mjs';
-import { ParseFailure } from './dex.mjs';
+import { BOOSTS } from '../boosts.mjs';
+import { ParseFailure } from '../dex.mjs';
 import { integer, need, ofPokemon } from './event_parts.mjs';
 
 function boost(mon, stat, amount) {

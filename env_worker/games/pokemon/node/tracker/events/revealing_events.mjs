@@ -1,9 +1,9 @@
 // Events that tell abilities and items, mostly in passing.
 
-import { readCondition } from './condition.mjs';
-import { moveId, ParseFailure, toId, ValueFailure } from './dex.mjs';
-import { startEffect } from './effects.mjs';
-import { addMove, endTera } from './formes.mjs';
+import { readCondition } from '../condition.mjs';
+import { moveId, ParseFailure, toId, ValueFailure } from '../dex.mjs';
+import { startEffect } from '../effects.mjs';
+import { addMove, endTera } from '../formes.mjs';
 import { integer, need, startField, withoutOf } from './event_parts.mjs';
 import { presses } from './move_event.mjs';
 import { mimic } from './pokemon_events.mjs';

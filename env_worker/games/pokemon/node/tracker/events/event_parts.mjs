@@ -1,6 +1,6 @@
 // Helpers of the event handlers.
 
-import { ValueFailure } from './dex.mjs';
+import { ValueFailure } from '../dex.mjs';
 
 /** The line must have this many parts, the two before the first argument included. */
 export function need(event, count) {

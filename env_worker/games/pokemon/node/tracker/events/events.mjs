@@ -4,8 +4,8 @@
 import { BATTLE_EVENTS } from './battle_events.mjs';
 import { BOOST_EVENTS } from './boost_events.mjs';
 import { CAUSED } from './causes.mjs';
-import { COUNTED } from './counters.mjs';
-import { LAST_TURN, UNHANDLED } from './last_turn.mjs';
+import { COUNTED } from '../counters.mjs';
+import { LAST_TURN, UNHANDLED } from '../last_turn.mjs';
 import { moveEvent } from './move_event.mjs';
 import { POKEMON_EVENTS } from './pokemon_events.mjs';
 import { REVEALING_EVENTS } from './revealing_events.mjs';

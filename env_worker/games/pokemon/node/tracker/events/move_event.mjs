@@ -1,9 +1,9 @@
 // `|move|`: what was used, and what that says of the Pokemon.
 
-import { moveId, ParseFailure } from './dex.mjs';
-import { endEffect, startEffect } from './effects.mjs';
+import { moveId, ParseFailure } from '../dex.mjs';
+import { endEffect, startEffect } from '../effects.mjs';
 import { need } from './event_parts.mjs';
-import { addMove } from './formes.mjs';
+import { addMove } from '../formes.mjs';
 
 const FAILED = ['[miss]', '[still]', '[notarget]'];
 const LOCKED = new Set(['[from] lockedmove', '[from]lockedmove', '[from] Sky Attack']);
