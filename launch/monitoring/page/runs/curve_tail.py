@@ -10,7 +10,7 @@ from pathlib import Path
 
 from simul.common.runtime.private_files import open_regular
 from simul.launch.monitoring.curves.curves_csv import BASE_COLUMNS
-from simul.launch.monitoring.page.charts import Chart, charts_of
+from simul.launch.monitoring.page.runs.charts import Chart, charts_of
 
 MOST_ROWS = 600  # kept; at twice as many, each two become their mean
 PIECE_BYTES = 2 * 2**20  # read at once: a long file is drawn piece by piece

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simul.launch.monitoring.curves.figures import CURVES
-from simul.launch.monitoring.page.charts import CHARTS, MOST_LINES, charts_of
+from simul.launch.monitoring.page.runs.charts import CHARTS, MOST_LINES, charts_of
 
 
 def test_every_chart_is_of_curves_that_there_are():

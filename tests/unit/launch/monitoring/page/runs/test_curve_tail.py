@@ -10,8 +10,8 @@ import pytest
 
 from simul.launch.monitoring.curves.curves_csv import CsvWriter
 from simul.launch.monitoring.curves.figures import CurveReport
-from simul.launch.monitoring.page import curve_tail
-from simul.launch.monitoring.page.curve_tail import MOST_ROWS, CurveTail
+from simul.launch.monitoring.page.runs import curve_tail
+from simul.launch.monitoring.page.runs.curve_tail import MOST_ROWS, CurveTail
 
 
 def report(number: int, **figures: float) -> CurveReport:

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from simul.common.errors import ConfigError
-from simul.launch.monitoring.page import replays
-from simul.launch.monitoring.page.replays import MOST_LISTED, battle_lines, replay_frames, replay_key, replay_names
+from simul.launch.monitoring.page.runs import replays
+from simul.launch.monitoring.page.runs.replays import MOST_LISTED, battle_lines, replay_frames, replay_key, replay_names
 
 GAME = {"seed": 1, "players": ["a", "b"], "turns": [], "returns": [0.0, 0.0], "outcome": "unfinished"}
 

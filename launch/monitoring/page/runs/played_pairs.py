@@ -16,7 +16,7 @@ import msgspec
 from simul.common.checkpoints.folders import BEST, RESULT_FILE
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
-from simul.launch.monitoring.page.short_text import short_label, short_text
+from simul.launch.monitoring.page.runs.short_text import short_label, short_text
 
 MOST_ROWS = 100
 EVALUATION_BYTES = 8 * 2**20

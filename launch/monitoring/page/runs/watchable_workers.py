@@ -11,7 +11,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_owner
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
-from simul.launch.monitoring.page.watched_run import STATUS_BYTES
+from simul.launch.monitoring.page.runs.watched_run import STATUS_BYTES
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.processes.role_process import LOG_NAMES
 

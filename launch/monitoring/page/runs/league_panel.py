@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simul.launch.monitoring.page.short_text import short_label
+from simul.launch.monitoring.page.runs.short_text import short_label
 from simul.launch.ratings.league_file import LeagueFigures, Rate
 
 MOST_MEMBERS = 24

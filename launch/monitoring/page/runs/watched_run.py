@@ -17,11 +17,11 @@ from simul.common.role.run_lock import ELSEWHERE_SEC, describe_start, read_owner
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.curves.league_curves import with_league
-from simul.launch.monitoring.page.curve_tail import CurveTail
-from simul.launch.monitoring.page.league_panel import league_panel
-from simul.launch.monitoring.page.played_pairs import played_pairs
-from simul.launch.monitoring.page.replays import replay_names
-from simul.launch.monitoring.page.short_text import short_text
+from simul.launch.monitoring.page.runs.curve_tail import CurveTail
+from simul.launch.monitoring.page.runs.league_panel import league_panel
+from simul.launch.monitoring.page.runs.played_pairs import played_pairs
+from simul.launch.monitoring.page.runs.replays import replay_names
+from simul.launch.monitoring.page.runs.short_text import short_text
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.monitoring.view.panel import format_clock, format_evaluation, long_figures, short_figures
 from simul.launch.processes.role_reports import counts

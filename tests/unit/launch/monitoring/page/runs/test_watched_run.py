@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from simul.common.role.run_lock import this_process
-from simul.launch.monitoring.page.league_panel import MOST_MEMBERS
-from simul.launch.monitoring.page.short_text import TEXT_LETTERS
-from simul.launch.monitoring.page.watched_run import MOST_ENTRIES, RARELY_SEC, WatchedRun
+from simul.launch.monitoring.page.runs.league_panel import MOST_MEMBERS
+from simul.launch.monitoring.page.runs.short_text import TEXT_LETTERS
+from simul.launch.monitoring.page.runs.watched_run import MOST_ENTRIES, RARELY_SEC, WatchedRun
 from tests.support.league import write_league
 from tests.support.recorded_run import process, snapshot
 
