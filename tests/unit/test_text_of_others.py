@@ -21,8 +21,8 @@ from simul.launch.commands.status import status
 from simul.launch.diagnostics import connection_check
 from simul.launch.monitoring.notices.notifier import Delivery, Notice, NoticeKind, NoticeSender, TokenBucket
 from simul.launch.monitoring.view.display import make_display
+from simul.launch.monitoring.view.figure_texts import run_line
 from simul.launch.monitoring.view.output import complain
-from simul.launch.monitoring.view.panel import run_line
 from simul.launch.processes.role_reports import RoleReports
 from tests.support.recorded_run import snapshot
 
@@ -105,7 +105,7 @@ def test_a_games_exception_in_the_panel_and_in_status(tmp_path, capsys, monkeypa
 
 def test_the_panel_keeps_its_height_and_width(capsys):
     from simul.common.runtime.terminal_console import SafeConsole
-    from simul.launch.monitoring.view.panel import run_panel
+    from simul.launch.monitoring.view.figure_texts import run_panel
 
     console = SafeConsole(file=io.StringIO(), width=80, height=24)
     assert isinstance(console, Console)

@@ -23,7 +23,7 @@ from simul.launch.monitoring.page.runs.played_pairs import played_pairs
 from simul.launch.monitoring.page.runs.replays import replay_names
 from simul.launch.monitoring.page.runs.short_text import short_text
 from simul.launch.monitoring.snapshot import Snapshot
-from simul.launch.monitoring.view.panel import format_clock, format_evaluation, long_figures, short_figures
+from simul.launch.monitoring.view.figure_texts import format_clock, format_evaluation, long_figures, short_figures
 from simul.launch.processes.role_reports import counts
 from simul.launch.ratings.league_file import LeagueFile
 

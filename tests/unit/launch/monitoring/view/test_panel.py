@@ -11,7 +11,7 @@ from rich.console import Console
 from simul.common.config.schema import Config
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.monitoring.summary import summarise, summary_text
-from simul.launch.monitoring.view.panel import (
+from simul.launch.monitoring.view.figure_texts import (
     format_causes,
     format_histogram,
     format_results,
