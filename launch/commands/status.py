@@ -40,8 +40,8 @@ def status(root: Path | None, *, as_json: bool) -> int:
     from simul.common.runtime.terminal_console import SafeConsole
     from simul.launch.monitoring.curves.league_curves import with_league
     from simul.launch.monitoring.snapshot import STATUS, read_status
-    from simul.launch.monitoring.view.figure_texts import run_panel
     from simul.launch.monitoring.view.league_table import league_table
+    from simul.launch.monitoring.view.panel import run_panel
 
     run_dir = choose_run(root, active_only=False)
     file = run_dir.root / STATUS

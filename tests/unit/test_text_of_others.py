@@ -105,7 +105,7 @@ def test_a_games_exception_in_the_panel_and_in_status(tmp_path, capsys, monkeypa
 
 def test_the_panel_keeps_its_height_and_width(capsys):
     from simul.common.runtime.terminal_console import SafeConsole
-    from simul.launch.monitoring.view.figure_texts import run_panel
+    from simul.launch.monitoring.view.panel import run_panel
 
     console = SafeConsole(file=io.StringIO(), width=80, height=24)
     assert isinstance(console, Console)

@@ -21,8 +21,8 @@ from simul.launch.monitoring.view.figure_texts import (
     format_number,
     format_rate,
     mean_batch,
-    process_table,
 )
+from simul.launch.monitoring.view.panel import process_table
 from simul.launch.processes.role_reports import add_metrics, counts, number
 
 MOST_EVENTS = 3

@@ -17,8 +17,8 @@ from simul.launch.monitoring.view.figure_texts import (
     format_results,
     format_store,
     run_line,
-    run_panel,
 )
+from simul.launch.monitoring.view.panel import run_panel
 from simul.launch.processes.role_reports import number
 from tests.support import recorded_run
 from tests.support.recorded_run import process, workers
