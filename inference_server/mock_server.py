@@ -76,18 +76,18 @@ class _LearnerOnly:
 class _NoRecorder:
     """Takes no steps: RECORD needs the training token of a run, and no client of a mock server has it."""
 
-    def open_row(self) -> int:
+    def open_recording(self) -> int:
         raise AssertionError("a session of the mock server is recorded")
 
     def add_rewards(
-        self, rows: NDArray[np.int64], reward: NDArray[np.float32], label: NDArray[np.int16] | None = None
+        self, recordings: NDArray[np.int64], reward: NDArray[np.float32], label: NDArray[np.int16] | None = None
     ) -> None:
         pass
 
-    def close_row(self, *_: Any) -> None:
+    def close_recording(self, *_: Any) -> None:
         raise AssertionError("a session of the mock server was recorded")
 
-    def drop_rows(self, *_: Any) -> None:
+    def drop_recordings(self, *_: Any) -> None:
         pass
 
 

@@ -25,8 +25,9 @@ import yaml
 from simul.common.config.games import GAMES
 from simul.common.config.loader import DEFAULT_MODE, config_from_tree, load_config
 from simul.common.config.named_class import name_of_callable
+from simul.common.config.rule_checks import MODULE_CLASS
 from simul.common.config.setting_lines import plain_values, setting_lines
-from simul.common.config.validation import MODULE_CLASS, describe_value
+from simul.common.config.value_checks import describe_value
 from simul.common.errors import ConfigError, SimulError
 from simul.common.role.temporary import temporary_folder
 from simul.common.runtime.private_files import read_regular, written_since

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from simul.common.config.checkpoint_folder import PAST
+from simul.common.checkpoints.folders import PAST
 from simul.common.config.schema import Config, LearnerConfig
 from simul.common.errors import ConfigError, WeightsError
 from simul.common.nets.base import RecurrentNetwork

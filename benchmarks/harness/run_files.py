@@ -6,11 +6,11 @@ import math
 import os
 from pathlib import Path
 
-from simul.common.config.checkpoint_meta import checkpoint_folders, is_milestone
+from simul.common.checkpoints.meta import checkpoint_folders, is_milestone
 from simul.common.config.schema import Config
 from simul.common.role.run_directory import RunDir
+from simul.launch.monitoring.curves.curves_csv import CSV_NAME
 from simul.launch.monitoring.curves.figures import FIRST_INTERVAL_SEC, INTERVAL_SHARE, LAST_INTERVAL_SEC
-from simul.launch.monitoring.curves.writers import CSV_NAME
 
 NEWEST = 2  # checkpoints that are kept because they are the newest
 MIB = 2**20

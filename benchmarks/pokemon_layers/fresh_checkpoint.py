@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE
+from simul.common.checkpoints.meta import WEIGHTS_FILE
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
 from simul.common.role.run_directory import RunDir

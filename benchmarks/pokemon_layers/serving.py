@@ -14,7 +14,7 @@ from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.installation import ROOT
 from simul.launch.loadtest.cores import busy_seconds
-from simul.launch.monitoring.view.panel import mean_batch
+from simul.launch.monitoring.view.figure_texts import mean_batch
 from simul.launch.processes.process_group import RunningRoles
 from simul.launch.processes.role_process import role_command, role_environment
 from simul.launch.processes.role_reports import counts, number

@@ -16,7 +16,7 @@ from benchmarks.pokemon_layers.layer import Sample, Setting
 from simul.common.nets.build import build_network
 from simul.common.role.run_directory import RunDir
 from simul.launch.loadtest.cores import busy_seconds
-from simul.launch.monitoring.view.panel import mean_batch
+from simul.launch.monitoring.view.figure_texts import mean_batch
 from simul.launch.processes.role_reports import counts, number
 
 ONE_PASS = (

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.strength.results import read_match
 from benchmarks.strength.rows import Row
-from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
-from simul.launch.monitoring.curves.writers import past_evaluations
+from simul.common.checkpoints.meta import checkpoint_folders, read_meta
+from simul.launch.monitoring.curves.curves_csv import past_evaluations
 
 STYLES = ("-", "--", ":", "-.")
 

@@ -29,14 +29,14 @@ from benchmarks.strength.results import (
     write_used,
 )
 from benchmarks.strength.rows import TABLES, Row
-from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
-from simul.common.config.option_types import count
+from simul.common.checkpoints.meta import checkpoint_folders, read_meta
 from simul.common.errors import ConfigError, SimulError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import living_owner
 from simul.common.runtime.file_lock import hold_lock
 from simul.common.runtime.installation import ROOT
 from simul.launch.evaluation.picture import check_picture
+from simul.launch.option_types import count
 
 GAMES = 3000  # mirrored, of each match
 ENOUGH = 0.999  # of a row's decisions: a run stops a few short of them, or after them

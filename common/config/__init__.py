@@ -1,1 +1,1 @@
-"""The configuration: schema, strict loading, validation; the facts that a checkpoint carries of it."""
+"""The configuration: schema, strict loading, validation."""

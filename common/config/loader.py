@@ -1,16 +1,15 @@
 """YAML -> `Config`, strictly: every problem is reported at once, with its dotted path and what was expected.
 
-`simul.common.config.validation` checks each value, then the rules that span several keys.
+`strict_yaml.py` reads the text, `value_checks.py` checks each value, then `rule_checks.py` the rules that span several
+keys.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import yaml
@@ -20,28 +19,19 @@ from simul.common.config.automatic import settle_automatic
 from simul.common.config.game_description import FROZEN, Game
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.learner_presets import LEARNER_PRESETS, SCHEDULES
-from simul.common.config.opponents import MIX, is_own, parse_mix
+from simul.common.config.opponents import MIX, parse_mix
+from simul.common.config.rule_checks import broken_rules
 from simul.common.config.schema import NOT_KINDS, Config, LearnerConfig
+from simul.common.config.strict_yaml import MAX_LEVELS, TOO_DEEP, StrictLoader, deeper_than, one_line, parse_yaml
 from simul.common.config.trust import EVERYTHING, Trust, values_at_marked_keys
-from simul.common.config.validation import ELSEWHERE, Problems, Tree, broken_rules, check_section, describe_value
+from simul.common.config.value_checks import ELSEWHERE, Problems, Tree, check_section, describe_value
 from simul.common.errors import ConfigError, did_you_mean
 from simul.common.runtime.installation import CONFIGS
 
 OPPONENT_SETTINGS = tuple(key for key in NOT_KINDS if key != "classes")
-_INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
-_NUMBERS = {  # as YAML 1.2 reads them: to YAML 1.1, 3e-4 is text, and 1:30 is 90; 010, an 8 there, is text
-    _INT: re.compile(r"^[-+]?(?:0|[1-9][0-9_]*|0x[0-9a-fA-F]+)$"),
-    _FLOAT: re.compile(
-        r"^(?:[-+]?(?:[0-9][0-9_]*\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-        r"|[-+]?[0-9]+[eE][-+]?[0-9]+|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
-    ),
-}
-
 OVERRIDES = "--set"  # what a command line calls them
 DEFAULT_MODE = "default"  # the file without its modes
-MAX_LEVELS = 20
 MAX_SHOWN = 100  # characters of an override in an error
-TOO_DEEP = "nested too deeply, or contains itself: sections contain keys only"
 
 
 def load_config(
@@ -313,7 +303,7 @@ def _read(path: Path, problems: Problems) -> Tree:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         names = _shipped_names(path) if isinstance(error, FileNotFoundError) else "."
         raise ConfigError(f"The configuration {path} cannot be read: {reason}{names}") from None
-    tree, faults = _parsed(text, f"The configuration {path}", inspect.type_info(Config))
+    tree, faults = parse_yaml(text, f"The configuration {path}", inspect.type_info(Config))
     problems.update((f"line {line}", sentence) for line, sentence in faults.items())
     if tree is None:
         raise ConfigError(
@@ -325,93 +315,6 @@ def _read(path: Path, problems: Problems) -> Tree:
     return tree
 
 
-def read_other_yaml(path: Path, what: str) -> Any:
-    """The value in a YAML file that is no configuration, read as strictly. `what`: for messages, such as `the space`.
-
-    Raises ConfigError.
-    """
-    title = f"{what[0].upper()}{what[1:]} {path}"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(f"{title} cannot be read: {reason}.") from None
-    value, faults = _parsed(text, title, inspect.AnyType())
-    if faults:
-        lines = "".join(f"\n  line {line}: {sentence}" for line, sentence in faults.items())
-        raise ConfigError(f"{title} has faults:{lines}")
-    return value
-
-
-def _parsed(text: str, title: str, kind: inspect.Type) -> tuple[Any, dict[int, str]]:
-    """The value of a YAML document and, by line, sentences about what is not strict. Raises ConfigError."""
-    try:
-        loader = _Loader(text, kind)
-        try:
-            value = loader.get_single_data()
-        finally:
-            loader.dispose()
-    except (yaml.YAMLError, ValueError, TypeError) as error:  # too many digits in a number; a list as a key
-        raise ConfigError(f"{title} is not YAML: {_one_line(error)}.") from None
-    except RecursionError:
-        raise ConfigError(f"{title} is {TOO_DEEP}.") from None
-    if _deeper_than(MAX_LEVELS, value):
-        raise ConfigError(f"{title} is {TOO_DEEP}.")
-    return value, loader.faults
-
-
-class _Loader(yaml.SafeLoader):
-    """SafeLoader that reads 3e-4 as a number and reports duplicate keys and keys without a space after the colon.
-
-    Where `kind`, the type of the whole document, has text, a number is the text that was written.
-    """
-
-    def __init__(self, text: str, kind: inspect.Type) -> None:
-        super().__init__(text)
-        self.faults: dict[int, str] = {}  # sentence by line
-        self._kind = kind
-
-    def get_single_node(self) -> yaml.Node | None:
-        node = super().get_single_node()
-        if node is not None:
-            _keep_text(node, self._kind)
-        return node
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        whole = []
-        for key, value in node.value:
-            name, line = str(key.value), key.start_mark.line + 1
-            before, colon, after = name.rpartition(":")
-            if colon and value.value == "" and value.style is None:  # {hidden:8}, a key without a value
-                hint = f", and an opponent {name} requires a share: {name}: 0.2" if is_own(name) else ""
-                self.faults[line] = f"YAML requires a space after a colon: {before}: {after}{hint}"
-                continue
-            if name in seen:
-                self.faults[line] = f"the key {name!r} is given twice here"
-            seen.add(name)
-            whole.append((key, value))
-        node.value = whole
-        return super().construct_mapping(node, deep)
-
-
-def _keep_text(node: yaml.Node, kind: inspect.Type) -> None:
-    """Numbers below `node` become text where `kind` is text: `name: 2048`."""
-    if isinstance(node, yaml.MappingNode) and isinstance(kind, inspect.StructType):
-        fields = {field.name: field.type for field in kind.fields}
-        for key, value in node.value:
-            if key.value == "modes" and isinstance(value, yaml.MappingNode):
-                for _, settings in value.value:
-                    _keep_text(settings, kind)
-            elif key.value in fields:
-                _keep_text(value, fields[key.value])
-    elif isinstance(node, yaml.SequenceNode) and isinstance(kind, inspect.VarTupleType):
-        for item in node.value:
-            _keep_text(item, kind.item_type)
-    elif isinstance(node, yaml.ScalarNode) and isinstance(kind, inspect.StrType) and node.tag in _NUMBERS:
-        node.tag = "tag:yaml.org,2002:str"
-
-
 def type_at(path: str) -> inspect.Type:
     """The type of the value at a dotted key; that of any value for a key that does not exist."""
     kind: inspect.Type = inspect.type_info(Config)
@@ -421,31 +324,23 @@ def type_at(path: str) -> inspect.Type:
     return kind
 
 
-_Loader.yaml_implicit_resolvers = {  # no key takes a date: run_dir: 2026-11-22 is text
-    first: [(tag, pattern) for tag, pattern in resolvers if tag not in (*_NUMBERS, "tag:yaml.org,2002:timestamp")]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-for _tag, _pattern in _NUMBERS.items():
-    _Loader.add_implicit_resolver(_tag, _pattern, list("-+.0123456789"))
-
-
 def _override(tree: Tree, override: str, problems: Problems) -> None:
     path, equals, text = override.partition("=")
     if not equals or not path:
         problems[_shown(override)] = "expected KEY=VALUE, for example learner.clip=0.1"
         return
-    loader = _Loader(text, type_at(path))
+    loader = StrictLoader(text, type_at(path))
     try:
         value = loader.get_single_data()
     except (yaml.YAMLError, ValueError) as error:
-        problems[_shown(override)] = f"the value is not YAML: {_one_line(error)}"
+        problems[_shown(override)] = f"the value is not YAML: {one_line(error)}"
         return
     except RecursionError:
         problems[_shown(override)] = f"the value is {TOO_DEEP}"
         return
     finally:
         loader.dispose()
-    if _deeper_than(MAX_LEVELS, value):
+    if deeper_than(MAX_LEVELS, value):
         problems[_shown(override)] = f"the value is {TOO_DEEP}"
         return
     for sentence in loader.faults.values():
@@ -472,18 +367,8 @@ def _keys_of(override: str) -> list[str]:
     return path.split(".")
 
 
-def _deeper_than(levels: int, value: Any) -> bool:
-    """True if `value` nests deeper than `levels`; a YAML alias may refer to its own parent and never end."""
-    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return bool(below) and (levels == 0 or any(_deeper_than(levels - 1, item) for item in below))
-
-
 def _shown(override: str) -> str:
     """As it was given, but for values that are secrets."""
     if (key := override.partition("=")[0]).partition(".")[0] in ELSEWHERE:
         return f"{OVERRIDES} {key}=..."
     return f"{OVERRIDES} {override}" if len(override) <= MAX_SHOWN else f"{OVERRIDES} {override[:MAX_SHOWN]}..."
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

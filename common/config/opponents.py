@@ -8,12 +8,12 @@ from typing import Any
 from simul.common.config.game_description import POLICIES
 from simul.common.config.games import GAMES
 from simul.common.config.schema import NOT_KINDS, OpponentsConfig
-from simul.common.config.zoo import PREFIX
 from simul.common.errors import ConfigError, did_you_mean
 
 KINDS = tuple(key for key in OpponentsConfig.__struct_fields__ if key not in NOT_KINDS)
 SCRIPTED = tuple(kind for kind in KINDS if kind not in POLICIES)  # of all games; they need no network
 MIX = "random:0.2,self:0.8"  # example, for messages
+ZOO_PREFIX = "zoo:"  # of a shipped policy, `simul.common.checkpoints.zoo`
 OWN = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")  # module:Class of a player of one's own
 SHORT = {"self": "self_play"} | {short: full for game in GAMES.values() for short, full in game.short_names.items()}
 
@@ -24,7 +24,7 @@ def opponent_kind(name: str, among: tuple[str, ...] = KINDS) -> str:
     Raises ConfigError with the nearest names.
     """
     kind = SHORT.get(name, name)
-    if name.startswith(PREFIX):
+    if name.startswith(ZOO_PREFIX):
         raise ConfigError(no_opponent(name))
     if kind in among or is_own(name):
         return kind
@@ -42,7 +42,7 @@ def no_opponent(name: str) -> str:
 
 def is_own(name: str) -> bool:
     """True for module:Class, the name of a player of one's own."""
-    return OWN.fullmatch(name) is not None and not name.startswith(PREFIX)
+    return OWN.fullmatch(name) is not None and not name.startswith(ZOO_PREFIX)
 
 
 def parse_mix(text: str) -> dict[str, Any]:

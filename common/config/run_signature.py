@@ -19,7 +19,6 @@ from pathlib import Path
 
 import msgspec
 
-from simul.common.config.checkpoint_folder import run_root
 from simul.common.config.trust import MarkedValue, Trust
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import OTHERS, read_regular
@@ -50,11 +49,6 @@ def trust_in(root: Path, trust: Trust) -> Trust:
     """`trust`, and what this user's signature of the run directory `root` covers."""
     signed = signed_trust(root)
     return msgspec.structs.replace(signed.and_also(trust.values), everything=trust.everything)
-
-
-def checkpoint_trust(folder: Path, trust: Trust) -> Trust:
-    """`trust_in` the run directory that the checkpoint `folder` lies in."""
-    return trust_in(run_root(folder), trust)
 
 
 def signed_trust(root: Path) -> Trust:

@@ -14,7 +14,8 @@ from safetensors.torch import load, load_file, save
 from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
-from simul.common.config.checkpoint_meta import (
+from simul.common.checkpoints.folders import checkpoint_trust
+from simul.common.checkpoints.meta import (
     META_FILE,
     WEIGHTS_FILE,
     CheckpointMeta,
@@ -23,9 +24,8 @@ from simul.common.config.checkpoint_meta import (
     read_verified,
     tensor_shapes,
 )
-from simul.common.config.run_signature import checkpoint_trust
+from simul.common.checkpoints.zoo import zoo_folder
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust
-from simul.common.config.zoo import zoo_folder
 from simul.common.errors import CheckpointError, ConfigError, WeightsError
 from simul.common.nets.build import build_network, network_outline
 from simul.common.runtime.terminal_text import printable

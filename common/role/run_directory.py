@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 import yaml
 
-from simul.common.config.checkpoint_folder import BEST, NEW_BEST
+from simul.common.checkpoints.folders import BEST, NEW_BEST
 from simul.common.config.loader import load_config
 from simul.common.config.run_signature import SIGNATURE, sign, trust_in
 from simul.common.config.schema import Config

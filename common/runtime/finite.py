@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_EXPONENT = np.uint16(0x7C00)  # of float16: all ones in infinities and NaN only
+FLOAT16_EXPONENT, FLOAT32_EXPONENT = 0x7C00, 0x7F800000  # bits that are all ones in infinities and NaN only
 
 
 def finite_rows(rows: NDArray[Any]) -> NDArray[np.bool_]:
@@ -15,8 +15,8 @@ def finite_rows(rows: NDArray[Any]) -> NDArray[np.bool_]:
     if rows.dtype.kind in "iu":
         return np.ones(len(rows), np.bool_)
     if rows.dtype == np.float16:  # integer comparison is vectorised, float16 is not: an eighth of the time
-        largest: NDArray[np.uint16] = (rows.view(np.uint16) & _EXPONENT).max(axis=1)
-        return largest < _EXPONENT
+        largest: NDArray[np.uint16] = (rows.view(np.uint16) & FLOAT16_EXPONENT).max(axis=1)
+        return largest < FLOAT16_EXPONENT
     if rows.dtype == np.float32:  # a sum of squares is finite where all of them are, and costs half as much
         with np.errstate(over="ignore", invalid="ignore"):
             finite: NDArray[np.bool_] = np.isfinite(np.vecdot(rows, rows))

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from simul.common.config.checkpoint_folder import BEST, PAST, RESULT_FILE, new_folder, replace_best
-from simul.common.config.checkpoint_meta import (
+from simul.common.checkpoints.folders import BEST, PAST, RESULT_FILE, new_folder, replace_best
+from simul.common.checkpoints.meta import (
     CONFIG_FILE,
     META,
     META_FILE,

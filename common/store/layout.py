@@ -21,7 +21,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from simul.common.config.checkpoint_meta import META_FILE
+from simul.common.checkpoints.meta import META_FILE
 
 Kind = Literal["checkpoints", "past", "best"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

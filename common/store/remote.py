@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_BYTES
+from simul.common.checkpoints.meta import META_FILE, WEIGHTS_BYTES
 from simul.common.errors import StoreError
 from simul.common.runtime.private_files import MOST_BYTES, read_regular
 from simul.common.runtime.terminal_text import printable

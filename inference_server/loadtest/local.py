@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from simul.common.checkpoints.meta import check_spec, read_meta
 from simul.common.client.columns import Answer, Columns
 from simul.common.client.load.driver import masks
 from simul.common.client.load.orders import SetUp, carry_out
-from simul.common.config.checkpoint_meta import check_spec, read_meta
 from simul.common.config.schema import Config
 from simul.common.config.trust import Trust
 from simul.common.errors import CheckpointError, WeightsError

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import torch
 
-from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE, CheckpointMeta
+from simul.common.checkpoints.meta import META_FILE, WEIGHTS_FILE, CheckpointMeta
 from simul.common.config.schema import Config
 from simul.common.errors import SimulError
 from simul.common.nets.build import build_network

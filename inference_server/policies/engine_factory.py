@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from simul.common.config.checkpoint_meta import check_spec, read_meta
-from simul.common.config.run_signature import checkpoint_trust
+from simul.common.checkpoints.folders import checkpoint_trust
+from simul.common.checkpoints.meta import check_spec, read_meta
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust
 from simul.common.errors import UnreadableWeightsError, WeightsError

@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE, check_spec, checkpoint_folders, read_meta, read_verified
+from simul.common.checkpoints.meta import WEIGHTS_FILE, check_spec, checkpoint_folders, read_meta, read_verified
 from simul.common.errors import CheckpointError, ConfigError, WeightsError
 from simul.common.nets.io import fingerprint
 from simul.common.protocol.messages import LEARNER_POLICY, Weights

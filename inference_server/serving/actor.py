@@ -263,7 +263,7 @@ class Actor:
             outputs = result.outputs
             first = Outputs(outputs.action[:k], outputs.log_prob[:k], outputs.value[:k])
             self._recorder.append_steps(
-                self._sessions.unroll_row.take(result.slots[:k]), result.redo[:k], result.observation[:k],
+                self._sessions.recording.take(result.slots[:k]), result.redo[:k], result.observation[:k],
                 result.mask[:k], result.read_rows[:k], first, policy.engine, policy.version, now,
             )  # fmt: skip
 

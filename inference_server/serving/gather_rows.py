@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simul.common.runtime.compiled import BOOL, INT64, UINT8, UINT16, UINT32, column, compiled, read
+from simul.common.runtime.finite import FLOAT16_EXPONENT, FLOAT32_EXPONENT
 
 
 def gather_rows(
@@ -55,11 +56,11 @@ def _gather(
 _MASKS = read(UINT8, 2), read(INT64)
 _GATHER = {  # by dtype of the observation: as what its bits are seen, which of them are the exponent's, the loop
     np.dtype(np.float16): (
-        np.uint16, 0x7C00,
+        np.uint16, FLOAT16_EXPONENT,
         compiled(read(UINT16, 2), UINT16, *_MASKS, column(UINT16, 2), column(UINT8, 2), column(BOOL))(_gather),
     ),
     np.dtype(np.float32): (
-        np.uint32, 0x7F800000,
+        np.uint32, FLOAT32_EXPONENT,
         compiled(read(UINT32, 2), UINT32, *_MASKS, column(UINT32, 2), column(UINT8, 2), column(BOOL))(_gather),
     ),
 }  # fmt: skip

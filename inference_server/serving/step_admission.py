@@ -104,10 +104,10 @@ class StepAdmission:
         if rows.label is not None and not client.training:
             raise ProtocolError(ERR_DENIED, "label needs the run's training token; HELLO came without it")
         ordinary = self._sessions.admit_next_steps(client, rows.keys, rows.plain, rows.labelled)
-        recorded = self._sessions.unroll_row.take(ordinary.slots)
-        self._statistics.steps_seen += int(np.count_nonzero(recorded >= 0))
+        recordings = self._sessions.recording.take(ordinary.slots)
+        self._statistics.steps_seen += int(np.count_nonzero(recordings >= 0))
         self._recorder.add_rewards(
-            recorded, rows.reward[ordinary.rows], None if rows.label is None else rows.label[ordinary.rows]
+            recordings, rows.reward[ordinary.rows], None if rows.label is None else rows.label[ordinary.rows]
         )
         if len(ordinary.rows) < len(ordinary.which):
             for i in np.flatnonzero(~ordinary.which).tolist():
@@ -222,7 +222,7 @@ class StepAdmission:
         session = self._sessions.open_session(client, env, seat, episode, flags, policy, now)
         self._sessions.temperature[session.slot] = temperature
         if flags & RECORD:
-            self._sessions.unroll_row[session.slot] = self._recorder.open_row()
+            self._sessions.recording[session.slot] = self._recorder.open_recording()
         return session
 
     def _queue(self, session: Session, rows: StepRows, i: int, redo: bool, queued: _Queued) -> None:
@@ -254,5 +254,5 @@ class StepAdmission:
     def _reward(self, session: Session, rows: StepRows, i: int) -> None:
         one = slice(i, i + 1)
         label = None if rows.label is None else rows.label[one]
-        unroll_row = self._sessions.unroll_row[session.slot : session.slot + 1]
-        self._recorder.add_rewards(unroll_row, rows.reward[one], label)
+        recordings = self._sessions.recording[session.slot : session.slot + 1]
+        self._recorder.add_rewards(recordings, rows.reward[one], label)

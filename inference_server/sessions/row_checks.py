@@ -26,7 +26,7 @@ from simul.common.protocol.messages import (
 )
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.compiled import BOOL, FLOAT32, UINT8, UINT16, UINT32, column, compiled, read
-from simul.common.runtime.finite import describe_not_finite, finite_rows
+from simul.common.runtime.finite import FLOAT16_EXPONENT, FLOAT32_EXPONENT, describe_not_finite, finite_rows
 
 MAX_ROWS = 4096
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 100.0  # a finite logit below 3e35 stays finite when it is divided
@@ -249,7 +249,7 @@ def _check(
 
 _COLUMNS = read(FLOAT32), read(UINT8, 2), read(UINT8), read(UINT8), column(BOOL), column(BOOL), column(BOOL)
 _FINITE = {  # by dtype of the observation: as what its bits are seen, which of them are the exponent's, the loop
-    np.dtype(np.float16): (np.uint16, 0x7C00, compiled(read(UINT16, 2), UINT16, *_COLUMNS)(_check)),
-    np.dtype(np.float32): (np.uint32, 0x7F800000, compiled(read(UINT32, 2), UINT32, *_COLUMNS)(_check)),
+    np.dtype(np.float16): (np.uint16, FLOAT16_EXPONENT, compiled(read(UINT16, 2), UINT16, *_COLUMNS)(_check)),
+    np.dtype(np.float32): (np.uint32, FLOAT32_EXPONENT, compiled(read(UINT32, 2), UINT32, *_COLUMNS)(_check)),
 }
 _FINITE[_UINT8] = _FINITE[np.dtype(np.float16)]  # with no columns: every whole number is finite

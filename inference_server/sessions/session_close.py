@@ -22,20 +22,26 @@ _CAUSE_TEXTS = {  # error text for a client that continues a session which the s
 class StepRecorder(Protocol):
     """What sessions tell the recorder, `simul.inference_server.unrolls.recorder.Recorder`."""
 
-    def open_row(self) -> int:
-        """The row of the unroll buffers for a new recorded session."""
+    def open_recording(self) -> int:
+        """The number of a new recorded session's recording."""
 
     def add_rewards(
-        self, rows: NDArray[np.int64], reward: NDArray[np.float32], label: NDArray[np.int16] | None = None
+        self, recordings: NDArray[np.int64], reward: NDArray[np.float32], label: NDArray[np.int16] | None = None
     ) -> None:
-        """Rewards float32 [M] and labels int16 [M, K] of rows int64 [M]; rows -1 are not recorded."""
+        """Rewards float32 [M] and labels int16 [M, K] of recordings int64 [M]; -1 stands for no recording."""
 
-    def close_row(
-        self, row: int, session: Session, kind: int, final_observation: NDArray[Any] | None, cause: str, now: float
+    def close_recording(
+        self,
+        recording: int,
+        session: Session,
+        kind: int,
+        final_observation: NDArray[Any] | None,
+        cause: str,
+        now: float,
     ) -> None:
         """A recorded session is over; `kind`: TERMINATED, TRUNCATED or ABORTED."""
 
-    def drop_rows(self, rows: NDArray[np.int64], unanswered: int, cause: str) -> None:
+    def drop_recordings(self, recordings: NDArray[np.int64], unanswered: int, cause: str) -> None:
         """Recorded sessions are over, of which so many wait for an answer: their open steps are dropped."""
 
 
@@ -53,10 +59,10 @@ class SessionCloser:
             if cause in _CAUSE_TEXTS:
                 key = session.env, session.seat, session.episode
                 self._sessions.client_of(session).remember_closed(key, _CAUSE_TEXTS[cause])
-            row = int(self._sessions.unroll_row[session.slot])
+            recording = int(self._sessions.recording[session.slot])
             try:
-                if row >= 0:
-                    self._recorder.close_row(row, session, kind, final, cause, now)
+                if recording >= 0:
+                    self._recorder.close_recording(recording, session, kind, final, cause, now)
             except Exception as error:  # noqa: BLE001 the slot is freed all the same
                 record_fault(error, self._statistics)
             self._sessions.free_slot(session)
@@ -65,8 +71,8 @@ class SessionCloser:
     def close_sessions_of(self, client: Client, cause: str) -> None:
         """Close every session of a client that is gone; open steps are dropped."""
         table, slots = self._sessions, np.array(client.seats.slots, np.int64)
-        recorded = slots[table.unroll_row[slots] >= 0]
-        self._recorder.drop_rows(table.unroll_row[recorded], table.unanswered(recorded), cause)
+        recorded = slots[table.recording[slots] >= 0]
+        self._recorder.drop_recordings(table.recording[recorded], table.unanswered(recorded), cause)
         table.free_slots_of(client)
         if len(slots):
             self._statistics.sessions_ended[cause] += len(slots)

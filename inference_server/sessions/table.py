@@ -43,7 +43,7 @@ class SessionColumns:
         self.expired = np.zeros(n, np.bool_)  # the row that waited was refused at its deadline: it may be sent again
         self.temperature = np.ones(n, np.float32)
         self.group = np.zeros(n, np.int64)  # 2 * number of the policy + recorded
-        self.unroll_row = np.full(n, -1)  # row of the unroll buffers, -1: not recorded
+        self.recording = np.full(n, -1)  # its number in the unroll buffer, -1: not recorded
         self.greedy = np.zeros(n, np.bool_)
         self.noise_key = np.zeros(n, np.uint64)
         self.touched_at = np.zeros(n)
@@ -269,7 +269,7 @@ class SessionTable(SessionColumns):
         """
         guesses = client.seats.guess_slots(keys)
         if recorded_only is not None:
-            plain = plain & ~(recorded_only & (self.unroll_row.take(guesses) < 0))
+            plain = plain & ~(recorded_only & (self.recording.take(guesses) < 0))
         n = len(keys)
         ordinary, rows, slots = np.empty(n, np.bool_), np.empty(n, np.int64), np.empty(n, np.int64)
         m = _admit_next_steps(
@@ -330,7 +330,7 @@ class SessionTable(SessionColumns):
         self._without_token -= not client.training
         self.number[slot] = 0
         self.due[slot] = WAITING
-        self.unroll_row[slot] = -1
+        self.recording[slot] = -1
         self._free.append(slot)
         return True
 
@@ -343,7 +343,7 @@ class SessionTable(SessionColumns):
         slots = client.seats.slots
         self.number[slots] = 0
         self.due[slots] = WAITING
-        self.unroll_row[slots] = -1
+        self.recording[slots] = -1
         for slot in slots:
             del self._clients[slot]
         self._free.extend(slots)

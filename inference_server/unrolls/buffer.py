@@ -1,9 +1,10 @@
 """Builds unrolls out of single steps, in preallocated tables. Pure but for the memory that a learner can open.
 
-Every recorded session owns a row, and with it a place in the tables. Step t's reward arrives with decision t + 1 (or
-the END). When T steps are complete, the decision that follows is the bootstrap row, and row 0 of the next unroll.
-A row always has a place. When its unroll is complete it lends the place to the learner on this machine and goes on in a
-spare one; what comes back is spare again. So no place is written while the learner may read it.
+Every recorded session owns a recording, by number, and with it a place in the tables. Step t's reward arrives with
+decision t + 1 (or the END). When T steps are complete, the decision that follows is the bootstrap row, and row 0 of the
+next unroll. A recording always has a place. When its unroll is complete it lends the place to the learner on this
+machine and goes on in a spare one; what comes back is spare again. So no place is written while the learner may read
+it.
 """
 
 from __future__ import annotations
@@ -46,34 +47,34 @@ NONE_LEGAL, ALL_BITS = 0, 255  # masks of rows that are never acted on
 
 @compiled(read(INT64), read(INT64), read(FLOAT32), read(INT64), column(FLOAT32, 2))
 def _add_rewards(
-    rows: NDArray[np.int64],
-    of_row: NDArray[np.int64],
+    recordings: NDArray[np.int64],
+    place_of: NDArray[np.int64],
     earned: NDArray[np.float32],
     filled: NDArray[np.int64],
     reward: NDArray[np.float32],
 ) -> None:
-    """Add to the reward of each row's last step what it `earned`, float32 [B]; -1 stands for no row."""
-    for i in range(len(rows)):
-        if rows[i] >= 0:  # a row without steps: into the place behind the last
-            reward[of_row[rows[i]], filled[rows[i]] - 1] += earned[i]
+    """Add to the reward of each recording's last step what it `earned`, float32 [B]; -1 stands for no recording."""
+    for i in range(len(recordings)):
+        if recordings[i] >= 0:  # a recording without steps: into the place behind the last
+            reward[place_of[recordings[i]], filled[recordings[i]] - 1] += earned[i]
 
 
 @compiled(read(INT64), read(INT64), read(INT16, 2), read(INT64), column(INT16, 3))
 def _set_labels(
-    rows: NDArray[np.int64],
-    of_row: NDArray[np.int64],
+    recordings: NDArray[np.int64],
+    place_of: NDArray[np.int64],
     label: NDArray[np.int16],
     filled: NDArray[np.int64],
     labels: NDArray[np.int16],
 ) -> None:
-    """Set the labels [B, K] of each row's last step, and of the steps before it that wait for the same one.
+    """Set the labels [B, K] of each recording's last step, and of the steps before it that wait for the same one.
 
-    NO_LABEL changes nothing but those that wait; -1 of `rows` stands for no row.
+    NO_LABEL changes nothing but those that wait; -1 of `recordings` stands for no recording.
     """
-    for i in range(len(rows)):
-        if rows[i] < 0 or not filled[rows[i]]:
+    for i in range(len(recordings)):
+        if recordings[i] < 0 or not filled[recordings[i]]:
             continue
-        place, last = of_row[rows[i]], filled[rows[i]] - 1
+        place, last = place_of[recordings[i]], filled[recordings[i]] - 1
         for k in range(labels.shape[2]):
             if label[i, k] != NO_LABEL:
                 labels[place, last, k] = label[i, k]
@@ -89,8 +90,8 @@ def _set_labels(
     column(INT64, 2), column(FLOAT32, 2), column(INT16, 3),
 )  # fmt: skip
 def append_rows(
-    rows: NDArray[np.int64],
-    of_row: NDArray[np.int64],
+    recordings: NDArray[np.int64],
+    place_of: NDArray[np.int64],
     redo: NDArray[np.bool_],
     observation: NDArray[np.uint8],
     mask: NDArray[np.uint8],
@@ -108,10 +109,10 @@ def append_rows(
     rewards: NDArray[np.float32],
     labels: NDArray[np.int16],
 ) -> int:
-    """Write a step of each row, arrays [B, ...], behind its last one, or over it where `redo`; how many are new."""
+    """Write a step, arrays [B, ...], behind each recording's last one, or over it where `redo`; how many are new."""
     new, size = 0, observation.shape[1]
-    for i in range(len(rows)):
-        place, at = of_row[rows[i]], filled[rows[i]]
+    for i in range(len(recordings)):
+        place, at = place_of[recordings[i]], filled[recordings[i]]
         if redo[i]:
             at -= 1
         else:
@@ -132,17 +133,17 @@ def append_rows(
         rewards[place, at] = 0.0
         for k in range(labels.shape[2]):
             labels[place, at, k] = NO_LABEL
-        filled[rows[i]] = at + 1
+        filled[recordings[i]] = at + 1
     return new
 
 
 class UnrollPlaces:
-    """`serial` int64 [rows + spares], beside the tables: the number of the unroll that is lent there; 0: none is."""
+    """`serial` int64 [recordings + spares], beside the tables: number of the unroll that is lent there; 0: none is."""
 
-    def __init__(self, rows: int, serial: NDArray[np.int64]) -> None:
-        self.of_row = np.arange(rows)
+    def __init__(self, recordings: int, serial: NDArray[np.int64]) -> None:
+        self.of_recording = np.arange(recordings)
         self._serial = serial
-        self._spare = list(range(len(serial) - 1, rows - 1, -1))
+        self._spare = list(range(len(serial) - 1, recordings - 1, -1))
         self._lent: set[int] = set()
         self._last = 0
 
@@ -151,15 +152,15 @@ class UnrollPlaces:
         """How many places the learner may be reading."""
         return len(self._lent)
 
-    def lend(self, row: int) -> tuple[int, int] | None:
-        """Lend the row's place: (place, serial). The row gets a spare one. None: no place is spare."""
+    def lend(self, recording: int) -> tuple[int, int] | None:
+        """Lend the recording's place: (place, serial). The recording gets a spare one. None: no place is spare."""
         if not self._spare:
             return None
-        place = int(self.of_row[row])
+        place = int(self.of_recording[recording])
         self._lent.add(place)
         self._last += 1
         self._serial[place] = self._last
-        self.of_row[row] = self._spare.pop()
+        self.of_recording[recording] = self._spare.pop()
         return place, self._last
 
     def take_back(self, place: int) -> None:
@@ -170,17 +171,18 @@ class UnrollPlaces:
 
 
 class SharedUnrolls(AnonymousFile):
-    """Places for `rows` unrolls in the making, and for as many that the learner reads, but at most MOST_LENT_BYTES.
+    """Places for the unrolls of so many `recordings`, and for as many that the learner reads.
 
-    The system backs what is touched. Raises OSError where it has no such memory to give.
+    The latter have at most MOST_LENT_BYTES. The system backs what is touched.
+    Raises OSError where it has no such memory to give.
     """
 
-    def __init__(self, layout: UnrollLayout, rows: int) -> None:
-        count = rows + max(1, min(rows, MOST_LENT_BYTES // layout.place_bytes))
+    def __init__(self, layout: UnrollLayout, recordings: int) -> None:
+        count = recordings + max(1, min(recordings, MOST_LENT_BYTES // layout.place_bytes))
         super().__init__(layout.size(count), writable=True)
-        self.rows = rows
+        self.recordings = recordings
         self.tables = layout.tables(self._memory, count)
-        self.places = UnrollPlaces(rows, self.tables["serial"])
+        self.places = UnrollPlaces(recordings, self.tables["serial"])
         self.message = messages.UnrollMemory(
             memory=self.grant, places=count, unroll_length=layout.unroll_length, state_size=layout.state_size
         )
@@ -188,12 +190,12 @@ class SharedUnrolls(AnonymousFile):
 
 @dataclass(slots=True)
 class FinishedUnroll:
-    """An unroll of a row, see `simul.common.protocol.messages.Unroll`, and the `place` of its tensors in `tables`.
+    """A recording's unroll, see `simul.common.protocol.messages.Unroll`, and the `place` of its tensors in `tables`.
 
-    Lend, send or copy the tensors before their row's next step is appended.
+    Lend, send or copy the tensors before their recording's next step is appended.
     """
 
-    row: int
+    recording: int
     message: Unroll
     tables: Tables
     place: int
@@ -212,9 +214,9 @@ class FinishedUnroll:
 class UnrollBuffer:
     """Tables [places, T + 1, ...]; `steps_open` counts steps not yet sent or dropped.
 
-    With `memory` they lie there, and there are as many rows as it has. Else room for `capacity` sessions, but no more
-    than RESERVED_BYTES, is reserved at once, and doubled where that is not enough. The operating system backs what is
-    touched: about (T + 1) * (D * itemsize + bytes of a mask) a session recorded at a time.
+    With `memory` they lie there, and there are as many recordings as it has. Else room for `capacity` sessions, but no
+    more than RESERVED_BYTES, is reserved at once, and doubled where that is not enough. The operating system backs what
+    is touched: about (T + 1) * (D * itemsize + bytes of a mask) a session recorded at a time.
     """
 
     def __init__(
@@ -240,54 +242,58 @@ class UnrollBuffer:
         if memory is None:
             self._grow(max(1, min(capacity, RESERVED_BYTES // self._layout.place_bytes)))
         else:
-            self._add_rows(memory.rows)
+            self._add_recordings(memory.recordings)
             self._use(memory.tables, memory.places)
 
     def open(self) -> int:
-        """A row for a new session."""
+        """A recording for a new session."""
         if not self._free and self._growing:
             self._grow(2 * len(self._filled))
-        row = self._free.pop()
-        self._filled[row] = 0
-        self._first_step[row] = 0
+        recording = self._free.pop()
+        self._filled[recording] = 0
+        self._first_step[recording] = 0
         self._last_session += 1
-        self._session[row] = self._last_session
-        return row
+        self._session[recording] = self._last_session
+        return recording
 
     def add_rewards(
-        self, rows: NDArray[np.int64], reward: NDArray[np.float32], label: NDArray[np.int16] | None = None
+        self, recordings: NDArray[np.int64], reward: NDArray[np.float32], label: NDArray[np.int16] | None = None
     ) -> None:
-        """Add to the reward of the last appended step of each row, float32 [B]; -1 stands for no row.
+        """Add to the reward of the last appended step of each recording, float32 [B]; -1 stands for no recording.
 
         `label`: int16 [B, K], what the opponent did at that step, see STEP; None: nothing is known.
         """
-        _add_rewards(rows, self._places.of_row, reward, self._filled, self._tables["reward"])
+        _add_rewards(recordings, self._places.of_recording, reward, self._filled, self._tables["reward"])
         if label is not None:
-            _set_labels(rows, self._places.of_row, label, self._filled, self._labels)
+            _set_labels(recordings, self._places.of_recording, label, self._filled, self._labels)
 
-    def full(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def full(self, recordings: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool [B]: the unroll is complete; the step that comes now is its bootstrap row."""
-        return self._filled[rows] == self._length
+        return self._filled[recordings] == self._length
 
-    def fresh(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def fresh(self, recordings: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool [B]: the next appended step is the first of its unroll: `begin` needs the state before it."""
-        return self._filled[rows] == 0
+        return self._filled[recordings] == 0
 
     def close_full(
-        self, rows: NDArray[np.int64], observation: NDArray[Any], mask: NDArray[np.uint8], value: NDArray[np.float32]
+        self,
+        recordings: NDArray[np.int64],
+        observation: NDArray[Any],
+        mask: NDArray[np.uint8],
+        value: NDArray[np.float32],
     ) -> Iterator[FinishedUnroll]:
-        """The complete unrolls of `rows` with their bootstrap rows, arrays [B, ...]. Each row is fresh afterwards."""
-        self._write_last(rows, observation, pack_masks(mask) if self._packs else mask, value)
-        for row in rows.tolist():
-            yield self._pop(row, terminated=False, truncated=False)
+        """The complete unrolls of `recordings` with their bootstrap rows, arrays [B, ...]. Each is fresh afterwards."""
+        self._write_last(recordings, observation, pack_masks(mask) if self._packs else mask, value)
+        for recording in recordings.tolist():
+            yield self._pop(recording, terminated=False, truncated=False)
 
-    def begin(self, rows: NDArray[np.int64], states: NDArray[np.float32]) -> None:
+    def begin(self, recordings: NDArray[np.int64], states: NDArray[np.float32]) -> None:
         """States before the first step, float32 [B, state_size]."""
-        self._tables["state"][self._places.of_row[rows]] = states
+        self._tables["state"][self._places.of_recording[recordings]] = states
 
     def append(
         self,
-        rows: NDArray[np.int64],
+        recordings: NDArray[np.int64],
         redo: NDArray[np.bool_],
         observation: NDArray[Any],
         mask: NDArray[np.uint8],
@@ -301,86 +307,88 @@ class UnrollBuffer:
         if self._packs:
             mask = pack_masks(mask)
         self.steps_open += append_rows(
-            rows, self._places.of_row, redo, observation.view(np.uint8), mask, action, log_prob, value, version,
-            self._filled, self._observation, tables["mask"], tables["action"], tables["log_prob"], tables["value"],
-            tables["policy_version"], tables["reward"], self._labels,
+            recordings, self._places.of_recording, redo, observation.view(np.uint8), mask, action, log_prob, value,
+            version, self._filled, self._observation, tables["mask"], tables["action"], tables["log_prob"],
+            tables["value"], tables["policy_version"], tables["reward"], self._labels,
         )  # fmt: skip
 
     def lend(self, finished: FinishedUnroll) -> FinishedUnroll:
         """Lend the unroll's place to the learner until it gives it back; the unroll as it was if no place is spare."""
-        lent = self._places.lend(finished.row)
+        lent = self._places.lend(finished.recording)
         if lent is None:
             return finished
         place, serial = lent
         message = msgspec.structs.replace(finished.message, place=place, serial=serial)
-        return FinishedUnroll(finished.row, message, finished.tables, finished.place)
+        return FinishedUnroll(finished.recording, message, finished.tables, finished.place)
 
-    def end(self, row: int, kind: int, final_observation: NDArray[Any] | None, cause: str) -> FinishedUnroll | None:
+    def end(
+        self, recording: int, kind: int, final_observation: NDArray[Any] | None, cause: str
+    ) -> FinishedUnroll | None:
         """The session is over: its last unroll, or None where nothing is learned (counted under `cause`)."""
-        filled = int(self._filled[row])
+        filled = int(self._filled[recording])
         finished = None
         if filled and kind == TERMINATED:
-            self._write_last(row, 0, NONE_LEGAL, 0.0)
-            finished = self._pop(row, terminated=True, truncated=False)
+            self._write_last(recording, 0, NONE_LEGAL, 0.0)
+            finished = self._pop(recording, terminated=True, truncated=False)
         elif filled and kind == TRUNCATED:
-            self._write_last(row, final_observation, ALL_BITS if self._packs else 1, 0.0)
-            finished = self._pop(row, terminated=False, truncated=True)
+            self._write_last(recording, final_observation, ALL_BITS if self._packs else 1, 0.0)
+            finished = self._pop(recording, terminated=False, truncated=True)
         elif filled:
             self.steps_open -= filled
             self.dropped[cause] += filled
-        self._filled[row] = 0
-        self._free.append(row)
+        self._filled[recording] = 0
+        self._free.append(recording)
         return finished
 
-    def abort(self, rows: NDArray[np.int64], cause: str) -> None:
-        """The sessions of these rows are over and nothing is learned from what is open."""
-        filled = int(self._filled[rows].sum())
+    def abort(self, recordings: NDArray[np.int64], cause: str) -> None:
+        """The sessions of these recordings are over and nothing is learned from what is open."""
+        filled = int(self._filled[recordings].sum())
         if filled:
             self.steps_open -= filled
             self.dropped[cause] += filled
-        self._filled[rows] = 0
-        self._free.extend(rows.tolist())
+        self._filled[recordings] = 0
+        self._free.extend(recordings.tolist())
 
-    def _pop(self, row: int, *, terminated: bool, truncated: bool) -> FinishedUnroll:
-        n, place = int(self._filled[row]), int(self._places.of_row[row])
+    def _pop(self, recording: int, *, terminated: bool, truncated: bool) -> FinishedUnroll:
+        n, place = int(self._filled[recording]), int(self._places.of_recording[recording])
         if len(self._labels):
             waiting = self._labels[place, :n]  # the step that they wait for is in the next unroll
             waiting[waiting == SAME_LABEL] = NO_LABEL
         message = Unroll(
             length=n,
-            first_step=int(self._first_step[row]),
+            first_step=int(self._first_step[recording]),
             terminated=terminated,
             truncated=truncated,
             spec_fingerprint=self._fingerprint,
-            session=int(self._session[row]),
+            session=int(self._session[recording]),
         )
-        self._first_step[row] += n
-        self._filled[row] = 0
+        self._first_step[recording] += n
+        self._filled[recording] = 0
         self.steps_open -= n
-        return FinishedUnroll(row, message, self._tables, place)
+        return FinishedUnroll(recording, message, self._tables, place)
 
-    def _write_last(self, rows: int | NDArray[np.int64], observation: Any, mask: Any, value: Any) -> None:
-        """The row behind the last step of one row, or arrays [B, ...] behind those of several."""
-        place, at = self._places.of_row[rows], self._filled[rows]
+    def _write_last(self, recordings: int | NDArray[np.int64], observation: Any, mask: Any, value: Any) -> None:
+        """The row behind the last step of one recording, or arrays [B, ...] behind those of several."""
+        place, at = self._places.of_recording[recordings], self._filled[recordings]
         self._tables["observation"][place, at] = observation
         self._tables["mask"][place, at] = mask
         self._tables["value"][place, at] = value
 
-    def _grow(self, rows: int) -> None:
+    def _grow(self, recordings: int) -> None:
         """Larger tables of its own; what the old ones hold is kept."""
-        tables = {name: np.zeros((rows, *shape), dtype) for name, (shape, dtype) in self._layout.shapes().items()}
+        tables = {name: np.zeros((recordings, *shape), dtype) for name, (shape, dtype) in self._layout.shapes().items()}
         for name, table in self._tables.items():
             tables[name][: len(table)] = table
-        self._add_rows(rows)
-        self._use(tables, UnrollPlaces(rows, tables["serial"]))
+        self._add_recordings(recordings)
+        self._use(tables, UnrollPlaces(recordings, tables["serial"]))
 
-    def _add_rows(self, rows: int) -> None:
+    def _add_recordings(self, recordings: int) -> None:
         old = len(self._filled)
         self._filled, self._first_step, self._session = (
-            np.concatenate([column, np.zeros(rows - old, np.int64)])
+            np.concatenate([column, np.zeros(recordings - old, np.int64)])
             for column in (self._filled, self._first_step, self._session)
         )
-        self._free.extend(range(rows - 1, old - 1, -1))
+        self._free.extend(range(recordings - 1, old - 1, -1))
 
     def _use(self, tables: Tables, places: UnrollPlaces) -> None:
         self._tables, self._places = tables, places

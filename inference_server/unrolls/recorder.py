@@ -16,7 +16,7 @@ from simul.inference_server.unrolls.learner_link import NO_TENSORS, LearnerLink
 
 
 class Recorder:
-    """Opens rows of the unroll buffer, appends steps, and sends complete unrolls to the learner."""
+    """Opens recordings, appends steps, and sends complete unrolls to the learner."""
 
     def __init__(self, buffer: UnrollBuffer, link: LearnerLink | None, statistics: Statistics) -> None:
         self._buffer = buffer
@@ -27,22 +27,22 @@ class Recorder:
         """False while a living learner is full: recorded decisions wait."""
         return self._link is None or self._link.has_room(now)
 
-    def open_row(self) -> int:
-        """A recorded session begins: its row of the unroll buffers."""
+    def open_recording(self) -> int:
+        """A recorded session begins: the number of its recording."""
         return self._buffer.open()
 
     def add_rewards(
-        self, rows: NDArray[np.int64], reward: NDArray[np.float32], label: NDArray[np.int16] | None = None
+        self, recordings: NDArray[np.int64], reward: NDArray[np.float32], label: NDArray[np.int16] | None = None
     ) -> None:
-        """Add to the reward of the last step of every row, arrays [B]; rows -1 are not recorded.
+        """Add to the reward of each recording's last step, arrays [B]; -1 stands for no recording.
 
         `label`: see `UnrollBuffer.add_rewards`.
         """
-        self._buffer.add_rewards(rows, reward, label)
+        self._buffer.add_rewards(recordings, reward, label)
 
     def append_steps(
         self,
-        rows: NDArray[np.int64],
+        recordings: NDArray[np.int64],
         redo: NDArray[np.bool_],
         observation: NDArray[Any],
         mask: NDArray[np.uint8],
@@ -52,16 +52,17 @@ class Recorder:
         version: int,
         now: float,
     ) -> None:
-        """Record steps, arrays [B, ...]; every one of `rows` is a recorded session's."""
-        full = np.flatnonzero(self._buffer.full(rows) & ~redo)
+        """Record steps, arrays [B, ...]."""
+        full = np.flatnonzero(self._buffer.full(recordings) & ~redo)
         if len(full):
-            for finished in self._buffer.close_full(rows[full], observation[full], mask[full], outputs.value[full]):
+            unrolls = self._buffer.close_full(recordings[full], observation[full], mask[full], outputs.value[full])
+            for finished in unrolls:
                 self._send(finished, now)
-        fresh = self._buffer.fresh(rows)
+        fresh = self._buffer.fresh(recordings)
         if np.count_nonzero(fresh):
-            self._buffer.begin(rows[fresh], engine.states(read_rows[fresh]))
+            self._buffer.begin(recordings[fresh], engine.states(read_rows[fresh]))
         self._buffer.append(
-            rows, redo, observation, mask, outputs.action, outputs.log_prob, outputs.value, version
+            recordings, redo, observation, mask, outputs.action, outputs.log_prob, outputs.value, version
         )  # fmt: skip
         self.flush()
 
@@ -70,21 +71,27 @@ class Recorder:
         if self._link is not None:
             self._link.flush()
 
-    def close_row(
-        self, row: int, session: Session, kind: int, final_observation: NDArray[Any] | None, cause: str, now: float
+    def close_recording(
+        self,
+        recording: int,
+        session: Session,
+        kind: int,
+        final_observation: NDArray[Any] | None,
+        cause: str,
+        now: float,
     ) -> None:
         """A recorded session is over: its last unroll goes out, or its open steps are dropped under `cause`."""
         if session.pending and not session.redoing:
             self._statistics.steps_dropped["unanswered"] += 1
-        finished = self._buffer.end(row, kind, final_observation, cause)
+        finished = self._buffer.end(recording, kind, final_observation, cause)
         if finished is not None:
             self._send(finished, now)
 
-    def drop_rows(self, rows: NDArray[np.int64], unanswered: int, cause: str) -> None:
+    def drop_recordings(self, recordings: NDArray[np.int64], unanswered: int, cause: str) -> None:
         """Recorded sessions are over, of which so many wait for an answer: their open steps are dropped."""
         if unanswered:
             self._statistics.steps_dropped["unanswered"] += unanswered
-        self._buffer.abort(rows, cause)
+        self._buffer.abort(recordings, cause)
 
     def balance_account(self, pending: int) -> None:
         """Count as dropped the recorded steps that a fault of the server left unaccounted; `pending` as for `steps`."""

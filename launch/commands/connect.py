@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from simul.common.config.option_types import path
+from simul.launch.option_types import path
 
 
 def add_connect(parser: argparse.ArgumentParser) -> None:

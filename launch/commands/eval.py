@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from simul.common.config.option_types import (
+from simul.launch.option_types import (
     SearchedCheckpoint,
     add_trust,
     count,
@@ -19,6 +19,19 @@ from simul.common.config.option_types import (
 
 def add_eval(evaluate: argparse.ArgumentParser) -> None:
     """Add its arguments to a parser."""
+    _add_players(evaluate)
+    _add_games(evaluate)
+    _add_results(evaluate)
+    evaluate.add_argument(
+        "--workers", type=count, default=1, metavar="W", help="processes that step games (default: %(default)s)"
+    )
+    evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
+    add_trust(evaluate)
+    evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
+    evaluate.set_defaults(run=_eval)
+
+
+def _add_players(evaluate: argparse.ArgumentParser) -> None:
     evaluate.add_argument(
         "game", nargs="?", default="", metavar="GAME",
         help="without a checkpoint, what the opponents play: a game or a configuration (default: the first that fits)",
@@ -43,6 +56,9 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         help="Blokus: the opponent is this engine, which speaks GTP; short for --opponent gtp --set blokus.gtp=...; "
         "several, with --elo: a ladder, each against all others but engines",
     )  # fmt: skip
+
+
+def _add_games(evaluate: argparse.ArgumentParser) -> None:
     evaluate.add_argument(
         "--games",
         "--battles",
@@ -71,6 +87,9 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         "--no-round-robin", dest="only_first", action="store_true",
         help="the first checkpoint plays each of the others and of the opponents, and these not each other",
     )  # fmt: skip
+
+
+def _add_results(evaluate: argparse.ArgumentParser) -> None:
     evaluate.add_argument(
         "--elo", type=path, metavar="FILE",
         help="keep the results of pairs in FILE, play only those that it lacks (--games of each), and rate all that it "
@@ -87,13 +106,6 @@ def add_eval(evaluate: argparse.ArgumentParser) -> None:
         help="how often the first checkpoint won where its value expected it, as a table and a picture (.png, .svg); "
         "of games of two seats that pay 1, 0 or -1",
     )  # fmt: skip
-    evaluate.add_argument(
-        "--workers", type=count, default=1, metavar="W", help="processes that step games (default: %(default)s)"
-    )
-    evaluate.add_argument("--set", dest="overrides", action="append", default=[], metavar="K=V", help="as for `up`")
-    add_trust(evaluate)
-    evaluate.add_argument("--json", action="store_true", help="only JSON on stdout")
-    evaluate.set_defaults(run=_eval)
 
 
 def add_replay_player(parser: argparse._ActionsContainer, default: str | None = "own") -> None:
@@ -107,8 +119,8 @@ def add_replay_player(parser: argparse._ActionsContainer, default: str | None = 
 
 def cross_players(names: Sequence[str]) -> tuple[list[SearchedCheckpoint], list[str]]:
     """(checkpoints, opponents) among the players of `--cross`. A folder called as an opponent is ./NAME."""
+    from simul.common.checkpoints.zoo import zoo_folder
     from simul.common.config.opponents import SCRIPTED, SHORT
-    from simul.common.config.zoo import zoo_folder
 
     checkpoints: list[SearchedCheckpoint] = []
     opponents: list[str] = []
@@ -126,13 +138,14 @@ def cross_players(names: Sequence[str]) -> tuple[list[SearchedCheckpoint], list[
 
 def _check_no_checkpoint(game: str) -> None:
     """Raises ConfigError where a checkpoint stands in the place of a game."""
-    from simul.common.config.checkpoint_meta import META_FILE
-    from simul.common.config.zoo import PREFIX, zoo_names
+    from simul.common.checkpoints.meta import META_FILE
+    from simul.common.checkpoints.zoo import zoo_names
+    from simul.common.config.opponents import ZOO_PREFIX
     from simul.common.errors import ConfigError
 
     if not game:
         return
-    shipped = game.startswith(PREFIX) and game.removeprefix(PREFIX) in zoo_names()
+    shipped = game.startswith(ZOO_PREFIX) and game.removeprefix(ZOO_PREFIX) in zoo_names()
     if shipped or "://" in game or any(os.path.exists(os.path.join(game, name)) for name in (META_FILE, "checkpoints")):
         raise ConfigError(f"{game} is a checkpoint or a run, not a game: write --checkpoint {game}.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from simul.common.config.option_types import add_trust, checkpoint, path
+from simul.launch.option_types import add_trust, checkpoint, path
 
 
 def add_export(export: argparse.ArgumentParser) -> None:

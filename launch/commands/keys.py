@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from simul.common.config.option_types import path
 from simul.common.runtime.terminal_text import print_text
+from simul.launch.option_types import path
 
 
 def add_keys(keys: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from simul.common.config.option_types import add_run, add_trust, count, named_run, path, whole_number
+from simul.launch.option_types import add_run, add_trust, count, named_run, path, whole_number
 
 POLICIES = 6
 

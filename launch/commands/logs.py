@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import add_run, named_run
+from simul.launch.option_types import add_run, named_run
 
 if TYPE_CHECKING:
     from simul.launch.monitoring.merged_logs import LogEntry

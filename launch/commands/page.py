@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import address, path, port
 from simul.common.errors import ConfigError
 from simul.common.runtime.terminal_text import print_text
 from simul.launch.monitoring.page import HOST
+from simul.launch.option_types import address, path, port
 
 if TYPE_CHECKING:
-    from simul.launch.monitoring.page.watched_run import WatchedRun
+    from simul.launch.monitoring.page.runs.watched_run import WatchedRun
 
 PORT = 8080
 SHORTEST_TOKEN = 16
@@ -86,7 +86,7 @@ def watched_runs(folders: Sequence[Path]) -> list[WatchedRun]:
     """The runs of the page, each with a name of its own. Raises ConfigError: there is none, or of another version."""
     from simul.common.role.run_directory import RunDir
     from simul.common.role.run_lock import active_runs, choose_run
-    from simul.launch.monitoring.page.watched_run import WatchedRun, check_run
+    from simul.launch.monitoring.page.runs.watched_run import WatchedRun, check_run
 
     chosen = [RunDir(folder) for folder in dict.fromkeys(map(os.path.realpath, folders))]
     chosen = chosen or active_runs()

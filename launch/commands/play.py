@@ -10,9 +10,9 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import add_trust, checkpoint, count, path, port, whole_number
 from simul.launch.commands.eval import add_replay_player
 from simul.launch.commands.page import PORT, check_installed
+from simul.launch.option_types import add_trust, checkpoint, count, path, port, whole_number
 
 if TYPE_CHECKING:
     from simul.launch.table_games.origin import Origin

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import add_trust, local_checkpoint, path
+from simul.launch.option_types import add_trust, local_checkpoint, path
 
 if TYPE_CHECKING:
     from simul.common.role.run_directory import RunDir
@@ -96,7 +96,7 @@ def _servers_of(run_dir: RunDir) -> int:
 
 def _newest_folder(given: Path) -> Path:
     """A checkpoint as it is given, or the newest of a run directory; the server verifies it. Raises ConfigError."""
-    from simul.common.config.checkpoint_meta import META_FILE, checkpoint_folders
+    from simul.common.checkpoints.meta import META_FILE, checkpoint_folders
     from simul.common.errors import ConfigError
 
     if (given / META_FILE).exists() or not (given / "checkpoints").is_dir():

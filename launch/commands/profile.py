@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simul.common.config.option_types import path
 from simul.common.runtime.terminal_text import print_text
+from simul.launch.option_types import path
 
 if TYPE_CHECKING:
     from simul.common.role.run_directory import RunDir

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from simul.common.config.option_types import add_trust, checkpoint, path
+from simul.launch.option_types import add_trust, checkpoint, path
 
 LAST_PORT = 65535
 

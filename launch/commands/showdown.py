@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from simul.common.config.option_types import port
+from simul.launch.option_types import port
 
 
 def add_showdown(showdown: argparse.ArgumentParser) -> None:

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import add_run, named_run
 from simul.common.runtime.terminal_text import print_text
+from simul.launch.option_types import add_run, named_run
 
 if TYPE_CHECKING:
     from simul.common.role.run_directory import RunDir

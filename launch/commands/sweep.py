@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from simul.common.config.option_types import count, path
+from simul.launch.option_types import count, path
 
 FOLDER = Path("runs", "sweeps")
 PRUNERS = ("median", "halving", "none")

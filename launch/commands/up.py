@@ -7,11 +7,11 @@ import importlib.util
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from simul.common.config.option_types import add_trust, local_checkpoint, path, port, whole_number
 from simul.common.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 from simul.common.runtime.terminal_text import print_text
 from simul.launch.commands.page import PORT, check_installed
+from simul.launch.option_types import add_trust, local_checkpoint, path, port, whole_number
 
 if TYPE_CHECKING:
     from simul.common.config.schema import Config

@@ -6,8 +6,8 @@ import argparse
 import math
 import os
 
-from simul.common.config.option_types import add_trust, checkpoint, path, whole_number
 from simul.launch.commands.play import add_game
+from simul.launch.option_types import add_trust, checkpoint, path, whole_number
 
 LONGEST_DELAY_SEC = 3600.0
 WHO = "Name who plays: --checkpoint, or a GAME with --opponent, or one that the zoo has a policy for; or a --replay."

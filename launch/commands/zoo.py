@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from simul.common.config.option_types import add_trust, checkpoint, count, path
 from simul.common.runtime.terminal_text import print_text
+from simul.launch.option_types import add_trust, checkpoint, count, path
 
 
 def add_zoo(zoo: argparse.ArgumentParser) -> None:

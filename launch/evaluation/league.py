@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.table import Table
 
-from simul.common.config.checkpoint_folder import PAST, spread
-from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
+from simul.common.checkpoints.folders import PAST, spread
+from simul.common.checkpoints.meta import checkpoint_folders, read_meta
 from simul.common.config.games import game_called
 from simul.common.config.opponents import opponent_kind
 from simul.common.config.schema import Config

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE, read_meta
+from simul.common.checkpoints.meta import WEIGHTS_FILE, read_meta
 from simul.common.config.search import SearchConfig
 from simul.common.config.trust import programs_of
 from simul.common.errors import CheckpointError, ConfigError

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from simul.common.config.option_types import add_trust, local_checkpoint, path
 from simul.common.errors import ConfigError
+from simul.launch.option_types import add_trust, local_checkpoint, path
 
 PRECISIONS = ("auto", "float32", "bfloat16")
 T = TypeVar("T")

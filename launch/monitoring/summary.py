@@ -18,7 +18,7 @@ from simul.common.runtime.machine_info import checkout_commit
 from simul.launch.monitoring.accounting import build_accounts, imbalances, unroll_figures
 from simul.launch.monitoring.curves.figures import seat_of
 from simul.launch.monitoring.snapshot import Snapshot
-from simul.launch.monitoring.view.panel import (
+from simul.launch.monitoring.view.figure_texts import (
     LOSSES,
     episodes_of,
     format_causes,

@@ -14,9 +14,8 @@ from typing import Any
 
 import msgspec
 
-from simul.common.config.automatic import AUTO
-from simul.common.config.checkpoint_folder import new_folder, run_root
-from simul.common.config.checkpoint_meta import (
+from simul.common.checkpoints.folders import checkpoint_trust, new_folder, run_root
+from simul.common.checkpoints.meta import (
     CONFIG_FILE,
     META_FILE,
     OPTIMIZER_FILE,
@@ -27,10 +26,10 @@ from simul.common.config.checkpoint_meta import (
     file_hash,
     read_verified,
 )
+from simul.common.config.automatic import AUTO
 from simul.common.config.games import GAMES
 from simul.common.config.loader import config_from_tree, load_config
 from simul.common.config.matchups import distinct_labels
-from simul.common.config.run_signature import checkpoint_trust
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, MarkedValue, Trust, check_trust, network_values, values_to_trust
 from simul.common.errors import CheckpointError, ConfigError

@@ -24,7 +24,7 @@ from typing import IO, Any
 import msgspec
 import psutil
 
-from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
+from simul.common.checkpoints.folders import BEST, RESULT_FILE, link_folder, replace_best
 from simul.common.config.game_description import TABLE_PLAYER
 from simul.common.config.games import game_called
 from simul.common.config.schema import Config
@@ -32,7 +32,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.intervals import format_interval, interval_digits
 from simul.common.runtime.private_files import open_to_append, read_regular
 from simul.launch.monitoring.alerts import StrengthAlerts
-from simul.launch.monitoring.curves.writers import past_evaluations
+from simul.launch.monitoring.curves.curves_csv import past_evaluations
 from simul.launch.processes.role_process import kill_session, low_priority, role_environment
 
 PINNED = ".evaluating-"  # prefix of the checkpoint that is being evaluated: the learner may remove its own

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE, CheckpointMeta, decode_meta
+from simul.common.checkpoints.folders import checkpoint_trust
+from simul.common.checkpoints.meta import META_FILE, WEIGHTS_FILE, CheckpointMeta, decode_meta
+from simul.common.checkpoints.zoo import zoo_folder
 from simul.common.config.game_description import FROZEN
-from simul.common.config.run_signature import checkpoint_trust
 from simul.common.config.schema import Config
 from simul.common.config.trust import MarkedValue, Trust, check_trust, network_values
-from simul.common.config.zoo import zoo_folder
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir

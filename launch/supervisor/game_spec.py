@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from simul.common.config.checkpoint_meta import checkpoint_folders, read_meta
+from simul.common.checkpoints.meta import checkpoint_folders, read_meta
 from simul.common.config.games import GAMES
 from simul.common.config.schema import Config
 from simul.common.errors import CheckpointError, ConfigError, SimulError

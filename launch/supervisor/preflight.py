@@ -10,10 +10,10 @@ from contextlib import ExitStack
 
 import msgspec
 
+from simul.common.config.rule_checks import workers_words
 from simul.common.config.schema import Config
 from simul.common.config.seats import settle_opponents
 from simul.common.config.trust import NOTHING, Trust
-from simul.common.config.validation import workers_words
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role import run_lock

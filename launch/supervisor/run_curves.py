@@ -17,19 +17,14 @@ from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
+from simul.launch.monitoring.curves.background_writer import callback_writer
 from simul.launch.monitoring.curves.callback_figures import CallbackFigures
+from simul.launch.monitoring.curves.curve_log import CurveLog, CurveWriter
+from simul.launch.monitoring.curves.curves_csv import CsvWriter, last_position
 from simul.launch.monitoring.curves.figures import CurvePosition, CurveRecorder, CurveReport, Figure, evaluation_figures
 from simul.launch.monitoring.curves.league_curves import LeagueNames, league_figures
-from simul.launch.monitoring.curves.writers import (
-    CsvWriter,
-    CurveLog,
-    CurveWriter,
-    TensorBoardWriter,
-    callback_writer,
-    last_position,
-    mlflow_writer,
-    wandb_writer,
-)
+from simul.launch.monitoring.curves.metric_services import mlflow_writer, wandb_writer
+from simul.launch.monitoring.curves.tensorboard_file import TensorBoardWriter
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.ratings.league_file import LeagueFile
 

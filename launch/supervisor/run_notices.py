@@ -27,7 +27,7 @@ from simul.launch.monitoring.notices.notifier import (
     TokenBucket,
 )
 from simul.launch.monitoring.snapshot import Snapshot
-from simul.launch.monitoring.view.panel import (
+from simul.launch.monitoring.view.figure_texts import (
     format_evaluation,
     format_number,
     format_rate,

@@ -15,9 +15,10 @@ from typing import Any
 
 from msgspec import inspect
 
-from simul.common.config.loader import read_other_yaml, type_at
+from simul.common.config.loader import type_at
 from simul.common.config.schema import WATCHING
 from simul.common.config.setting_lines import setting_lines
+from simul.common.config.strict_yaml import read_other_yaml
 from simul.common.errors import ConfigError, did_you_mean
 
 RANGE, CHOICES = ("low", "high", "log", "int", "step"), ("choices",)

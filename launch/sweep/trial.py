@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from simul.common.config.checkpoint_folder import BEST, RESULT_FILE
-from simul.common.config.checkpoint_meta import checkpoint_folders
+from simul.common.checkpoints.folders import BEST, RESULT_FILE
+from simul.common.checkpoints.meta import checkpoint_folders
 from simul.common.config.loader import load_config
 from simul.common.config.schema import Config
 from simul.common.config.setting_lines import setting_lines
@@ -20,7 +20,7 @@ from simul.common.errors import ConfigError, SimulError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import living_owner, read_json
 from simul.common.runtime.private_files import read_regular
-from simul.launch.monitoring.curves.writers import CSV_NAME, past_evaluations
+from simul.launch.monitoring.curves.curves_csv import CSV_NAME, past_evaluations
 from simul.launch.processes.child_command import ChildCommand
 from simul.launch.supervisor.evaluations import BestResult, Evaluations
 from simul.launch.supervisor.run_curves import read_position

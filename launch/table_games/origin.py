@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from simul.common.checkpoints.zoo import zoo_folder
 from simul.common.config.loader import command_line_trust, load_game
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
-from simul.common.config.zoo import zoo_folder
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import active_runs, choose_run

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import msgspec
 from rich.table import Table
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE, decode_meta
+from simul.common.checkpoints.meta import WEIGHTS_FILE, decode_meta
+from simul.common.checkpoints.zoo import CARD, RESULTS, ZOO, zoo_folder, zoo_names
+from simul.common.config.opponents import ZOO_PREFIX
 from simul.common.config.schema import Config
-from simul.common.config.zoo import CARD, PREFIX, RESULTS, ZOO, zoo_folder, zoo_names
 from simul.common.errors import ConfigError
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
@@ -40,7 +41,7 @@ def entries(say: Callable[[str], object]) -> list[Entry]:
             found.append(_read(name))
         except (OSError, KeyError, TypeError, ValueError, ConfigError, *DECODE_ERRORS) as error:
             reason = one_line(str(error)).rstrip(".")
-            say(f"The entry {PREFIX}{name} in {ZOO / name} is damaged: {reason}. Install Simul again.")
+            say(f"The entry {ZOO_PREFIX}{name} in {ZOO / name} is damaged: {reason}. Install Simul again.")
     return found
 
 
@@ -62,14 +63,14 @@ def table_of(found: list[Entry]) -> Table:
     table.add_column("trained", no_wrap=True)
     for each in found:
         size = f"{each.size / MEGABYTE:.1f}"
-        table.add_row(f"{PREFIX}{each.name}", each.game, each.strength, size, each.trained)
+        table.add_row(f"{ZOO_PREFIX}{each.name}", each.game, each.strength, size, each.trained)
     return table
 
 
 def entry_that_plays(config: Config) -> str | None:
     """`zoo:NAME` of the first whole entry of the game that is configured; None where there is none."""
     found = entries(say=lambda sentence: None)
-    return next((f"{PREFIX}{each.name}" for each in found if each.game == config.game_title), None)
+    return next((f"{ZOO_PREFIX}{each.name}" for each in found if each.game == config.game_title), None)
 
 
 def read_card(name: str) -> str:
@@ -77,9 +78,9 @@ def read_card(name: str) -> str:
 
     Raises ConfigError.
     """
-    folder, shipped = Path(name), name.removeprefix(PREFIX)
+    folder, shipped = Path(name), name.removeprefix(ZOO_PREFIX)
     if shipped in zoo_names() or not os.path.lexists(folder / CARD):
-        folder = zoo_folder(f"{PREFIX}{shipped}") or folder
+        folder = zoo_folder(f"{ZOO_PREFIX}{shipped}") or folder
     try:
         return read_regular(folder / CARD, links=False).decode()
     except (OSError, UnicodeDecodeError) as error:

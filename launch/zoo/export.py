@@ -23,9 +23,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from simul.common.config.automatic import AUTO
-from simul.common.config.checkpoint_folder import new_folder, run_root
-from simul.common.config.checkpoint_meta import (
+from simul.common.checkpoints.folders import new_folder, run_root
+from simul.common.checkpoints.meta import (
     CONFIG_FILE,
     META_FILE,
     WEIGHTS_FILE,
@@ -34,14 +33,15 @@ from simul.common.config.checkpoint_meta import (
     decode_meta,
     read_verified,
 )
+from simul.common.checkpoints.zoo import CARD, RESULTS, ZOO
+from simul.common.config.automatic import AUTO
 from simul.common.config.game_description import TABLE_PLAYER
 from simul.common.config.games import game_called
 from simul.common.config.loader import load_config
-from simul.common.config.opponents import opponent_kind
+from simul.common.config.opponents import ZOO_PREFIX, opponent_kind
 from simul.common.config.schema import LONG_HORIZON, Config
 from simul.common.config.setting_lines import setting_lines
 from simul.common.config.trust import Trust
-from simul.common.config.zoo import CARD, PREFIX, RESULTS, ZOO
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
@@ -117,7 +117,7 @@ def export(
             raise RoleDied(f"The entry could not be measured: {error}. Nothing was written.", 1) from None
         if unfinished := played["wanted"] - played["episodes"]:
             say(f"{unfinished} games were not played to their end; the card counts the others")
-        name = f"{PREFIX}{measured.name}" if folder.absolute().parent == ZOO else measured.name
+        name = f"{ZOO_PREFIX}{measured.name}" if folder.absolute().parent == ZOO else measured.name
         (measured / RESULTS).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
         facts = _facts(decode_meta(measured), config, checkpoint, terms, precision, mirrored=bool(bots))
         card = card_text(name, facts, results, terms.note, _playing(config))

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable
 
-from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
+from simul.common.checkpoints.meta import OPTIMIZER_FILE, WEIGHTS_FILE
 from simul.learner.checkpoints.checkpoint_store import Checkpoint, CheckpointStore, RunFacts
 from simul.learner.checkpoints.league import League
 from simul.learner.checkpoints.store_mirror import StoreMirror

@@ -19,8 +19,8 @@ from pathlib import Path
 import msgspec
 from safetensors.torch import save
 
-from simul.common.config.checkpoint_folder import new_folder
-from simul.common.config.checkpoint_meta import (
+from simul.common.checkpoints.folders import new_folder
+from simul.common.checkpoints.meta import (
     META_FILE,
     OPTIMIZER_FILE,
     WEIGHTS_FILE,

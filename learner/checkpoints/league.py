@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from simul.common.config.checkpoint_folder import spread
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE, CheckpointMeta, check_spec, read_meta, read_verified
+from simul.common.checkpoints.folders import spread
+from simul.common.checkpoints.meta import WEIGHTS_FILE, CheckpointMeta, check_spec, read_meta, read_verified
 from simul.common.errors import CheckpointError
 from simul.common.protocol.specs import GameSpec
 from simul.learner.checkpoints.checkpoint_store import write_folder

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from simul.common.config.checkpoint_meta import OPTIMIZER_FILE
+from simul.common.checkpoints.meta import OPTIMIZER_FILE
 from simul.common.errors import CheckpointError, WeightsError
 from simul.common.nets.io import MOST_CHARACTERS, bytes_to_state, check_state, first_nonfinite
 from simul.common.runtime.terminal_text import printable

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from simul.common.config.checkpoint_folder import BEST, PAST, RESULT_FILE, link_folder
-from simul.common.config.checkpoint_meta import META, META_FILE, CheckpointMeta, checkpoint_folders, file_hash
+from simul.common.checkpoints.folders import BEST, PAST, RESULT_FILE, link_folder
+from simul.common.checkpoints.meta import META, META_FILE, CheckpointMeta, checkpoint_folders, file_hash
 from simul.common.errors import StoreError
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.decode_errors import DECODE_ERRORS

@@ -167,7 +167,7 @@ def test_fault_14_an_answer_that_cannot_be_sent_is_lost_alone_and_asked_for_agai
 @pytest.mark.counts("faults", by=1)
 def test_fault_14_an_end_that_cannot_be_recorded_frees_its_slot(stand, trainer, monkeypatch) -> None:
     sessions = count(stand, "sessions")
-    break_once(monkeypatch, stand.server._recorder, "close_row", after=True)
+    break_once(monkeypatch, stand.server._recorder, "close_recording", after=True)
     ends = pack_step(1, stand.ends(1, *range(ROWS)), stand.spec)
     assert answers_to(trainer, *ends) == [("", (0, 1, 2))]
     assert count(stand, "sessions") == sessions - ROWS

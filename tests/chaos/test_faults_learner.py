@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE
+from simul.common.checkpoints.meta import WEIGHTS_FILE
 from simul.common.errors import NothingLearnedError
 from simul.common.nets.io import load_policy
 from simul.common.protocol.codec import encode
@@ -28,8 +28,10 @@ from simul.common.protocol.messages import (
 )
 from simul.common.protocol.messages.serving import SharedMemory
 from simul.common.transport import DealerSocket
+from simul.launch.monitoring.curves.curve_log import CurveLog
+from simul.launch.monitoring.curves.curves_csv import CsvWriter
 from simul.launch.monitoring.curves.figures import CurveReport
-from simul.launch.monitoring.curves.writers import CsvWriter, CurveLog, TensorBoardWriter
+from simul.launch.monitoring.curves.tensorboard_file import TensorBoardWriter
 from simul.learner.checkpoints.checkpoint_store import CheckpointStore, RunFacts, write_folder
 from tests.support.faults import unharmed
 from tests.support.learner_stand import LearnerStand

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from simul.common.checkpoints.meta import WEIGHTS_FILE
 from simul.common.client.control import ControlClient
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
 from simul.common.errors import ERR_DENIED, ERR_POLICY, ConfigError, InferenceError
 from simul.common.nets.build import build_network

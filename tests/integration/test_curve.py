@@ -10,8 +10,8 @@ import time
 import pytest
 import zmq
 
+from simul.common.config.rule_checks import broken_rules
 from simul.common.config.schema import Config, ServerConfig
-from simul.common.config.validation import broken_rules
 from simul.common.errors import ConfigError, InferenceError
 from simul.common.protocol.codec import Codec
 from simul.common.protocol.messages import TO_SUPERVISOR

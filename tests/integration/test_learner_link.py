@@ -103,7 +103,7 @@ class Ends:
     def offer_row(self, row: int, *, flush: bool = True) -> bool:
         """An unroll of this row of the memory, as the recorder does it."""
         unroll, places = Unroll(length=2, **FACTS), self.memory.places
-        place = int(places.of_row[row])
+        place = int(places.of_recording[row])
         if self.link.reads_memory(self.now) and (lent := places.lend(row)) is not None:
             unroll = Unroll(length=2, **FACTS, place=lent[0], serial=lent[1])
         self.memory.tables["reward"][place] = row

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from simul.launch.monitoring.curves.figures import CurveReport
-from simul.launch.monitoring.curves.writers import mlflow_writer, run_id, wandb_writer
+from simul.launch.monitoring.curves.metric_services import mlflow_writer, run_id, wandb_writer
 
 NEVER = lambda: False  # noqa: E731 - nothing is in a hurry
 CONFIG = {"seed": 1, "learner": {"clip": 0.2}}
@@ -15,7 +15,7 @@ CONFIG = {"seed": 1, "learner": {"clip": 0.2}}
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
-    monkeypatch.setattr("simul.launch.monitoring.curves.writers.FINISH_SEC", 200.0)
+    monkeypatch.setattr("simul.launch.monitoring.curves.background_writer.FINISH_SEC", 200.0)
 
 
 def write(writer, *steps):

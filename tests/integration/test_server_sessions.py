@@ -8,8 +8,8 @@ import time
 import msgspec
 import pytest
 
+from simul.common.checkpoints.meta import WEIGHTS_FILE
 from simul.common.client.steps import pack_step
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.errors import (
     ERR_NO_SESSION,
     CheckpointError,

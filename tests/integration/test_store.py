@@ -10,7 +10,7 @@ from contextlib import closing
 import msgspec
 import pytest
 
-from simul.common.config.checkpoint_meta import META_FILE
+from simul.common.checkpoints.meta import META_FILE
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json

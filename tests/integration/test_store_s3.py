@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE
+from simul.common.checkpoints.meta import META_FILE, WEIGHTS_FILE
 from simul.common.errors import StoreError
 from simul.common.store.fetch import fetch_newest, newest_local, prepare_store
 from simul.common.store.remote import Store

@@ -21,7 +21,7 @@ import psutil
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from simul.common.config.checkpoint_meta import decode_meta
+from simul.common.checkpoints.meta import decode_meta
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json

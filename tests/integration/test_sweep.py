@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import psutil
 import pytest
 
-from simul.common.config.checkpoint_meta import checkpoint_folders
+from simul.common.checkpoints.meta import checkpoint_folders
 from simul.common.config.loader import load_config
 from tests.support.command import Command
 from tests.support.waiting import wait_for

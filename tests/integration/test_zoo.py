@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from simul.common.config.checkpoint_meta import CONFIG_FILE, WEIGHTS_FILE, file_hash, read_meta
+from simul.common.checkpoints.meta import CONFIG_FILE, WEIGHTS_FILE, file_hash, read_meta
+from simul.common.checkpoints.zoo import CARD, RESULTS, ZOO, zoo_names
 from simul.common.config.games import game_called
-from simul.common.config.zoo import CARD, RESULTS, ZOO, zoo_names
 from simul.common.runtime.installation import ROOT
 from simul.env_worker.games.pokemon.formats.spec import pokemon_spec
 from simul.launch.supervisor.checkpoint_files import config_of, find_fault

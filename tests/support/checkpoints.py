@@ -6,7 +6,7 @@ from pathlib import Path
 
 from safetensors.torch import save
 
-from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
+from simul.common.checkpoints.meta import OPTIMIZER_FILE, WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from simul.common.checkpoints.meta import CheckpointMeta
 from simul.common.client.client import InferenceClient
-from simul.common.config.checkpoint_meta import CheckpointMeta
 from simul.common.config.schema import LearnerConfig
 from simul.common.protocol.messages import TERMINATED
 from simul.common.role.lifecycle import RoleArguments, StopFlag

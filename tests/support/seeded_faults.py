@@ -37,7 +37,7 @@ ROOMS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         [f"{UNIT}/common/protocol", f"{UNIT}/common/transport", f"{UNIT}/common/client",
          "tests/integration/test_server_sessions.py", "tests/integration/test_client_lives.py"],
     ),
-    "nets": (["common/nets"], [f"{UNIT}/common/nets"]),
+    "nets": (["common/checkpoints", "common/nets"], [f"{UNIT}/common/checkpoints", f"{UNIT}/common/nets"]),
     "ground": (
         ["common/runtime", "common/store"],
         [f"{UNIT}/common/runtime", f"{UNIT}/common/store", "tests/integration/test_store.py"],
@@ -53,9 +53,10 @@ ROOMS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     ),
     "commands": (
         ["launch/commands", "launch/evaluation", "launch/diagnostics", "launch/cli.py", "launch/command_line.py",
-         "launch/api.py"],
+         "launch/option_types.py", "launch/api.py"],
         [f"{UNIT}/launch/commands", f"{UNIT}/launch/evaluation", f"{UNIT}/launch/diagnostics",
-         f"{UNIT}/launch/test_cli.py", f"{UNIT}/test_api.py", "tests/integration/test_api.py"],
+         f"{UNIT}/launch/test_cli.py", f"{UNIT}/launch/test_option_types.py", f"{UNIT}/test_api.py",
+         "tests/integration/test_api.py"],
     ),
     "sessions": (
         ["inference_server/batching", "inference_server/sessions", "inference_server/frontend",

@@ -10,7 +10,7 @@ import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 from msgspec import structs
 
-from simul.common.config.checkpoint_meta import OPTIMIZER_FILE, WEIGHTS_FILE
+from simul.common.checkpoints.meta import OPTIMIZER_FILE, WEIGHTS_FILE
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.store.layout import Owner, whole

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from simul.common.config.loader import load_config
-from simul.common.config.validation import config_keys
+from simul.common.config.value_checks import config_keys
 from simul.common.transport import new_keys
 from simul.launch.command_line import make_parser
 from tests.support.documented import PAGES, commands, options_of

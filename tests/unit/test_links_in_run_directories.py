@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simul.common.config.checkpoint_folder import NEW_BEST, RESULT_FILE, link_folder, replace_best
+from simul.common.checkpoints.folders import NEW_BEST, RESULT_FILE, link_folder, replace_best
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role import run_lock
@@ -22,8 +22,9 @@ from simul.common.runtime.private_files import open_new, open_to_change, replace
 from simul.common.transport import PullSocket
 from simul.launch.cluster.agent import LogTails
 from simul.launch.commands import profile
+from simul.launch.monitoring.curves.curves_csv import BASE_COLUMNS, CsvWriter
 from simul.launch.monitoring.curves.figures import CurveReport
-from simul.launch.monitoring.curves.writers import BASE_COLUMNS, CsvWriter, mlflow_writer
+from simul.launch.monitoring.curves.metric_services import mlflow_writer
 from simul.launch.monitoring.profiling.flame_graphs import FlameGraphs
 from simul.launch.processes import log_rotation
 from simul.learner.checkpoints.last_version import LastVersionFile
@@ -206,7 +207,7 @@ def test_a_new_file_replaces_a_link_and_a_changed_one_must_be_a_regular_file(tmp
 
 WRITING_CALLS = {"write_bytes", "write_text", "copyfile", "copy", "copy2", "truncate", "ftruncate", "move"}
 KNOWN_WRITERS = {  # files with another way to write than `private_files`, and why
-    "common/config/checkpoint_folder.py": "copies into a folder that it has just made",
+    "common/checkpoints/folders.py": "copies into a folder that it has just made",
     "common/config/run_signature.py": "O_EXCL, in the user's own state folder",
     "common/nets/bfloat16.py": "into a folder that `launch/zoo/export.py` has just made",
     "common/protocol/shared_memory.py": "anonymous files",
@@ -220,7 +221,8 @@ KNOWN_WRITERS = {  # files with another way to write than `private_files`, and w
     "launch/commands/profile.py": "a file that the user names, outside a run directory",
     "launch/cluster/agent.py": "truncates what `open_to_change` opened",
     "launch/loadtest/options.py": "a folder that the user names", "launch/loadtest/report.py": "the same folder",
-    "launch/monitoring/curves/writers.py": "truncates what `open_to_change` and `open_to_append` opened",
+    "launch/monitoring/curves/curves_csv.py": "truncates what `open_to_change` opened",
+    "launch/monitoring/curves/side_file.py": "truncates what `open_to_append` opened",
     "launch/processes/log_rotation.py": "truncates what `open_to_change` opened",
     "launch/processes/role_process.py": "a file without a name, and the null device",
     "launch/supervisor/checkpoint_files.py": "into a folder that it has just made",

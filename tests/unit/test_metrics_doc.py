@@ -11,8 +11,8 @@ from simul.env_worker.games.gymnasium.source import EpisodeTally
 from simul.env_worker.games.pokemon.source.scoreboard import Scoreboard
 from simul.inference_server.base.statistics import Statistics
 from simul.inference_server.ops.prometheus import BOUNDS_US, DURATIONS, Published, ReportCollector
+from simul.launch.monitoring.curves.curves_csv import BASE_COLUMNS
 from simul.launch.monitoring.curves.figures import CURVES, LEARNER_CURVES
-from simul.launch.monitoring.curves.writers import BASE_COLUMNS
 from simul.learner.reports import FIGURES, PREDICTION_FIGURES
 
 REPORT = {

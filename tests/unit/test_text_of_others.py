@@ -21,8 +21,8 @@ from simul.launch.commands.status import status
 from simul.launch.diagnostics import connection_check
 from simul.launch.monitoring.notices.notifier import Delivery, Notice, NoticeKind, NoticeSender, TokenBucket
 from simul.launch.monitoring.view.display import make_display
+from simul.launch.monitoring.view.figure_texts import run_line
 from simul.launch.monitoring.view.output import complain
-from simul.launch.monitoring.view.panel import run_line
 from simul.launch.processes.role_reports import RoleReports
 from tests.support.recorded_run import snapshot
 

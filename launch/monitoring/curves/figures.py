@@ -1,7 +1,7 @@
 """The figures of a run as curves: one report about once a second at first, over the decisions of the whole run.
 
 Every name is a template of `CURVES`, explained in docs/metrics.md; `<opponent>` and the like stand for what is known
-only while the run plays. `writers.py` writes the reports. Pure: time is an argument.
+only while the run plays. `curve_log.py` hands the reports on. Pure: time is an argument.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from simul.common.errors import ConfigError, did_you_mean
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.private_files import open_regular
 from simul.common.runtime.terminal_text import printable
+from simul.launch.monitoring.curves.curves_csv import BASE_COLUMNS, CSV_NAME, read_cell, read_header
 from simul.launch.monitoring.curves.figures import CURVES
-from simul.launch.monitoring.curves.writers import BASE_COLUMNS, CSV_NAME, read_cell, read_header
 
 matplotlib.use("Agg")
 matplotlib.rcParams["text.parse_math"] = False  # a run or a figure may be called $x$

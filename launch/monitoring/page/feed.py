@@ -1,7 +1,7 @@
 """What one browser has been sent of the runs, and what it is to be sent next: only what changed. Pure: time comes in.
 
 A page that is open for days gets a few megabytes a day: figures that change all the time are sent the more rarely the
-longer it is open, and `curve_tail.py` bounds the curves.
+longer it is open, and `runs/curve_tail.py` bounds the curves.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simul.launch.monitoring.page.watched_run import WatchedRun
+from simul.launch.monitoring.page.runs.watched_run import WatchedRun
 
 FIRST_EVERY_SEC, LAST_EVERY_SEC = 1.0, 10.0
 EVERY_SHARE = 0.01  # of the time that the page is open

@@ -16,9 +16,9 @@ from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 from simul.launch.monitoring.page.access import Access
 from simul.launch.monitoring.page.feed import Feed
-from simul.launch.monitoring.page.replays import Frame, ReplayKey, battle_lines, replay_frames, replay_key
+from simul.launch.monitoring.page.runs.replays import Frame, ReplayKey, battle_lines, replay_frames, replay_key
+from simul.launch.monitoring.page.runs.watched_run import WatchedRun
 from simul.launch.monitoring.page.spectated_game import SpectatedGames
-from simul.launch.monitoring.page.watched_run import WatchedRun
 from simul.launch.monitoring.page.web_server import (
     NOT_ADMITTED,
     STATIC,

@@ -20,8 +20,8 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.common.role.spectating import ANY_SEAT, SpectatorRecord, SpectatorSubscription
 from simul.common.runtime.private_files import read_regular
-from simul.launch.monitoring.page.watchable_workers import NOT_ACTIVE, has_ended, why_not_watched
-from simul.launch.monitoring.page.watched_run import WatchedRun
+from simul.launch.monitoring.page.runs.watchable_workers import NOT_ACTIVE, has_ended, why_not_watched
+from simul.launch.monitoring.page.runs.watched_run import WatchedRun
 from simul.launch.monitoring.page.web_server import NOT_ADMITTED, Login, picture
 from simul.launch.processes.signals import Signals
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from simul.launch.monitoring.profiling.bottleneck import TITLES, Bottleneck
 from simul.launch.monitoring.profiling.profile import STAGES, Profile, RoleProfile
-from simul.launch.monitoring.view.panel import format_histogram
+from simul.launch.monitoring.view.figure_texts import format_histogram
 
 
 def profile_text(profile: Profile, bottleneck: Bottleneck, files: Iterable[Path], name: str) -> str:

@@ -15,8 +15,9 @@ from rich.live import Live
 from simul.common.runtime.private_files import open_to_append
 from simul.common.runtime.terminal_console import SafeConsole
 from simul.launch.monitoring.snapshot import Snapshot
+from simul.launch.monitoring.view.figure_texts import run_line
 from simul.launch.monitoring.view.output import standard_output
-from simul.launch.monitoring.view.panel import run_line, run_panel
+from simul.launch.monitoring.view.panel import run_panel
 
 PLAIN_EVERY_SEC = 5.0
 Draw = Callable[[Snapshot], RenderableType]

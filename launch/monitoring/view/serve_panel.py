@@ -13,7 +13,7 @@ from simul.common.config.schema import ServerConfig
 from simul.common.protocol.specs import GameSpec
 from simul.common.transport import connectable
 from simul.launch.monitoring.snapshot import Snapshot
-from simul.launch.monitoring.view.panel import (
+from simul.launch.monitoring.view.figure_texts import (
     format_causes,
     format_clock,
     format_histogram,
@@ -21,8 +21,8 @@ from simul.launch.monitoring.view.panel import (
     format_number,
     format_rate,
     mean_batch,
-    process_table,
 )
+from simul.launch.monitoring.view.panel import process_table
 from simul.launch.processes.role_reports import add_metrics, counts, number
 
 MOST_EVENTS = 3

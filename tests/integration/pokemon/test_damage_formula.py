@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from simul.env_worker.games.pokemon.tables.damage_rules import rules
+from simul.env_worker.games.pokemon.tables.damage.rules import rules
 from tests.support.pokemon.hands import fighter as mon
 from tests.support.pokemon.hands import type_id
 

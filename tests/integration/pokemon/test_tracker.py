@@ -71,7 +71,7 @@ def test_names_are_read_as_poke_env_reads_them():
 def test_rooms_tell_the_tracker_every_line_that_it_takes():
     """They leave out what is skipped."""
     script = f"""
-        import {{ EVENTS }} from {json.dumps((HOST_FOLDER / "tracker" / "events.mjs").as_uri())};
+        import {{ EVENTS }} from {json.dumps((HOST_FOLDER / "tracker" / "events" / "events.mjs").as_uri())};
         console.log(JSON.stringify([...EVENTS.keys()]));
     """
     answer = subprocess.run(

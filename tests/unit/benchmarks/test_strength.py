@@ -15,7 +15,7 @@ from simul.common.config.loader import load_config
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.runtime.file_lock import hold_lock
-from simul.launch.monitoring.curves.writers import BASE_COLUMNS
+from simul.launch.monitoring.curves.curves_csv import BASE_COLUMNS
 from tests.support.checkpoints import write_small_checkpoint
 
 ROWS = {row.name: row for rows in TABLES.values() for row in rows}

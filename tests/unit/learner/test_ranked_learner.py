@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch import nn
 
-from simul.common.config.checkpoint_meta import CheckpointMeta
+from simul.common.checkpoints.meta import CheckpointMeta
 from simul.common.config.schema import NetworkConfig
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.lifecycle import StopFlag

@@ -10,8 +10,8 @@ from poke_env.battle.pokemon_type import PokemonType
 from poke_env.data import GenData
 
 from simul.env_worker.games.pokemon.tables import doubles_layout, layout, slots
-from simul.env_worker.games.pokemon.tables.damage_rules import rules
-from simul.env_worker.games.pokemon.tables.damage_tables import damage_tables
+from simul.env_worker.games.pokemon.tables.damage.rules import rules
+from simul.env_worker.games.pokemon.tables.damage.tables import damage_tables
 from simul.env_worker.games.pokemon.tables.hit_terms import all_hit_terms
 from simul.env_worker.games.pokemon.tables.layout_files import fingerprint
 from simul.env_worker.games.pokemon.tables.movedex import MoveInfo, move_info, type_chart

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from simul.common.config.loader import load_config
-from simul.common.config.validation import config_keys
+from simul.common.config.value_checks import config_keys
 from simul.common.errors import ConfigError
 
 WRONG = ("{a: {b: [1]}}", "-7", "no-such-word")

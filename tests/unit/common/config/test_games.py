@@ -14,8 +14,8 @@ from simul.common.config.game_description import POLICIES, Game, GameSection
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.loader import load_config
+from simul.common.config.rule_checks import NETWORKS as FOR_ANY_GAME
 from simul.common.config.schema import Config, OpponentsConfig
-from simul.common.config.validation import NETWORKS as FOR_ANY_GAME
 from simul.common.nets.build import NETWORKS
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.installation import CONFIGS, ROOT

@@ -12,7 +12,7 @@ from simul.common.config.games import GAMES
 from simul.common.config.learner_presets import LEARNER_PRESETS
 from simul.common.config.loader import config_from_tree, load_config, load_game
 from simul.common.config.schema import Config, LearnerConfig
-from simul.common.config.validation import config_keys
+from simul.common.config.value_checks import config_keys
 from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from simul.common.checkpoints.folders import checkpoint_trust
 from simul.common.config.loader import config_from_tree
-from simul.common.config.run_signature import SECRET, SECRET_VARIABLE, SIGNATURE, checkpoint_trust
+from simul.common.config.run_signature import SECRET, SECRET_VARIABLE, SIGNATURE
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import EVERYTHING, NOTHING, network_values
 from simul.common.errors import ConfigError

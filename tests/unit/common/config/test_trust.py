@@ -15,13 +15,13 @@ import msgspec
 import pytest
 import yaml
 
-from simul.common.config.checkpoint_meta import decode_meta
+from simul.common.checkpoints.meta import decode_meta
 from simul.common.config.loader import command_line_trust, config_from_tree, load_config
 from simul.common.config.named_class import import_user_module, load_class
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.config.section import ArgumentsOf, Names
 from simul.common.config.trust import EVERYTHING, NOTHING, Trust, marked_keys, values_to_trust
-from simul.common.config.validation import config_keys
+from simul.common.config.value_checks import config_keys
 from simul.common.errors import CheckpointError, ConfigError
 from simul.common.nets.build import build_network
 from simul.common.nets.io import load_policy

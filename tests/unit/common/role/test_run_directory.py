@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from simul.common.config.checkpoint_folder import new_folder
+from simul.common.checkpoints.folders import new_folder
 from simul.common.config.run_signature import signed_trust
 from simul.common.config.schema import Config
 from simul.common.errors import ConfigError
@@ -22,7 +22,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import living_owner
 from simul.common.store.claim import read_claim
 from simul.launch.commands.status import status
-from simul.launch.monitoring.curves.writers import read_header
+from simul.launch.monitoring.curves.curves_csv import read_header
 from simul.launch.monitoring.merged_logs import LogFile
 from simul.launch.monitoring.snapshot import StatusFile
 from simul.launch.supervisor.checkpoint_files import newest_checkpoint

@@ -9,8 +9,8 @@ import os
 import msgspec
 import pytest
 
-from simul.common.config.checkpoint_folder import BEST, RESULT_FILE, link_folder, replace_best
-from simul.common.config.checkpoint_meta import CONFIG_FILE, OPTIMIZER_FILE, WEIGHTS_BYTES, WEIGHTS_FILE
+from simul.common.checkpoints.folders import BEST, RESULT_FILE, link_folder, replace_best
+from simul.common.checkpoints.meta import CONFIG_FILE, OPTIMIZER_FILE, WEIGHTS_BYTES, WEIGHTS_FILE
 from simul.common.errors import CheckpointError, StoreError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.lifecycle import Stopped

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from simul.common.checkpoints.meta import WEIGHTS_FILE
 from simul.common.client.load.orders import SetUp
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE
 from simul.common.config.schema import Config, NetworkConfig
 from simul.common.errors import CheckpointError
 from simul.common.protocol.specs import GameSpec

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE
+from simul.common.checkpoints.meta import WEIGHTS_FILE
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import EVERYTHING, Trust, network_values
 from simul.common.errors import ConfigError, SimulError, WeightsError

@@ -26,7 +26,7 @@ T = 4
 
 @dataclass
 class Game:
-    row: int
+    recording: int
     steps: list[dict[str, float]] = field(default_factory=list)
     out: list[FinishedUnroll] = field(default_factory=list)
     lent: list[FinishedUnroll] = field(default_factory=list)
@@ -47,12 +47,12 @@ def _copy(finished: FinishedUnroll) -> FinishedUnroll:
     """As the link sends it: the buffer goes on."""
     place = finished.place
     tables = {name: table[place : place + 1].copy() for name, table in finished.tables.items()}
-    return FinishedUnroll(finished.row, finished.message, tables, 0)
+    return FinishedUnroll(finished.recording, finished.message, tables, 0)
 
 
 def _play(buffer: UnrollBuffer, games: list[Game], tags: list[float], redo: list[bool]) -> None:
     """One batch: every game takes one step whose numbers are all made of its tag."""
-    rows = np.array([game.row for game in games])
+    rows = np.array([game.recording for game in games])
     again = np.array(redo)
     buffer.add_rewards(rows[~again], np.array(tags, np.float32)[~again] / 2)
     for game, tag, was_redo in zip(games, tags, redo):
@@ -103,9 +103,9 @@ def _games(buffer: UnrollBuffer, lengths: list[int], kind: int, redo_every: int)
             tag += 1
     assert buffer.steps_open + sum(f.steps for game in games for f in game.out) == sum(lengths)
     for game in games:
-        buffer.add_rewards(np.array([game.row]), np.array([0.5], np.float32))
+        buffer.add_rewards(np.array([game.recording]), np.array([0.5], np.float32))
         game.steps[-1]["reward"] = 0.5
-        last = buffer.end(game.row, kind, _observation(77.0), "aborted")
+        last = buffer.end(game.recording, kind, _observation(77.0), "aborted")
         if last is not None:
             game.keep(buffer, last)
         _check(game, kind)
@@ -166,16 +166,16 @@ def _check(game: Game, kind: int) -> None:
         assert start == (len(game.steps) - 1) // T * T
 
 
-def test_rows_are_reused_and_aborted_steps_counted() -> None:
+def test_recordings_are_reused_and_aborted_steps_counted() -> None:
     buffer = UnrollBuffer(SPEC, T, state_size=1, capacity=1)
     first = Game(buffer.open())
     _play(buffer, [first], [1.0], [False])
-    assert buffer.end(first.row, ABORTED, None, "client_lost") is None
+    assert buffer.end(first.recording, ABORTED, None, "client_lost") is None
     assert buffer.dropped == {"client_lost": 1}
     second = Game(buffer.open())
-    assert second.row == first.row
+    assert second.recording == first.recording
     _play(buffer, [second], [5.0], [False])
-    finished = buffer.end(second.row, TERMINATED, None, "")
+    finished = buffer.end(second.recording, TERMINATED, None, "")
     assert finished is not None
     assert finished.tensors["state"].tolist() == [5.0]
     assert finished.message.first_step == 0
@@ -184,13 +184,13 @@ def test_rows_are_reused_and_aborted_steps_counted() -> None:
 LABELLED = GameSpec(name="test", observation_size=3, num_actions=2, opponent_labels=2, opponent_classes=9)
 
 
-def _label(buffer: UnrollBuffer, row: int, label: tuple[int, int] | None) -> None:
+def _label(buffer: UnrollBuffer, recording: int, label: tuple[int, int] | None) -> None:
     given = None if label is None else np.array([label], np.int16)
-    buffer.add_rewards(np.array([row]), np.zeros(1, np.float32), given)
+    buffer.add_rewards(np.array([recording]), np.zeros(1, np.float32), given)
 
 
-def _step(buffer: UnrollBuffer, row: int, *, redo: bool = False) -> FinishedUnroll | None:
-    rows, one = np.array([row]), np.ones((1, 2), np.uint8)
+def _step(buffer: UnrollBuffer, recording: int, *, redo: bool = False) -> FinishedUnroll | None:
+    rows, one = np.array([recording]), np.ones((1, 2), np.uint8)
     full = None
     if not redo and buffer.full(rows)[0]:
         (finished,) = buffer.close_full(rows, _observation(1.0)[None], one, np.ones(1, np.float32))
@@ -202,16 +202,16 @@ def _step(buffer: UnrollBuffer, row: int, *, redo: bool = False) -> FinishedUnro
 
 def test_labels_come_with_the_next_step_also_for_steps_that_wait_for_it() -> None:
     buffer = UnrollBuffer(LABELLED, T, state_size=1)
-    row, same = buffer.open(), (SAME_LABEL, SAME_LABEL)
+    recording, same = buffer.open(), (SAME_LABEL, SAME_LABEL)
     arrived = [(4, 4), (3, NO_LABEL), same, same, (1, 2), None, same, (NO_LABEL, 8)]  # with the steps 0 to 7
     unrolls = []
     for step, label in enumerate(arrived):
-        _label(buffer, row, label)
-        unrolls.append(_step(buffer, row))
+        _label(buffer, recording, label)
+        unrolls.append(_step(buffer, recording))
         if step == 2:  # the action was refused
-            unrolls.append(_step(buffer, row, redo=True))
-    _label(buffer, row, (5, 6))
-    unrolls.append(buffer.end(row, TERMINATED, None, ""))
+            unrolls.append(_step(buffer, recording, redo=True))
+    _label(buffer, recording, (5, 6))
+    unrolls.append(buffer.end(recording, TERMINATED, None, ""))
     found = [unroll.tensors["label"].tolist() for unroll in unrolls if unroll is not None]
     first = [[3, NO_LABEL], [1, 2], [1, 2], [1, 2]]
     second = [[NO_LABEL, NO_LABEL], [NO_LABEL, 8], [NO_LABEL, 8], [5, 6]]
@@ -220,12 +220,12 @@ def test_labels_come_with_the_next_step_also_for_steps_that_wait_for_it() -> Non
 
 def test_a_step_that_waits_at_the_end_of_an_unroll_has_no_label() -> None:
     buffer = UnrollBuffer(LABELLED, T, state_size=1)
-    row = buffer.open()
-    _label(buffer, row, None)
-    _step(buffer, row)
+    recording = buffer.open()
+    _label(buffer, recording, None)
+    _step(buffer, recording)
     for label in ((1, 1), (2, 2), (3, 3), (SAME_LABEL, SAME_LABEL)):
-        _label(buffer, row, label)
-        unroll = _step(buffer, row)
+        _label(buffer, recording, label)
+        unroll = _step(buffer, recording)
     assert unroll is not None
     assert unroll.tensors["label"].tolist() == [[1, 1], [2, 2], [3, 3], [NO_LABEL, NO_LABEL]]
     assert "label" not in UnrollLayout(SPEC, T, 1).shapes(), "another game pays nothing"
@@ -236,16 +236,16 @@ def test_a_session_is_named_alike_in_all_its_unrolls_and_in_no_others():
     named = []
     for buffer in buffers:
         for _ in range(2):
-            row = buffer.open()
+            recording = buffer.open()
             parts = []
             for step in range(3):
-                rows, zeros = np.array([row]), np.zeros(1, np.float32)
+                rows, zeros = np.array([recording]), np.zeros(1, np.float32)
                 observation = np.zeros((1, SPEC.observation_size), SPEC.dtype())
                 mask = np.ones((1, SPEC.num_actions), np.uint8)
                 if step == 2:
                     parts.extend(buffer.close_full(rows, observation, mask, zeros))
                 buffer.append(rows, zeros > 0, observation, mask, np.zeros(1, np.int32), zeros, zeros, 0)
-            parts.append(buffer.end(row, TERMINATED, None, ""))
+            parts.append(buffer.end(recording, TERMINATED, None, ""))
             first, last = (part.message for part in parts)
             assert (first.session, first.first_step, last.first_step) == (last.session, 0, 2)
             named.append(first.session)
@@ -256,19 +256,19 @@ ROWS, SPARES = 3, 4
 
 
 @given(st.lists(st.integers(0, ROWS + SPARES - 1), max_size=60))
-def test_every_place_is_a_rows_or_lent_or_spare(moves: list[int]) -> None:
+def test_every_place_is_a_recordings_or_lent_or_spare(moves: list[int]) -> None:
     serial = np.zeros(ROWS + SPARES, np.int64)
     places, lent, serials = UnrollPlaces(ROWS, serial), [], set()
     for move in moves:
         if move < ROWS:
-            before = int(places.of_row[move])
+            before = int(places.of_recording[move])
             found = places.lend(move)
             if len(lent) == SPARES:
                 assert found is None
-                assert places.of_row[move] == before
+                assert places.of_recording[move] == before
             else:
                 assert found is not None
-                assert found[0] == before != places.of_row[move]
+                assert found[0] == before != places.of_recording[move]
                 assert serial[before] == found[1] not in serials
                 serials.add(found[1])
                 lent.append(before)
@@ -279,7 +279,7 @@ def test_every_place_is_a_rows_or_lent_or_spare(moves: list[int]) -> None:
             with pytest.raises(KeyError):
                 places.take_back(place)
         assert places.lent == len(lent)
-        assert sorted([*places.of_row.tolist(), *lent, *places._spare]) == list(range(ROWS + SPARES))
+        assert sorted([*places.of_recording.tolist(), *lent, *places._spare]) == list(range(ROWS + SPARES))
 
 
 N, PLACES, STEPS, ACTIONS = 6, 9, 5, 3
@@ -302,21 +302,21 @@ def test_rows_are_written_where_they_belong_and_nowhere_else(size: int, offset: 
     columns = [np.zeros((PLACES, STEPS), dtype) for dtype in (np.int32, np.float32, np.float32, np.int64, np.float32)]
     labels = np.full((PLACES, STEPS, 2), 5, np.int16)
     masks, filled = np.zeros((PLACES, STEPS, ACTIONS), np.uint8), rng.integers(1, STEPS - 1, PLACES)
-    rows, of_row = rng.permutation(PLACES)[:N], rng.permutation(PLACES)
+    rows, place_of = rng.permutation(PLACES)[:N], rng.permutation(PLACES)
     redo = rng.random(N) < 0.5
     observation, mask = rng.integers(0, 255, (N, size), np.uint8), rng.integers(0, 2, (N, ACTIONS), np.uint8)
     at = filled[rows] - redo
-    expected[of_row[rows], at] = observation
+    expected[place_of[rows], at] = observation
     numbers = np.arange(1, N + 1)
     new = append_rows(
-        rows, of_row, redo, observation, mask, numbers.astype(np.int32), *(numbers.astype(np.float32),) * 2, 7, filled,
-        table, masks, *columns, labels,
+        rows, place_of, redo, observation, mask, numbers.astype(np.int32), *(numbers.astype(np.float32),) * 2, 7,
+        filled, table, masks, *columns, labels,
     )  # fmt: skip
     assert new == N - redo.sum()
     assert np.array_equal(table, expected)
-    assert np.array_equal(masks[of_row[rows], at], mask)
-    assert np.array_equal(columns[0][of_row[rows], at], numbers)
-    assert (labels[of_row[rows], at] == NO_LABEL).all()
+    assert np.array_equal(masks[place_of[rows], at], mask)
+    assert np.array_equal(columns[0][place_of[rows], at], numbers)
+    assert (labels[place_of[rows], at] == NO_LABEL).all()
     assert (labels != 5).sum() == 2 * N
     assert np.array_equal(filled[rows], at + 1)
 

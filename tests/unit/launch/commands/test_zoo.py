@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from simul.common.config.zoo import ZOO
+from simul.common.checkpoints.zoo import ZOO
 from simul.launch import cli
 from simul.launch.command_line import make_parser
 from simul.launch.loadtest.options import parse

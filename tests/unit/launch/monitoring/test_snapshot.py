@@ -13,7 +13,7 @@ from simul.launch.monitoring import snapshot as module
 from simul.launch.monitoring.curves.figures import CurvePosition, CurveRecorder
 from simul.launch.monitoring.snapshot import RunMonitor
 from simul.launch.monitoring.summary import summarise
-from simul.launch.monitoring.view.panel import format_rate
+from simul.launch.monitoring.view.figure_texts import format_rate
 from simul.launch.processes.process_group import ProcessGroup
 from simul.launch.processes.role_reports import OLDEST_SEC, RoleReports
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from simul.common.config.checkpoint_meta import OPTIMIZER_FILE
+from simul.common.checkpoints.meta import OPTIMIZER_FILE
+from simul.common.checkpoints.zoo import ZOO
 from simul.common.config.schema import Config, LearnerConfig, NetworkConfig
-from simul.common.config.zoo import ZOO
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir

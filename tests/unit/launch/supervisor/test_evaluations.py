@@ -11,13 +11,13 @@ import msgspec
 import psutil
 import pytest
 
-from simul.common.config import checkpoint_folder
-from simul.common.config.checkpoint_folder import link_folder, replace_best
+from simul.common.checkpoints import folders
+from simul.common.checkpoints.folders import link_folder, replace_best
 from simul.common.config.schema import Config, EvaluationConfig
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
+from simul.launch.monitoring.curves.curves_csv import CsvWriter
 from simul.launch.monitoring.curves.figures import CurveReport, evaluation_figures
-from simul.launch.monitoring.curves.writers import CsvWriter
 from simul.launch.processes.log_rotation import rotate_logs
 from simul.launch.supervisor import evaluations as module
 from simul.launch.supervisor.checkpoint_files import find_fault
@@ -182,9 +182,9 @@ def test_the_best_one_stays_while_the_same_version_becomes_it_again(run, monkeyp
     run.returns = {5: 300.0}
     run.begin(EVERY + 10)  # a resume before the next checkpoint
     before = []
-    real = checkpoint_folder.replace_file
+    real = folders.replace_file
     monkeypatch.setattr(
-        checkpoint_folder,
+        folders,
         "replace_file",
         lambda *args, **more: (before.append(find_fault(run.best())), real(*args, **more)),
     )

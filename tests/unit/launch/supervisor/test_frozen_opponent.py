@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from simul.common.config.checkpoint_meta import read_meta
+from simul.common.checkpoints.meta import read_meta
 from simul.common.config.game_description import FROZEN
 from simul.common.config.schema import Config, NetworkConfig, OpponentsConfig
 from simul.common.config.trust import EVERYTHING, NOTHING

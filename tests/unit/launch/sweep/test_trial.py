@@ -10,7 +10,7 @@ from simul.common.config.loader import load_config
 from simul.common.config.seats import settle_opponents
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
-from simul.launch.monitoring.curves.writers import past_evaluations
+from simul.launch.monitoring.curves.curves_csv import past_evaluations
 from simul.launch.supervisor.evaluations import Evaluations, evaluation_command
 from simul.launch.sweep import trial as module
 from simul.launch.sweep.report import write_best

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from simul.common.config import zoo
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE, read_meta
+from simul.common.checkpoints import zoo
+from simul.common.checkpoints.meta import WEIGHTS_FILE, read_meta
 from simul.common.config.loader import load_game
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec

@@ -7,10 +7,10 @@ import shutil
 
 import pytest
 
-from simul.common.config.checkpoint_meta import CONFIG_FILE, OPTIMIZER_FILE, WEIGHTS_FILE, file_hash, read_meta
+from simul.common.checkpoints.meta import CONFIG_FILE, OPTIMIZER_FILE, WEIGHTS_FILE, file_hash, read_meta
+from simul.common.checkpoints.zoo import CARD, RESULTS
 from simul.common.config.loader import load_config
 from simul.common.config.trust import NOTHING
-from simul.common.config.zoo import CARD, RESULTS
 from simul.common.errors import ConfigError
 from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir

@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import load
 from safetensors.torch import save as save_tensors
 
-from simul.common.config import checkpoint_folder
-from simul.common.config.checkpoint_meta import (
+from simul.common.checkpoints import folders
+from simul.common.checkpoints.meta import (
     HEADER_BYTES,
     META_FILE,
     OPTIMIZER_FILE,
@@ -146,7 +146,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("call", ["fsync", "rename"])
 def test_a_kill_at_any_moment_of_a_save_leaves_the_newest_whole_one(tmp_path, facts, save, monkeypatch, call):
-    calls, owner = [0, 0], checkpoint_folder.os if call == "fsync" else checkpoint_folder.Path
+    calls, owner = [0, 0], folders.os if call == "fsync" else folders.Path
     real = getattr(owner, call)
 
     def killed(*arguments):
@@ -220,7 +220,7 @@ def test_a_full_disk_leaves_the_last_good_one_and_training_goes_on(tmp_path, fac
     keep = make_schedule(tmp_path, facts)
     assert not keep.save(0, 0, 0, *files.values(), 0.0)
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoint_folder.os, "fsync", full_disk)
+        patched.setattr(folders.os, "fsync", full_disk)
         failure = keep.save(1, 10, 1, *files.values(), 20.0)
         assert "No space left" in failure
         assert "version 0 stays" in failure

@@ -1,6 +1,6 @@
 import pytest
 
-from simul.common.config.checkpoint_meta import WEIGHTS_FILE
+from simul.common.checkpoints.meta import WEIGHTS_FILE
 from simul.common.nets.build import build_network
 from simul.common.nets.io import weights_to_bytes
 from simul.learner.checkpoints.league import League

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from simul.common.config.checkpoint_folder import link_folder, replace_best
-from simul.common.config.checkpoint_meta import META_FILE, WEIGHTS_FILE
+from simul.common.checkpoints.folders import link_folder, replace_best
+from simul.common.checkpoints.meta import META_FILE, WEIGHTS_FILE
 from simul.common.errors import StoreError
 from simul.common.store.fetch import newest_local, prepare_store
 from simul.common.store.layout import Owner

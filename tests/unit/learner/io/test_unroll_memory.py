@@ -24,7 +24,7 @@ PEER = b"peer"
 
 @pytest.fixture
 def memory():
-    one = SharedUnrolls(LAYOUT, rows=3)
+    one = SharedUnrolls(LAYOUT, recordings=3)
     yield one
     one.close()
 
@@ -40,7 +40,7 @@ def lent(memory: SharedUnrolls, row: int = 1, length: int = 2) -> Unroll:
     """An unroll whose numbers are all its row's, lent."""
     for name, table in memory.tables.items():
         if name != "serial":
-            table[memory.places.of_row[row]] = row
+            table[memory.places.of_recording[row]] = row
     place, serial = memory.places.lend(row)
     facts = {"first_step": 0, "terminated": False, "truncated": False, "spec_fingerprint": SPEC.fingerprint()}
     return Unroll(length=length, place=place, serial=serial, **facts)
@@ -69,7 +69,7 @@ def test_what_was_taken_back_is_not_learned_from(memory, memories, again) -> Non
     unroll = lent(memory)
     memory.places.take_back(unroll.place)
     if again:  # another unroll lies there now
-        memory.places.of_row[2] = unroll.place
+        memory.places.of_recording[2] = unroll.place
         lent(memory, row=2)
     with pytest.raises(RejectedError) as caught:
         memories.copy_unroll(PEER, unroll)

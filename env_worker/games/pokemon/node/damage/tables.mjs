@@ -1,8 +1,8 @@
-// The damage formula's tables of one generation, as tables/damage_tables.py sends them. Facts are two words of 31 bits.
+// The damage formula's tables of one generation, as tables/damage/tables.py sends them. Facts are two words of 31 bits.
 
 const TRAILING_DIGITS = /[0-9]+$/;
 
-/** One move; fields as in tables/damage_moves.py. */
+/** One move; fields as in tables/damage/moves.py. */
 class DamageMove {
 	constructor(id, [type, category, power, powerKind, typeKind, fixed, amount, oddity, bits, , fewHits, hits, mask]) {
 		this.id = id;

@@ -6,7 +6,7 @@ import { readOffered } from './counters.mjs';
 import { dexOf, ParseFailure, ValueFailure } from './dex.mjs';
 import { endEffect } from './effects.mjs';
 import { readEntryAndMoves, sameEntry, updateFromEntry, wasIllusion } from './entries.mjs';
-import { EVENTS } from './events.mjs';
+import { EVENTS } from './events/events.mjs';
 import { completeCopy, readDetails, setSpecies, shareAbility, switchIn } from './formes.mjs';
 import { LastTurn } from './last_turn.mjs';
 import { Mon } from './pokemon.mjs';

@@ -11,8 +11,8 @@ from simul.common.config.schema import Config, LearnerConfig
 from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.launch import cli
+from simul.launch.monitoring.curves.curves_csv import CsvWriter
 from simul.launch.monitoring.curves.figures import CurveReport
-from simul.launch.monitoring.curves.writers import CsvWriter
 from tests.support.late import late
 
 plots = late("simul.launch.monitoring.curves.plot")

@@ -12,20 +12,14 @@ import time
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from simul.launch.monitoring.curves import writers as module
+from simul.launch.monitoring.curves import background_writer as module
+from simul.launch.monitoring.curves.background_writer import MOST_QUEUED, callback_writer
 from simul.launch.monitoring.curves.callback_figures import CallbackFigures
+from simul.launch.monitoring.curves.curve_log import CurveLog
+from simul.launch.monitoring.curves.curves_csv import CsvWriter, last_position
 from simul.launch.monitoring.curves.figures import CurvePosition, CurveReport
-from simul.launch.monitoring.curves.writers import (
-    MOST_QUEUED,
-    MOST_WAITING,
-    SAY_EVERY_SEC,
-    CsvWriter,
-    CurveLog,
-    SideFile,
-    TensorBoardWriter,
-    callback_writer,
-    last_position,
-)
+from simul.launch.monitoring.curves.side_file import MOST_WAITING, SAY_EVERY_SEC, SideFile
+from simul.launch.monitoring.curves.tensorboard_file import TensorBoardWriter
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +34,7 @@ class Disk:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.room = 10**9
         self._write = os.write
-        monkeypatch.setattr(module.os, "write", self.write)
+        monkeypatch.setattr(os, "write", self.write)
 
     def write(self, file: int, data: bytes) -> int:
         written = min(len(data), self.room)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from simul.launch.monitoring.curves.figures import CURVES
-from simul.launch.monitoring.page.curve_tail import MOST_ROWS
 from simul.launch.monitoring.page.feed import Feed
-from simul.launch.monitoring.page.watched_run import WatchedRun
+from simul.launch.monitoring.page.runs.curve_tail import MOST_ROWS
+from simul.launch.monitoring.page.runs.watched_run import WatchedRun
 from tests.support.recorded_run import snapshot
 
 DAY_SEC = 86_400

@@ -13,7 +13,7 @@ import pytest
 from simul.common.errors import ConfigError
 from simul.launch.monitoring.page import web_server
 from simul.launch.monitoring.page.page_server import FILES, make_app
-from simul.launch.monitoring.page.watched_run import WatchedRun
+from simul.launch.monitoring.page.runs.watched_run import WatchedRun
 from simul.launch.monitoring.page.web_server import STATIC
 from tests.support.league import write_league
 from tests.support.recorded_run import snapshot

@@ -17,7 +17,7 @@ from simul.common.role.run_lock import OWNER_FILE, ProcessIdentity
 from simul.common.role.spectating import ANY_SEAT, RequestReader, SpectatorRecord, SpectatorRequest
 from simul.launch.monitoring.page import spectated_game
 from simul.launch.monitoring.page.page_server import make_app
-from simul.launch.monitoring.page.watched_run import WatchedRun
+from simul.launch.monitoring.page.runs.watched_run import WatchedRun
 from tests.support.recorded_run import process, snapshot
 from tests.support.waiting import wait_for
 from tests.support.web_page import WebPage

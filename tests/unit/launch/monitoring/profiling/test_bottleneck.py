@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simul.common.config.loader import config_from_tree
-from simul.common.config.validation import config_keys
+from simul.common.config.value_checks import config_keys
 from simul.launch.monitoring.profiling.bottleneck import find_bottleneck
 from simul.launch.monitoring.profiling.profile import WAITING, Profile, RoleProfile
 

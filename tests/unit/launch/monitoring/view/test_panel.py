@@ -11,14 +11,14 @@ from rich.console import Console
 from simul.common.config.schema import Config
 from simul.launch.monitoring.snapshot import Snapshot
 from simul.launch.monitoring.summary import summarise, summary_text
-from simul.launch.monitoring.view.panel import (
+from simul.launch.monitoring.view.figure_texts import (
     format_causes,
     format_histogram,
     format_results,
     format_store,
     run_line,
-    run_panel,
 )
+from simul.launch.monitoring.view.panel import run_panel
 from simul.launch.processes.role_reports import number
 from tests.support import recorded_run
 from tests.support.recorded_run import process, workers

@@ -1,0 +1,1 @@
+"""Checkpoints on disk, read without torch: their files, their folders, and those that are shipped."""

@@ -1,0 +1,52 @@
+"""Run directories and checkpoints on the command line."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from simul.common.errors import ConfigError
+from simul.launch import cli
+from simul.launch.command_line import make_parser
+from simul.launch.option_types import named_run, searched_checkpoint
+
+
+@pytest.mark.parametrize("command", ["status", "down", "logs"])
+def test_a_run_is_named_in_either_way(command: str) -> None:
+    def named(*arguments: str) -> Path | None:
+        return named_run(make_parser().parse_args([command, *arguments]))
+
+    assert named() is None
+    assert named("runs/x") == named("--run-dir", "runs/x") == Path("runs/x")
+    with pytest.raises(ConfigError, match=r"got runs/x and --run-dir runs/y: give one of the two"):
+        named("runs/x", "--run-dir", "runs/y")
+
+
+@pytest.mark.parametrize("arguments", [["runs/x", "runs/y"], ["--run-dir", "runs/x", "--run-dir", "runs/y"]])
+def test_plot_takes_several(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plot", *arguments]) == 2
+    assert "runs/x" in capsys.readouterr().err
+    assert cli.main(["plot"]) == 2
+    assert "Expected a run directory, got none" in capsys.readouterr().err
+
+
+def test_a_checkpoint_may_name_the_settings_of_its_search(tmp_path: Path) -> None:
+    assert searched_checkpoint("runs/x") == (Path("runs/x"), ())
+    assert searched_checkpoint("runs/x#simulations=16,method=puct") == (
+        Path("runs/x"),
+        ("simulations=16", "method=puct"),
+    )
+    assert searched_checkpoint("s3://bucket/run#simulations=16") == ("s3://bucket/run", ("simulations=16",))
+    assert searched_checkpoint("s3://bucket/run#1") == ("s3://bucket/run#1", ())
+    (tmp_path / "run#1").mkdir()
+    assert searched_checkpoint(f"{tmp_path}/run#1").search == (), "a folder of this name"
+
+
+@pytest.mark.parametrize(
+    "settings", ["", "simulations", "simulations=", "a.b=1", "simulations=16;rm", "simulations=1,"]
+)
+def test_what_is_no_setting_behind_a_checkpoint_is_refused_with_an_example(settings: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="such as runs/x#simulations=16; got"):
+        searched_checkpoint(f"runs/x#{settings}")
