@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -55,7 +56,9 @@ class DeclaredColumns(gymnasium.ObservationWrapper):
         self._ids, self._max_entities = ids, max_entities
         self._slices: list[Slice] = []
         self._groups: list[EntityGroup] = []
+        self._inside: list[range] = []  # of each group, the numbers of its slices
         self._write = self._add(env.observation_space, "", "")
+        self._check_names()
         self.layout, self.entities = tuple(self._slices), tuple(self._groups)
         self.observation_space = spaces.Box(-np.inf, np.inf, (self._size,), np.float32)
 
@@ -69,6 +72,18 @@ class DeclaredColumns(gymnasium.ObservationWrapper):
     @property
     def _size(self) -> int:
         return self._slices[-1].start + self._slices[-1].size if self._slices else 0
+
+    def _check_names(self) -> None:
+        """Raises ConfigError where the dots in a key of a Dict give two parts one name, or one that is an entity's."""
+        names = [part.name for part in self._slices]
+        if twice := next((name for name, count in Counter(names).items() if count > 1), ""):
+            raise ConfigError(f"Two parts of the observations are called {twice}; rename a key that has a dot")
+        for group, inside in zip(self._groups, self._inside):
+            for i, name in enumerate(names):
+                if i not in inside and name.startswith(f"{group.name}."):
+                    raise ConfigError(
+                        f"{name} of the observations is called as a part of the Sequence {group.name}; rename its key"
+                    )
 
     def _add(self, space: spaces.Space, name: str, table: str) -> WriteColumns:
         """Append the columns of a part. `table`: its name without the numbers of entities."""
@@ -135,11 +150,16 @@ class DeclaredColumns(gymnasium.ObservationWrapper):
             raise ConfigError(f"An entity of {name} has a part {PRESENT!r}, which Simul adds itself; rename it")
         field = "" if _parts_of(one) else ".value"
         blocks: list[tuple[WriteColumns, int]] = []
+        first = len(self._slices)
         for i in range(limit):
+            begin = self._size
             write = self._add(one, f"{name}.{i}{field}", name + field)
+            if self._size == begin:
+                raise ConfigError(f"An entity of {name} is {one}, which has no numbers; leave the Sequence out")
             blocks.append((write, self._size))
             self._slices.append(Slice(f"{name}.{i}.{PRESENT}", self._size, 1))
         self._groups.append(EntityGroup(name, limit, PRESENT))
+        self._inside.append(range(first, len(self._slices)))
 
         def write_entities(observation: Any, row: NDArray[np.float32]) -> None:
             if len(observation) > limit:

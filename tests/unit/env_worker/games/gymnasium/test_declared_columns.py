@@ -82,6 +82,22 @@ def test_components_of_an_action_are_asked_for_behind_declared_columns():
             2,
             "g of the observations does not",
         ),
+        (
+            spaces.Dict({"a.b": spaces.Discrete(3), "a": spaces.Dict(b=spaces.Discrete(4))}),
+            2,
+            "Two parts of the observations are called a.b; rename a key that has a dot",
+        ),
+        (
+            spaces.Dict({"u.0.k": spaces.Discrete(3), "u": spaces.Sequence(spaces.Dict(k=spaces.Discrete(3)))}),
+            2,
+            "Two parts of the observations are called u.0.k",
+        ),
+        (
+            spaces.Dict({"u.0.k": spaces.Discrete(3), "u": spaces.Sequence(spaces.Discrete(3))}),
+            2,
+            "u.0.k of the observations is called as a part of the Sequence u; rename its key",
+        ),
+        (spaces.Dict(u=spaces.Sequence(spaces.Dict())), 2, r"An entity of u is Dict\(\), which has no numbers"),
         (spaces.Discrete(2**25), 2, "has 33554432 values; expected at most 16777216 ids"),
     ],
 )
