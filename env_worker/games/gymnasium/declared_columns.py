@@ -44,7 +44,8 @@ class DeclaredColumns(gymnasium.ObservationWrapper):
     Parts are named by the keys of a Dict and the numbers of a Tuple. With `ids` a Discrete is one column, an id from 0
     on, and a MultiDiscrete one for each component; each has a table of its own. A Sequence is a group of
     `max_entities` equal blocks: in each the columns of an entity, then 1 where there is one; the blocks behind the last
-    entity are zero. Everything else is a slice of numbers, as Gymnasium flattens it.
+    entity are zero. Everything else is a slice of numbers, as Gymnasium flattens it; bytes of an image are divided by
+    255.
 
     Attributes:
         layout, entities: of the game spec.
@@ -107,13 +108,14 @@ class DeclaredColumns(gymnasium.ObservationWrapper):
             size = int(spaces.flatdim(space))
         except (ValueError, NotImplementedError) as error:
             raise ConfigError(f"{name} of the observations does not flatten to numbers: {error}") from None
-        begin = self._size
+        begin, scale = self._size, _scale_of(space)
         low, high = _range_of(space)
-        self._slices.append(Slice(name, begin, size, low=low, high=high))
+        self._slices.append(Slice(name, begin, size, low=low / scale, high=high / scale))
 
         def write(observation: Any, row: NDArray[np.float32]) -> None:
             flat = observation if isinstance(space, spaces.Box) else spaces.flatten(space, observation)
             row[begin : begin + size] = np.asarray(flat).reshape(-1)
+            row[begin : begin + size] /= scale
 
         return write
 
@@ -173,6 +175,12 @@ class DeclaredColumns(gymnasium.ObservationWrapper):
 
 def _join(name: str, key: Any) -> str:
     return f"{name}.{key}" if name else str(key)
+
+
+def _scale_of(space: spaces.Space) -> float:
+    """What numbers are divided by: 255 for bytes with two axes or more, an image; else 1."""
+    image = isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) > 1
+    return 255.0 if image else 1.0
 
 
 def _range_of(space: spaces.Space) -> tuple[float, float]:

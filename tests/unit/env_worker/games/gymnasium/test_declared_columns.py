@@ -64,6 +64,18 @@ def test_ids_are_one_hot_unless_asked_for_and_layouts_of_other_envs_stay_empty()
     )
 
 
+def test_bytes_of_an_image_are_scaled_and_bytes_of_a_vector_are_not():
+    space = spaces.Dict(
+        image=spaces.Box(0, 255, (1, 2, 1), np.uint8),
+        kind=spaces.Discrete(3),
+        vector=spaces.Box(0, 255, (2,), np.uint8),
+    )
+    shown = {"image": np.array([[[0], [255]]], np.uint8), "kind": 2, "vector": np.array([0, 255], np.uint8)}
+    env = discrete_env(Shows(space, shown), ids="columns")
+    assert env.reset()[0].tolist() == [0, 1, 2, 0, 255]
+    assert [part.high for part in gymnasium_spec(env, "game").layout] == [1, 2, 255]
+
+
 def test_components_of_an_action_are_asked_for_behind_declared_columns():
     env = discrete_env(Shows(SPACE, actions=spaces.MultiDiscrete([2, 3])), ids="columns", max_entities=100)
     spec = check_env(lambda: env, "game")
