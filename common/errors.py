@@ -96,9 +96,14 @@ ERR_INTERNAL = "ERR_INTERNAL"
 
 
 def nearest_name(value: object, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """The nearest of the known names; empty where none is as similar as `cutoff`."""
-    close = difflib.get_close_matches(str(value), tuple(known), 1, cutoff)
-    return close[0] if close else ""
+    """The nearest of the known names, whatever the case; empty where none is as similar as `cutoff`.
+
+    A name of the same letters is nearer than any other.
+    """
+    folded, wanted = {name.casefold(): name for name in known}, str(value).casefold()
+    close = difflib.get_close_matches(wanted, folded, cutoff=cutoff)
+    close.sort(key=lambda name: sorted(name) != sorted(wanted))
+    return folded[close[0]] if close else ""
 
 
 def did_you_mean(value: object, known: Iterable[str], shown: str = "{}", cutoff: float = 0.6) -> str:

@@ -53,9 +53,14 @@ def searched_checkpoint(text: str) -> SearchedCheckpoint:
 
 
 def local_checkpoint(text: str) -> Path:
-    """The path of a checkpoint or of a run directory; that of a shipped policy for zoo:NAME."""
+    """The path of a checkpoint or of a run directory; that of a shipped policy for zoo:NAME. Refuses a URL."""
     from simul.common.checkpoints.zoo import zoo_folder  # only here: it needs msgspec, too heavy for a command line
 
+    if "://" in text:
+        raise argparse.ArgumentTypeError(
+            f"expected a checkpoint on this machine, or zoo:NAME, got {text}; the URL of a store is for `simul up "
+            "--from`, and --checkpoint of `simul eval`, `serve`, `play`, `watch` and `export`"
+        )
     try:
         return zoo_folder(text) or path(text)
     except ConfigError as error:

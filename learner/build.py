@@ -163,7 +163,7 @@ def _assemble(context: BuildContext, reporter: Reporter, stop: StopFlag, opened:
 
 def _checkpoint_schedule(context: BuildContext) -> CheckpointSchedule:
     config, options, folder = context.config, context.options, context.arguments.run_dir.checkpoints
-    facts = RunFacts(context.spec, config.network, config.fingerprint(), config.seed)
+    facts = RunFacts(context.spec, config.network, config.fingerprint(), config.seed, context.network.state_size)
     resident = options.past_resident if config.opponents.past > 0 else 0
     every = config.evaluation.every_decisions  # answered ones; a checkpoint counts those that were learned
     learned = max(1, round(every * config.learned_share(context.spec.seats))) if every else 0

@@ -39,6 +39,7 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
         files: SHA-256 of each file beside it, of HASHED_FILES.
         milestone: never deleted.
         horizon: decisions at which the learner's schedules end; 0: an older checkpoint, without it.
+        state_size: of the network, see `RecurrentNetwork`; None: an older checkpoint, without it.
     """
 
     version: Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
@@ -54,6 +55,7 @@ class CheckpointMeta(msgspec.Struct, frozen=True):
     milestone: bool = False
     updates: Count = 0
     horizon: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
+    state_size: Count | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError, which decoding turns into a msgspec.ValidationError."""

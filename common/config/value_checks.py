@@ -6,16 +6,18 @@ msgspec reports the first problem only, so the struct types are walked here; eve
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import inspect
 
 from simul.common.config.automatic import AUTO, AUTOMATIC
 from simul.common.config.schema import Config
-from simul.common.errors import nearest_name
+from simul.common.errors import did_you_mean, nearest_name
 
 Tree = dict[str, Any]
 Problems = dict[str, str]  # dotted path -> sentence
+CUTOFF_OF_WORDS = 0.7  # of similarity: gpu is not nearly cpu
 ELSEWHERE = {  # keys that a reader may expect; their values are secrets, and a configuration is copied
     "notify": (
         "addresses of notices are secrets and do not belong in a configuration. Set the environment variable "
@@ -53,7 +55,7 @@ def check_section(info: inspect.Type, value: object, path: str, problems: Proble
             checked[key] = each(kind.item_type, below, dotted, problems)
         elif (sentence := _mismatch(kind, below)) is not None:
             also = f" or {AUTO}" if dotted in AUTOMATIC else ""
-            problems[dotted] = f"expected {sentence}{also}, got {describe_value(below)}"
+            problems[dotted] = f"expected {sentence}{also}, {_got(kind, below, [AUTO] if also else ())}"
         elif isinstance(kind, inspect.DictType) and not isinstance(kind.value_type, inspect.AnyType):
             checked[key] = _check_mapping(kind.value_type, below, dotted, problems)
         elif below is None:
@@ -87,7 +89,7 @@ def _check_values(kind: inspect.Type, value: object, path: str, problems: Proble
     checked: list[Any] = []
     for number, below in enumerate(value):
         if (sentence := _mismatch(kind, "" if below is None else below)) is not None:
-            problems[f"{path}.{number}"] = f"expected {sentence}, got {describe_value(below)}"
+            problems[f"{path}.{number}"] = f"expected {sentence}, {_got(kind, below)}"
         elif below in checked:
             problems[f"{path}.{number}"] = f"{below!r} is given twice"
         else:
@@ -99,7 +101,7 @@ def _check_mapping(kind: inspect.Type, value: dict[str, Any], path: str, problem
     """A mapping of names to values, without those that do not fit."""
     wrong = {name: sentence for name, below in value.items() if (sentence := _mismatch(kind, below)) is not None}
     for name, sentence in wrong.items():
-        problems[f"{path}.{name}"] = f"expected {sentence}, got {describe_value(value[name])}"
+        problems[f"{path}.{name}"] = f"expected {sentence}, {_got(kind, value[name])}"
     return {name: below for name, below in value.items() if name not in wrong}
 
 
@@ -129,6 +131,15 @@ def _mismatch(kind: inspect.Type, value: object) -> str | None:
                 return None if len(value or "") >= (kind.min_length or 0) else "text that is not empty"
             return "text"
     raise TypeError(f"simul.common.config.schema uses {kind}, which simul.common.config.value_checks does not check")
+
+
+def _got(kind: inspect.Type, value: object, also: Iterable[str] = ()) -> str:
+    """`got VALUE`, and the nearest of the words that `kind` takes; `also`: other words."""
+    kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    words = [word for each in kinds if isinstance(each, inspect.LiteralType) for word in each.values]
+    known = [*(word for word in words if isinstance(word, str)), *also]
+    hint = did_you_mean(value, known, cutoff=CUTOFF_OF_WORDS) if isinstance(value, str) else ""
+    return f"got {describe_value(value)}{hint}"
 
 
 def _is_whole(kind: inspect.Type, value: object) -> bool:

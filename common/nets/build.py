@@ -103,8 +103,9 @@ def _construct(network: NetworkConfig, spec: GameSpec, trust: Trust) -> Recurren
         if not network.shared:
             module = SeparateNetworks(_recurrent(module), _recurrent(kind(spec, **network.options)))
     except Exception as error:  # noqa: BLE001  (an invalid option such as a width of -5, or an error in a user's class)
-        text = _cause(error, network.name).rstrip(".")
-        raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {text}.") from None
+        text = _cause(error, network.name)
+        end = "" if text.endswith((".", "?")) else "."
+        raise ConfigError(f"The network {network.name} cannot be built with {network.options}: {text}{end}") from None
     built = _recurrent(module)
     if network.normalize_observations:
         if built.reads_exactly:

@@ -100,10 +100,18 @@ def read_weights(folder: Path, meta: CheckpointMeta, module: nn.Module) -> dict[
         CheckpointError: they are missing or damaged.
         WeightsError: they do not fit.
     """
+    check_state_size(meta, module)
     check_header(folder, module)
     state = bytes_to_state(read_verified(folder, meta, WEIGHTS_FILE))
     check_state(state, module)
     return state
+
+
+def check_state_size(meta: CheckpointMeta, module: nn.Module) -> None:
+    """Compare a checkpoint's recurrent state, which its weights need not show, with `module`. Raises WeightsError."""
+    expected = getattr(module, "state_size", None)
+    if None not in (meta.state_size, expected) and meta.state_size != expected:
+        raise WeightsError(f"a recurrent state of {expected} numbers is expected, the checkpoint has {meta.state_size}")
 
 
 def check_header(folder: Path, module: nn.Module) -> None:

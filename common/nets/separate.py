@@ -21,6 +21,7 @@ class SeparateNetworks(RecurrentNetwork):
         self.state_size = policy.state_size + value.state_size
         self.reads_exactly = policy.reads_exactly
         self.predicts_opponent = policy.predicts_opponent
+        self.predicts_ending = policy.predicts_ending
 
     def forward(self, observation: Tensor, mask: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As `RecurrentNetwork.forward`."""
@@ -53,6 +54,15 @@ class SeparateNetworks(RecurrentNetwork):
         logits, _, opponent = self.policy.unroll_predicting(observation, mask, of_policy, lengths, labelled)
         _, value = self.value.unroll(observation, mask, of_value, lengths)
         return logits, value, opponent
+
+    def forward_predicting(
+        self, observation: Tensor, mask: Tensor, state: Tensor, actions: Tensor
+    ) -> tuple[Tensor, ...]:
+        """As `RecurrentNetwork.forward_predicting`; the policy's network predicts."""
+        of_policy, of_value = self._states(state)
+        logits, _, *ending = self.policy.forward_predicting(observation, mask, of_policy, actions)
+        _, value = self.value.forward_listed(observation, mask, of_value, actions)
+        return logits, value, *ending
 
     def initial_state(self, batch: int) -> Tensor:
         """As `RecurrentNetwork.initial_state`."""

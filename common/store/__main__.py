@@ -17,7 +17,7 @@ from simul.common.role.lifecycle import StopFlag, Stopped
 from simul.common.role.run_directory import RunDir
 from simul.common.runtime.terminal_text import print_text
 from simul.common.store import REASON, REFUSED
-from simul.common.store.fetch import fetch_checkpoint, prepare_store
+from simul.common.store.fetch import OF_POLICIES, fetch_checkpoint, prepare_store
 from simul.common.store.remote import Store
 
 PATIENCE_SEC, LONG_PATIENCE_SEC = 30.0, 600.0  # for a store that cannot be reached
@@ -36,6 +36,7 @@ def main() -> int:
     parser.add_argument(
         "--fetch-to", type=Path, help="instead: fetch a checkpoint without its optimizer into this folder"
     )
+    parser.add_argument("--optimizer", action="store_true", help="fetch its optimizer, too")
     parser.add_argument("--parent", type=int, default=0, help="end when this process is gone (0: do not watch)")
     options = parser.parse_args()
     stop = StopFlag(options.parent).install()
@@ -64,7 +65,7 @@ def _patiently(options: argparse.Namespace) -> None:
         try:
             store = Store(options.url)
             if options.fetch_to is not None:
-                fetch_checkpoint(store, options.fetch_to, _say)
+                fetch_checkpoint(store, options.fetch_to, _say, () if options.optimizer else OF_POLICIES)
             else:
                 run_dir = RunDir(options.run_dir)
                 prepare_store(store, run_dir, options.spec_fingerprint, past=options.past, say=_say)

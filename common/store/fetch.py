@@ -102,11 +102,11 @@ def fetch_newest(store: Store, run_dir: RunDir, local: int, say: Say) -> Entry |
     return None
 
 
-def fetch_checkpoint(store: Store, checkpoints: Path, say: Say) -> None:
-    """Fetch a checkpoint without its optimizer into a folder of `checkpoints` that is named after its version.
+def fetch_checkpoint(store: Store, checkpoints: Path, say: Say, names: Collection[str] = OF_POLICIES) -> None:
+    """Fetch a checkpoint into a folder of `checkpoints` that is named after its version.
 
     `store`: of a run, for its newest whole checkpoint; one folder of it, such as .../best/000000400-77824-07d1...; or
-    the folder of an entry of a zoo, which has meta.json itself.
+    the folder of an entry of a zoo, which has meta.json itself. `names`: only these of its files; none: all.
 
     Raises:
         StoreError, CheckpointError: a sentence says what to do.
@@ -115,14 +115,14 @@ def fetch_checkpoint(store: Store, checkpoints: Path, say: Say) -> None:
     above, entry = folder_of(store.url)
     if entry is None and (meta_bytes := store.read(META_FILE)) is not None:
         meta = _decode(meta_bytes, store.url)
-        _fetch_files(store, "", meta_bytes, meta, checkpoints / f"{meta.version:09d}", say, OF_POLICIES)
+        _fetch_files(store, "", meta_bytes, meta, checkpoints / f"{meta.version:09d}", say, names)
         return
     store = Store(above) if entry is not None else store
     found = [entry] if entry is not None else whole(store.entries(), "checkpoints")
     damaged = []
     for each in found:
         try:
-            fetch_entry(store, each, checkpoints / each.local_name, say, OF_POLICIES)
+            fetch_entry(store, each, checkpoints / each.local_name, say, names)
         except CheckpointError as error:
             damaged.append(str(error))
         else:

@@ -39,13 +39,13 @@ def main() -> int:
         sys.stderr.write(printable(f"{error}\n", LINES))
         return 2
     if options.fresh is not None:
-        _write_checkpoint(options.fresh, config, spec, weights_to_bytes(network))
+        _write_checkpoint(options.fresh, config, spec, weights_to_bytes(network), network.state_size)
     facts = {"parameters": sum(p.numel() for p in network.parameters()), "torch": str(torch.__version__)}
     sys.stdout.write(f"{msgspec.json.encode(facts).decode()}\n")
     return 0
 
 
-def _write_checkpoint(folder: Path, config: Config, spec: GameSpec, data: bytes) -> None:
+def _write_checkpoint(folder: Path, config: Config, spec: GameSpec, data: bytes, state_size: int) -> None:
     """Weights in the form that the server loads."""
     folder.mkdir(parents=True)
     meta = CheckpointMeta(
@@ -53,7 +53,7 @@ def _write_checkpoint(folder: Path, config: Config, spec: GameSpec, data: bytes)
         config_fingerprint=config.fingerprint(), seed=config.seed,
         time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         packages={"python": platform.python_version(), "torch": str(torch.__version__)},
-        files={WEIGHTS_FILE: fingerprint(data)},
+        files={WEIGHTS_FILE: fingerprint(data)}, state_size=state_size,
     )  # fmt: skip
     (folder / WEIGHTS_FILE).write_bytes(data)
     (folder / META_FILE).write_bytes(msgspec.json.encode(meta))

@@ -11,7 +11,7 @@ from simul.common.errors import ConfigError
 from simul.common.runtime.installation import CONFIGS
 from simul.common.runtime.terminal_text import print_text
 from simul.launch.commands.page import PORT, check_installed
-from simul.launch.option_types import add_trust, local_checkpoint, path, port, whole_number
+from simul.launch.option_types import add_trust, checkpoint, path, port, whole_number
 
 if TYPE_CHECKING:
     from simul.common.config.schema import Config
@@ -37,8 +37,9 @@ def add_up(up: argparse.ArgumentParser) -> None:
         "--run-dir", type=path, metavar="DIR", help="where the run lies (default: run_dir of the configuration)"
     )
     up.add_argument(
-        "--from", dest="origin", type=local_checkpoint, metavar="CHECKPOINT",
-        help="a new run begins with these weights: a checkpoint, a run directory (its newest whole one), or zoo:NAME",
+        "--from", dest="origin", type=checkpoint, metavar="CHECKPOINT",
+        help="a new run begins with these weights: a checkpoint, a run directory (its newest whole one), either in a "
+        "store (s3://...), or zoo:NAME",
     )  # fmt: skip
     up.add_argument(
         "--stop-after-decisions",

@@ -78,6 +78,7 @@ def _watch(options: argparse.Namespace) -> int:
             from_zoo=not options.opponents,
         )  # fmt: skip
         if origin.checkpoint is None and not options.opponents:
-            raise ConfigError(f"{WHO} The zoo has no policy for {origin.config.game_title}.")
+            settings = " with these settings" if options.overrides else ""
+            raise ConfigError(f"{WHO} The zoo has no policy for {origin.config.game_title}{settings}.")
         others = [newest_checkpoint(each) for each in checkpoints[1:]]
         return run_table(origin, others, options, person=None)

@@ -38,6 +38,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
 from simul.common.runtime.terminal_text import printable
+from simul.launch.supervisor.store_process import local_checkpoints
 
 NOTHING_MORE: Mapping[str, bytes] = MappingProxyType({})
 OWN_SERVER = (  # where the run's own server was reached; a command that opens its checkpoint starts another one
@@ -203,14 +204,17 @@ def game_section_of(name: str) -> dict[str, Any]:
 class InitialCheckpoint:
     """`--from`: the checkpoint, or the newest whole one of a run directory, with which a run in `run_dir` begins."""
 
-    def __init__(self, path: Path, run_dir: RunDir, trust: Trust = NOTHING) -> None:
-        """`trust`: what the command line trusts."""
+    def __init__(self, place: Path | str, run_dir: RunDir, trust: Trust = NOTHING) -> None:
+        """`place`: a path, or a URL as text. `trust`: what the command line trusts."""
         self._trust = trust
-        self._path = Path(os.path.realpath(path))
+        self._place = place.rstrip("/") if isinstance(place, str) else Path(os.path.realpath(place))
         self._run_dir = run_dir
         self._copied: Path | None = None
 
-    def copy_into_run(self, spec: GameSpec, network: str) -> str:
+    def copy_into_run(
+        self, spec: GameSpec, network: str, say: Callable[[str], object] = _to_stderr,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> str:  # fmt: skip
         """Copy the checkpoint into the run; returns a sentence about it. `network`: the configured network's name.
 
         Weights, Adam's moments and the version stay; decisions count from 0, so that schedules start again. Nothing is
@@ -219,23 +223,30 @@ class InitialCheckpoint:
         Raises:
             ConfigError: there is none, it is damaged or of another encoder or network, or the run has others.
             OSError: it cannot be written.
+            RoleDied, StartStopped: while it was fetched from a store, of which `say` gets sentences.
         """
-        if self._path.exists() and self._path.is_relative_to(os.path.realpath(self._run_dir.root)):
+        place = self._place
+        if isinstance(place, Path) and place.exists() and place.is_relative_to(os.path.realpath(self._run_dir.root)):
             raise ConfigError(
-                f"--from {self._path} is inside the run directory: leave --from out to resume from its newest "
+                f"--from {place} is inside the run directory: leave --from out to resume from its newest "
                 "checkpoint, or choose another run directory with --run-dir."
             )
         own = sorted(self._run_dir.checkpoints.glob("[0-9]" * 9))
-        if own and self._run_dir.read_origin() == str(self._path):
-            return f"the run began with {self._path}; it resumes from its checkpoint {own[-1].name}"
+        if own and self._run_dir.read_origin() == str(place):
+            return f"the run began with {place}; it resumes from its checkpoint {own[-1].name}"
         if own:
             raise ConfigError(
                 f"The run directory {self._run_dir.root} has checkpoints of its own, the newest is {own[-1].name}: "
                 "leave --from out to resume from it, or choose another run directory with --run-dir."
             )
+        with local_checkpoints([place], say, stopped, optimizer=True) as (path,):
+            return self._copy(path, spec, network)
+
+    def _copy(self, path: Path, spec: GameSpec, network: str) -> str:
         notes: list[str] = []
-        origin = newest_checkpoint(self._path, notes.append)
-        meta = decode_meta(origin)
+        folder = newest_checkpoint(path, notes.append)
+        origin = f"{self._place} ({folder.name})" if isinstance(self._place, str) else str(folder)
+        meta = decode_meta(folder)
         if meta.spec_fingerprint != spec.fingerprint():
             raise ConfigError(
                 f"The checkpoint {origin} of --from is of another game or encoder: it has the spec fingerprint "
@@ -246,12 +257,12 @@ class InitialCheckpoint:
                 f"The checkpoint {origin} of --from has the network {meta.network.name}, this configuration "
                 f"{network}: set network.name to {meta.network.name}. Nothing was changed."
             )
-        check_trust(network_values(meta.network), checkpoint_trust(origin, self._trust), f"{origin}/{META_FILE}")
+        check_trust(network_values(meta.network), checkpoint_trust(folder, self._trust), f"{origin}/{META_FILE}")
         target = self._run_dir.checkpoints / f"{meta.version:09d}"
         begun = msgspec.structs.replace(meta, decisions=0, updates=0, milestone=True, horizon=0)
-        copy_checkpoint(origin, target, begun)
+        copy_checkpoint(folder, target, begun)
         self._copied = target
-        self._run_dir.write_origin(str(self._path))
+        self._run_dir.write_origin(str(self._place))
         moments = "" if OPTIMIZER_FILE in meta.files else ", which has no moments of Adam: they start at 0"
         return " ".join([*notes, f"the run begins with {origin}{moments}"])
 

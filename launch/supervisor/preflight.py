@@ -143,7 +143,7 @@ def prepare_run(
             if config.store and not elsewhere:
                 prepare_store(config, run_dir, spec, say, stopped)
             if origin is not None:
-                say(origin.copy_into_run(spec, config.network.name))
+                say(origin.copy_into_run(spec, config.network.name, say, stopped))
             check_same_encoder(run_dir, spec, config)
             networks = copy_frozen_opponent(config, run_dir, spec, trust, say, stopped)
             run_dir.write_config(msgspec.structs.replace(config, run_dir=str(run_dir.root)), networks)

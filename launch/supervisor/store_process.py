@@ -42,15 +42,21 @@ def local_checkpoints(
     checkpoints: Sequence[Path | str],
     say: Say = lambda said: complain(f"simul: {said}\n"),
     stopped: Callable[[], bool] = lambda: False,
+    *,
+    optimizer: bool = False,
 ) -> Iterator[list[Path]]:
-    """`checkpoints` as paths; URLs are fetched for the time of the block. Raises as `prepare_store`."""
+    """`checkpoints` as paths; URLs are fetched for the time of the block, with their `optimizer` where it is asked for.
+
+    Raises as `prepare_store`.
+    """
+    also = ["--optimizer"] * optimizer
     with temporary_folder("simul-fetched-") as folder:
         paths = []
         for number, checkpoint in enumerate(checkpoints):
             if isinstance(checkpoint, str):
                 run = folder / str(number) / checkpoint.rstrip("/").rpartition("/")[2]  # results name it so
                 to = str(run / "checkpoints")
-                _run(["--url", checkpoint, "--fetch-to", to], say, stopped)
+                _run(["--url", checkpoint, "--fetch-to", to, *also], say, stopped)
                 checkpoint = run
             paths.append(checkpoint)
         yield paths

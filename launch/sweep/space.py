@@ -95,8 +95,10 @@ def _dimension(key: str, given: object) -> Dimension:
     _check_owner(key, given)
     if not isinstance(given, Mapping):
         raise ConfigError(f"expected {FORMS}; got {given!r}")
-    for name in given:
+    for name, below in given.items():
         if name not in (*RANGE, *CHOICES):
+            if isinstance(below, Mapping):
+                raise ConfigError(f"keys of a space have dots and are not nested: write {key}.{name}: {FORMS}")
             raise ConfigError(f"there is no {name!r} in a range{did_you_mean(name, [*RANGE, *CHOICES])}")
     if "choices" in given:
         return _choices(key, given)

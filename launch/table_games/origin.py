@@ -6,11 +6,12 @@ import argparse
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from simul.common.checkpoints.zoo import zoo_folder
+from simul.common.config.games import game_called
 from simul.common.config.loader import command_line_trust, load_game
 from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
@@ -18,8 +19,10 @@ from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import active_runs, choose_run
 from simul.launch.monitoring.view.output import complain
-from simul.launch.supervisor.checkpoint_files import config_of, newest_checkpoint
-from simul.launch.zoo.entries import entry_that_plays
+from simul.launch.processes.role_process import role_command
+from simul.launch.supervisor.checkpoint_files import config_of, newest_checkpoint, spec_of
+from simul.launch.supervisor.game_spec import ask_for_spec
+from simul.launch.zoo.entries import entries_of_game
 
 
 class Origin(NamedTuple):
@@ -58,10 +61,10 @@ def find_origin(
 
     Args:
         trust: the user trusts what the checkpoint or the run names to run.
-        from_zoo: a game without a checkpoint gets the zoo's entry of it, where there is one.
+        from_zoo: a game without a checkpoint gets the zoo's entry that observes it, where there is one.
 
-    Raises ConfigError where there is neither a checkpoint, nor a game, nor a run that is active, and where something is
-    not trusted.
+    Raises RoleDied where the game cannot be asked what it observes; ConfigError where there is neither a checkpoint,
+    nor a game, nor a run that is active, and where something is not trusted.
     """
     named = command_line_trust(overrides, game or "", trust=trust)
     if checkpoint is not None:
@@ -72,7 +75,8 @@ def find_origin(
         return Origin(config, f"checkpoint {folder}", checkpoint=folder, trust=named)
     if game is not None and run_dir is None:
         config = load_game(game, overrides)
-        entry = entry_that_plays(config) if from_zoo else None
+        entries = entries_of_game(config) if from_zoo else []
+        entry = next((name for name in entries if _observes(name, config)), None)
         return (
             _of_zoo(entry, config, overrides, named) if entry else Origin(config, f"configuration {game}", trust=named)
         )
@@ -85,6 +89,24 @@ def find_origin(
     if game is not None:
         check_same_game(config, game, f"run in {run.root}")
     return Origin(config, f"run in {run.root}", run=run, trust=named)
+
+
+def _observes(name: str, config: Config) -> bool:
+    """Whether the entry `zoo:NAME` was trained for the observations and actions of `config`. Raises as `ask_for_spec`.
+
+    The game is asked only where settings that are about play are not those of the entry.
+    """
+    folder = zoo_folder(name)
+    assert folder is not None
+    if _settings_of_play(config_of(folder, [])) == _settings_of_play(config):
+        return True
+    return spec_of(folder).fingerprint() == ask_for_spec(config, role_command).fingerprint()
+
+
+def _settings_of_play(config: Config) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(config.game_section)
+    beside = game_called(config.game).beside_play
+    return {key: value for key, value in plain.items() if key not in beside}
 
 
 def _of_zoo(name: str, config: Config, overrides: Sequence[str], trust: Trust) -> Origin:

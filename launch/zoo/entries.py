@@ -67,10 +67,10 @@ def table_of(found: list[Entry]) -> Table:
     return table
 
 
-def entry_that_plays(config: Config) -> str | None:
-    """`zoo:NAME` of the first whole entry of the game that is configured; None where there is none."""
+def entries_of_game(config: Config) -> list[str]:
+    """`zoo:NAME` of the whole entries of the game that is configured, whatever its other settings are."""
     found = entries(say=lambda sentence: None)
-    return next((f"{ZOO_PREFIX}{each.name}" for each in found if each.game == config.game_title), None)
+    return [f"{ZOO_PREFIX}{each.name}" for each in found if each.game == config.game_title]
 
 
 def read_card(name: str) -> str:

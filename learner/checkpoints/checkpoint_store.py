@@ -49,6 +49,7 @@ class RunFacts:
     network: NetworkConfig
     config_fingerprint: str
     seed: int
+    state_size: int | None = None
 
     def meta(
         self,
@@ -74,6 +75,7 @@ class RunFacts:
             files={name: fingerprint(data) for name, data in files.items()},
             milestone=milestone,
             horizon=horizon,
+            state_size=self.state_size,
         )
 
 

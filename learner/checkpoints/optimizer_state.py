@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from simul.common.checkpoints.meta import OPTIMIZER_FILE
 from simul.common.errors import CheckpointError, WeightsError
-from simul.common.nets.io import MOST_CHARACTERS, bytes_to_state, check_state, first_nonfinite
+from simul.common.nets.io import MOST_CHARACTERS, bytes_to_state, check_state, check_state_size, first_nonfinite
 from simul.common.runtime.terminal_text import printable
 from simul.learner.checkpoints.checkpoint_store import Checkpoint
 from simul.learner.training.normalization import RewardScale
@@ -60,6 +60,7 @@ def restore(checkpoint: Checkpoint, network: nn.Module, optimizer: torch.optim.O
         weights = bytes_to_state(checkpoint.weights)
         if name := first_nonfinite(weights):
             raise CheckpointError(f"{which} cannot be learned from: {printable(name)} is not finite. {USE_ANOTHER}")
+        check_state_size(checkpoint.meta, network)
         check_state(weights, network)
     except WeightsError as error:
         made = checkpoint.meta.network

@@ -206,7 +206,8 @@ def test_the_real_roles_resume_a_former_run_resume_their_own_and_balance_their_b
     first = resumed(root, 2000, "--new-horizon")
     assert first["lifetime_decisions_learned"] == DECISIONS + first["decisions_learned"] > DECISIONS
     assert len((root / "curves.csv").read_text().splitlines()) > len((FORMER / "curves.csv").read_text().splitlines())
-    assert decode_meta(newest_checkpoint(root)).horizon == DECISIONS + 2000
+    begun = decode_meta(newest_checkpoint(root))
+    assert (begun.horizon, begun.state_size is not None) == (DECISIONS + 2000, True)
     if not again:
         return
     second = resumed(root, 1500)

@@ -14,8 +14,9 @@ class GymnasiumConfig(GameSection, frozen=True):
     """Any Gymnasium env with Discrete, MultiDiscrete or MultiBinary actions."""
 
     description: ClassVar[Game] = Game(
-        configuration="cartpole", variant="id", replays=True, packages=("gymnasium",), in_every_fingerprint=True
-    )
+        configuration="cartpole", variant="id", replays=True, packages=("gymnasium",), in_every_fingerprint=True,
+        beside_play=("reward_scale",),
+    )  # fmt: skip
 
     id: CodeName = "CartPole-v1"  # a registered id, or module:Class
     kwargs: Annotated[dict[str, Any], ArgumentsOf("gymnasium.id")] = field(default_factory=dict)

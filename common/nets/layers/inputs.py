@@ -36,6 +36,15 @@ def embedding_size(rows: int) -> int:
     return min(LARGEST_EMBEDDING, max(1, round(1.6 * rows**0.56)))
 
 
+def check_embedding(embedding: int | str, zero: str = "") -> None:
+    """Raises ConfigError where it is neither `auto` nor a width. `zero`: what 0 is for, where that is taken, too."""
+    if embedding == AUTO or (isinstance(embedding, int) and embedding >= (0 if zero else 1)):
+        return
+    forms = f"{zero}, auto, or" if zero else "auto, or"
+    hint = did_you_mean(embedding, [AUTO])
+    raise ConfigError(f"embedding: expected {forms} a width of at least 1, got {embedding!r}{hint}")
+
+
 class VectorInputs(nn.Module):
     """Numbers as they are, ids embedded, an image of bytes through IMPALA's residual tower: one vector.
 
@@ -63,9 +72,7 @@ class VectorInputs(nn.Module):
             ConfigError: another `embedding`, or an image that does not fit.
         """
         super().__init__()
-        if embedding != AUTO and not (isinstance(embedding, int) and embedding > 0):
-            hint = did_you_mean(embedding, [AUTO])
-            raise ConfigError(f"embedding: expected auto, or a width of at least 1, got {embedding!r}{hint}")
+        check_embedding(embedding)
         bytes_observed = spec.observation_dtype == "uint8"  # a board of float32 is numbers
         self._image = ImageReader(spec) if bytes_observed else None
         begin = self.width = 0

@@ -9,7 +9,7 @@ from simul.common.config.section import NonNegative, Positive
 from simul.common.errors import ConfigError
 from simul.common.nets.base import compute_dtype
 from simul.common.nets.layers.actor_critic import ActorCritic
-from simul.common.nets.layers.inputs import VectorInputs
+from simul.common.nets.layers.inputs import VectorInputs, check_embedding
 from simul.common.nets.layers.mlp import linear_layers
 from simul.common.protocol.specs import GameSpec
 
@@ -52,6 +52,7 @@ class MlpLstm(ActorCritic):
                 if spec.observation_shape
                 else f"{spec.name} observes bytes without an observation_shape. Declare one, or observe float32"
             )
+        check_embedding(embedding, zero="0 for ids as numbers")
         self.inputs = VectorInputs(spec, embedding) if embedding else None
         width = spec.observation_size if self.inputs is None else self.inputs.width
         self.body = linear_layers(width, hidden, layers, activation)

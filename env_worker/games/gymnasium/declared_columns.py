@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -43,7 +44,8 @@ class DeclaredColumns(gymnasium.ObservationWrapper):
     Parts are named by the keys of a Dict and the numbers of a Tuple. With `ids` a Discrete is one column, an id from 0
     on, and a MultiDiscrete one for each component; each has a table of its own. A Sequence is a group of
     `max_entities` equal blocks: in each the columns of an entity, then 1 where there is one; the blocks behind the last
-    entity are zero. Everything else is a slice of numbers, as Gymnasium flattens it.
+    entity are zero. Everything else is a slice of numbers, as Gymnasium flattens it; bytes of an image are divided by
+    255.
 
     Attributes:
         layout, entities: of the game spec.
@@ -55,7 +57,9 @@ class DeclaredColumns(gymnasium.ObservationWrapper):
         self._ids, self._max_entities = ids, max_entities
         self._slices: list[Slice] = []
         self._groups: list[EntityGroup] = []
+        self._inside: list[range] = []  # of each group, the numbers of its slices
         self._write = self._add(env.observation_space, "", "")
+        self._check_names()
         self.layout, self.entities = tuple(self._slices), tuple(self._groups)
         self.observation_space = spaces.Box(-np.inf, np.inf, (self._size,), np.float32)
 
@@ -69,6 +73,18 @@ class DeclaredColumns(gymnasium.ObservationWrapper):
     @property
     def _size(self) -> int:
         return self._slices[-1].start + self._slices[-1].size if self._slices else 0
+
+    def _check_names(self) -> None:
+        """Raises ConfigError where the dots in a key of a Dict give two parts one name, or one that is an entity's."""
+        names = [part.name for part in self._slices]
+        if twice := next((name for name, count in Counter(names).items() if count > 1), ""):
+            raise ConfigError(f"Two parts of the observations are called {twice}; rename a key that has a dot")
+        for group, inside in zip(self._groups, self._inside):
+            for i, name in enumerate(names):
+                if i not in inside and name.startswith(f"{group.name}."):
+                    raise ConfigError(
+                        f"{name} of the observations is called as a part of the Sequence {group.name}; rename its key"
+                    )
 
     def _add(self, space: spaces.Space, name: str, table: str) -> WriteColumns:
         """Append the columns of a part. `table`: its name without the numbers of entities."""
@@ -92,13 +108,14 @@ class DeclaredColumns(gymnasium.ObservationWrapper):
             size = int(spaces.flatdim(space))
         except (ValueError, NotImplementedError) as error:
             raise ConfigError(f"{name} of the observations does not flatten to numbers: {error}") from None
-        begin = self._size
+        begin, scale = self._size, _scale_of(space)
         low, high = _range_of(space)
-        self._slices.append(Slice(name, begin, size, low=low, high=high))
+        self._slices.append(Slice(name, begin, size, low=low / scale, high=high / scale))
 
         def write(observation: Any, row: NDArray[np.float32]) -> None:
             flat = observation if isinstance(space, spaces.Box) else spaces.flatten(space, observation)
             row[begin : begin + size] = np.asarray(flat).reshape(-1)
+            row[begin : begin + size] /= scale
 
         return write
 
@@ -135,11 +152,16 @@ class DeclaredColumns(gymnasium.ObservationWrapper):
             raise ConfigError(f"An entity of {name} has a part {PRESENT!r}, which Simul adds itself; rename it")
         field = "" if _parts_of(one) else ".value"
         blocks: list[tuple[WriteColumns, int]] = []
+        first = len(self._slices)
         for i in range(limit):
+            begin = self._size
             write = self._add(one, f"{name}.{i}{field}", name + field)
+            if self._size == begin:
+                raise ConfigError(f"An entity of {name} is {one}, which has no numbers; leave the Sequence out")
             blocks.append((write, self._size))
             self._slices.append(Slice(f"{name}.{i}.{PRESENT}", self._size, 1))
         self._groups.append(EntityGroup(name, limit, PRESENT))
+        self._inside.append(range(first, len(self._slices)))
 
         def write_entities(observation: Any, row: NDArray[np.float32]) -> None:
             if len(observation) > limit:
@@ -153,6 +175,12 @@ class DeclaredColumns(gymnasium.ObservationWrapper):
 
 def _join(name: str, key: Any) -> str:
     return f"{name}.{key}" if name else str(key)
+
+
+def _scale_of(space: spaces.Space) -> float:
+    """What numbers are divided by: 255 for bytes with two axes or more, an image; else 1."""
+    image = isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) > 1
+    return 255.0 if image else 1.0
 
 
 def _range_of(space: spaces.Space) -> tuple[float, float]:

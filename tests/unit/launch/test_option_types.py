@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,11 @@ def test_a_checkpoint_may_name_the_settings_of_its_search(tmp_path: Path) -> Non
 def test_what_is_no_setting_behind_a_checkpoint_is_refused_with_an_example(settings: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="such as runs/x#simulations=16; got"):
         searched_checkpoint(f"runs/x#{settings}")
+
+
+@pytest.mark.parametrize("line", [["policies", "load", "old"], ["loadtest", "--checkpoint"]])
+def test_the_url_of_a_store_is_refused_where_it_is_not_fetched(line: list[str], capfd) -> None:
+    with suppress(SystemExit):  # of argparse; the load test has a parser of its own
+        assert cli.main([*line, "s3://bucket/run"]) == 2
+    assert "expected a checkpoint on this machine, or zoo:NAME, got s3://bucket/run; the URL" in capfd.readouterr().err
+    assert make_parser().parse_args(["up", "cartpole", "--from", "s3://bucket/run"]).origin == "s3://bucket/run"

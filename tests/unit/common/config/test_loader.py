@@ -208,6 +208,10 @@ def test_all_problems_at_once_with_the_nearest_name(load):
         "server.device=gpu",
         "run_dir=[3]",
         "pokemon=3",
+        "learner.learning_rate_schedule=cosin",
+        "opponents.past_by=hrad",
+        "workers.count=atuo",
+        "metrics=[CSV]",
     )
     assert problems == {
         "learner.clp": "there is no such key; did you mean learner.clip?",
@@ -219,6 +223,16 @@ def test_all_problems_at_once_with_the_nearest_name(load):
         "unroll_length": "there is no such key; did you mean learner.unroll_length?",
         "--set workers.cout=2": "there is no such key; did you mean workers.count?",
         "--set server.device=gpu": "expected one of auto, cpu, cuda, mps, got 'gpu'",
+        "--set learner.learning_rate_schedule=cosin": (
+            "expected one of constant, cosine, exponential, linear, got 'cosin'; did you mean cosine?"
+        ),
+        "--set opponents.past_by=hrad": "expected one of hard, uniform, got 'hrad'; did you mean hard?",
+        "--set workers.count=atuo": (
+            "expected a whole number >= 1 and <= 1024 or auto, got 'atuo'; did you mean auto?"
+        ),
+        "--set metrics=[CSV]": (
+            "metrics.0: expected one of csv, mlflow, tensorboard, wandb, got 'CSV'; did you mean csv?"
+        ),
         "--set run_dir=[3]": "expected text, got [3]",
         "--set pokemon=3": "expected a section with keys such as format, teams, opponent_teams, got 3",
     }

@@ -141,6 +141,20 @@ def test_separate_networks_share_nothing_and_step_as_they_unroll(declared_spec, 
     assert learned == {"value"}
 
 
+def test_separate_networks_predict_the_ending_as_their_policy_does(observed):
+    spec = GameSpec(
+        "board", 27, 9, "uint8", observation_shape=(3, 3, 3), observation_axes="CHW", ending_planes=1, ending_numbers=2
+    )
+    network = build_network(NetworkConfig("board_resnet", {"channels": 4, "hidden": 8}, shared=False), spec)
+    (observation, mask), actions = (each[0] for each in observed(spec, 1, 5)), torch.arange(9).repeat(5, 1)
+    shown = observation, mask, network.initial_state(5), actions
+    logits, value, *ending = network.forward_predicting(*shown)
+    policy, _, *of_policy = network.policy.forward_predicting(*shown)
+    assert network.predicts_ending
+    torch.testing.assert_close((logits, value), network.forward_listed(*shown))
+    torch.testing.assert_close((logits, *ending), (policy, *of_policy))
+
+
 def test_few_sizes_of_packed_rows_are_met_and_few_rows_are_added():
     sizes = {n: len(round_up_rows(torch.arange(n))) for n in range(5000)}
     assert all(n <= padded <= n * 17 / 16 for n, padded in sizes.items())

@@ -2,15 +2,17 @@ import sys
 
 import pytest
 import torch
+from simul.common.checkpoints.meta import WEIGHTS_FILE, read_meta
 from torch import nn
 
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import EVERYTHING
 from simul.common.errors import ConfigError, WeightsError
 from simul.common.nets.build import build_network, network_outline
-from simul.common.nets.io import bytes_to_state, check_state, fingerprint, weights_to_bytes
+from simul.common.nets.io import bytes_to_state, check_state, fingerprint, read_weights, weights_to_bytes
 from simul.common.nets.layers.entities import EntityBlocks
 from simul.common.protocol.specs import GameSpec, Slice
+from simul.learner.checkpoints.checkpoint_store import RunFacts, write_folder
 
 
 class Plain(nn.Module):
@@ -127,11 +129,19 @@ def test_the_padding_of_an_unroll_changes_no_gradient_also_where_zeros_are_no_nu
         ("mlp_lstm", {"hidden": "many"}, "hidden of the network mlp_lstm: Expected `int`, got `str`; got 'many'"),
         ("mlp_lstm", {"activation": "tan"}, "activation: expected one of relu, tanh, got 'tan'"),
         ("mlp_lstm", {"activation": ["relu"]}, r"activation of the network mlp_lstm: Expected `str`, got `array`"),
-        ("mlp", {"entities": "pol"}, "entities: expected one of pool, flat, got 'pol'; did you mean pool"),
+        ("mlp", {"entities": "pol"}, "entities: expected one of pool, flat, got 'pol'; did you mean pool\\?$"),
+        (
+            "mlp_lstm",
+            {"embedding": "foo"},
+            "embedding: expected 0 for ids as numbers, auto, or a width of at least 1, got 'foo'",
+        ),
+        ("mlp_lstm", {"embedding": ""}, "expected 0 for ids as numbers, auto, or a width of at least 1, got ''"),
+        ("mlp_lstm", {"embedding": -1}, "expected 0 for ids as numbers, auto, or a width of at least 1, got -1"),
+        ("attention", {"memory": "LSTM"}, "got 'LSTM'; did you mean lstm"),
         ("mlp", {"embedding": -1}, "embedding: expected auto, or a width of at least 1, got -1"),
         ("mlp", {"embedding": "autoo"}, "a width of at least 1, got 'autoo'; did you mean auto"),
-        ("attention", {"memory": "gruu"}, "memory: expected one of none, lstm, gru, got 'gruu'; did you mean gru"),
-        ("attention", {"heads": 3}, "a transformer of 3 heads needs a width that 3 divides, got 64"),
+        ("attention", {"memory": "gruu"}, "memory: expected one of none, lstm, gru, got 'gruu'; did you mean gru\\?$"),
+        ("attention", {"heads": 3}, r"a transformer of 3 heads needs a width that 3 divides, got 64\.$"),
         ("attention", {"entities": ["foe"]}, r"entities: the layout of flat has no slices foe\.0\.\*"),
         ("attention", {"entities": ["own", "own"]}, "entities: own is given twice; expected each group once"),
         ("mlp_lstm", {"hidden": -5}, "hidden of the network mlp_lstm: Expected `int` >= 1; got -5"),
@@ -211,6 +221,21 @@ def test_a_networks_outline_has_its_shapes_and_no_memory(flat_spec):
     assert huge.state_dict()["lstm.bias"].shape == (4 * 10**6,)
     with pytest.raises(ConfigError, match=r"it has more than 10,000 tensors\.$"):
         network_outline(NetworkConfig("mlp_lstm", {"hidden": 8, "layers": 10**6}), flat_spec)
+
+
+@pytest.mark.parametrize("told", [None, 3, 4])
+def test_a_recurrent_state_is_compared_where_the_checkpoint_tells_it(flat_spec, tmp_path, told):
+    config = NetworkConfig("a_users_module:Plain")
+    network = build_network(config, flat_spec, trust=EVERYTHING)
+    files = {WEIGHTS_FILE: weights_to_bytes(network)}
+    write_folder(tmp_path / "it", RunFacts(flat_spec, config, "0" * 16, 1, told).meta(1, 0, 0, files, False), files)
+    meta = read_meta(tmp_path / "it")
+    assert meta.state_size == told
+    if told == 4:
+        with pytest.raises(WeightsError, match="a recurrent state of 3 numbers is expected, the checkpoint has 4"):
+            read_weights(tmp_path / "it", meta, network)
+    else:
+        assert read_weights(tmp_path / "it", meta, network).keys() == network.state_dict().keys()
 
 
 def test_tied_weights_travel_under_each_name(flat_spec):

@@ -174,6 +174,17 @@ def test_the_same_command_resumes_whatever_became_of_the_origin_and_another_one_
     assert "resumes from its checkpoint 000000040" in copied(old, run_dir)
 
 
+def test_one_of_a_store_is_fetched_with_its_moments_and_the_same_command_resumes(old, run_dir):
+    url, said = f"file://{old}/checkpoints/000000031", []
+    begun = InitialCheckpoint(f"{url}/", run_dir).copy_into_run(SPEC, NETWORK, said.append)
+    assert begun == f"the run begins with {url} (000000031)"
+    assert [each.split()[0] for each in said] == ["fetching"]
+    found, origin = (CheckpointStore(folder).latest(SPEC) for folder in (run_dir.checkpoints, old / "checkpoints"))
+    assert (found.weights, found.optimizer) == (origin.weights, origin.optimizer)
+    shutil.rmtree(old)
+    assert "resumes from its checkpoint 000000031" in copied(url, run_dir)
+
+
 def test_undo_removes_the_copy_of_a_run_that_did_not_start(old, run_dir):
     origin = InitialCheckpoint(old, run_dir)
     origin.copy_into_run(SPEC, NETWORK)

@@ -59,6 +59,8 @@ def test_the_file_is_read_as_a_configuration_is(tmp_path):
         ({"low": 1, "high": 2, "log": 3}, "expected true or false as log; got 3"),
         ({"low": 1, "high": 2, "step": 5}, "expected a step above 0 that fits between"),
         ({"low": 1, "hgh": 2}, "there is no 'hgh' in a range; did you mean high?"),
+        ({"lgo": True, "low": 1, "high": 2}, "there is no 'lgo' in a range; did you mean log?"),
+        ({"low": 1, "x": {"low": 1, "high": 2}}, "are not nested: write learner.clip.x: {low: 1e-4, high: 1e-2"),
         ({"choices": []}, "expected choices: a list of values"),
         ({"choices": list(range(101))}, "expected at most 100 choices, or a range with low, high and step; got 101"),
         ({"choices": [1, 1]}, "the choice 1 is given twice"),

@@ -17,6 +17,7 @@ from simul.common.role.run_lock import claim
 from simul.launch import cli
 from simul.launch.commands.page import PORT
 from simul.launch.monitoring.page import game_in_page
+from simul.launch.table_games import origin as of_table
 from simul.launch.table_games import table_game
 from simul.launch.table_games.origin import active_run_of, find_origin
 from simul.launch.zoo import entries
@@ -54,6 +55,21 @@ def test_a_game_without_a_checkpoint_gets_the_zoos_entry_and_says_so(entry, caps
     assert origin.config.network == SMALL
     origin.say_who_plays()
     assert "no --checkpoint: zoo:hex plays" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_the_zoos_entry_plays_where_the_settings_of_the_game_leave_what_it_observes(entry, same, monkeypatch, capsys):
+    asked = []
+    spec = GameSpec("openspiel/hex", 4, 4 if same else 5, seats=2)
+    monkeypatch.setattr(of_table, "ask_for_spec", lambda config, command: asked.append(config.openspiel) or spec)
+    find_origin("openspiel:hex", None, None, ["seed=7", "openspiel.reward_scale=0.5"], from_zoo=True)
+    assert not asked, "these settings do not change the game"
+    larger = "openspiel.parameters={board_size: 5}"
+    assert find_origin("openspiel:hex", None, None, [larger], from_zoo=True).checkpoint == (entry if same else None)
+    assert [each.parameters for each in asked] == [{"board_size": 5}]
+    if not same:
+        assert cli.main(["watch", "openspiel:hex", "--set", larger]) == 2
+        assert "The zoo has no policy for openspiel:hex with these settings." in capsys.readouterr().err
 
 
 def test_the_zoo_takes_no_place_of_what_is_named(entry, tmp_path, capsys):

@@ -4,6 +4,7 @@ import hashlib
 import importlib.metadata
 import os
 
+import msgspec
 import pytest
 import torch
 from safetensors.torch import load
@@ -203,6 +204,11 @@ def test_another_encoder_and_another_network_are_refused(store, facts, save):
     own = r"does not fit the configured network.* Its own is network\.name: mlp_lstm, network\.options: {'hidden': 8}"
     with pytest.raises(CheckpointError, match=own):
         restore(store.latest(facts.spec), wider, trained(wider))
+    found = store.latest(facts.spec)
+    longer = dataclasses.replace(found, meta=msgspec.structs.replace(found.meta, state_size=20))
+    same = build_network(facts.network, facts.spec)
+    with pytest.raises(CheckpointError, match="a recurrent state of 16 numbers is expected, the checkpoint has 20"):
+        restore(longer, same, trained(same))
 
 
 def full_disk(*_):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from simul.common.config.schema import LearnerConfig, NetworkConfig
@@ -103,17 +104,20 @@ def test_a_gradient_that_is_not_finite_makes_no_step_and_its_samples_stay_unlear
     assert all(torch.equal(*pair) for pair in zip(network.parameters(), before))
 
 
-def test_how_a_game_ends_is_learned_only_where_it_is_asked_for_and_said_where_it_cannot_be() -> None:
+@pytest.mark.parametrize("shared", [True, False])
+def test_how_a_game_ends_is_learned_only_where_it_is_asked_for_and_said_where_it_cannot_be(shared) -> None:
     spec = GameSpec(
         "board", 9, 9, "uint8", observation_shape=(1, 3, 3), observation_axes="CHW", ending_planes=1, ending_numbers=2
     )
-    network = build_network(NetworkConfig("board_resnet", {"channels": 4, "blocks": 1, "hidden": 8}), spec)
+    options = {"channels": 4, "blocks": 1, "hidden": 8}
+    network = build_network(NetworkConfig("board_resnet", options, shared=shared), spec)
+    predicts = (network if shared else network.policy).ending_planes.weight
     updater = SampleUpdater(network, num_actions=9, minibatches=1, max_gradient_norm=1.0, weight_decay=0.0)
     columns, asked = SampleDraw(spec).columns(30), Settings(ending_coefficient=1.0)
     columns["ending"][:] = 255
-    before = network.ending_planes.weight.clone()
+    before = predicts.clone()
     assert "ending_loss" not in updater.update([columns], 1e-2, Settings())[0].figures
-    assert torch.equal(before, network.ending_planes.weight)
+    assert torch.equal(before, predicts)
     first, *_, last = [updater.update([columns], 1e-2, asked)[0].figures["ending_loss"] for _ in range(40)]
     assert last < first / 2
     wants, silent = LearnerConfig(ending_coefficient=1.0), GameSpec("silent", 9, 9)

@@ -159,6 +159,19 @@ def test_rows_of_burn_in_advance_the_state_and_teach_nothing_themselves(draw, ne
     assert (gradient(change_what_is_seen) - plain).abs().max() > 1e-5, "the state runs through them"
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_no_gradient_begins_at_rows_of_burn_in_or_padding_also_of_the_entropy(draw, algorithm):
+    batch = make_minibatch([draw.unroll(8, first_step=8), draw.unroll(3)], 0.9, torch.device("cpu"), burn_in=2)
+    valid = batch.trajectories.valid
+    logits = torch.randn(batch.trajectories.mask.shape, requires_grad=True)
+    value = torch.randn(batch.observation.shape[:2], requires_grad=True)
+    settings = Settings(entropy_coefficient=0.5)
+    ALGORITHMS[algorithm](batch.trajectories, logits, value, settings).total.backward()
+    assert logits.grad[valid].any(1).all()
+    assert not logits.grad[~valid].any()
+    assert not value.grad[:-1][~valid].any()
+
+
 def test_burn_in_without_a_memory_is_said(draw, network):
     plain = build_network(NetworkConfig("mlp"), draw.spec)
     asked = Config(learner=LearnerConfig(burn_in=4))

@@ -64,6 +64,18 @@ def test_ids_are_one_hot_unless_asked_for_and_layouts_of_other_envs_stay_empty()
     )
 
 
+def test_bytes_of_an_image_are_scaled_and_bytes_of_a_vector_are_not():
+    space = spaces.Dict(
+        image=spaces.Box(0, 255, (1, 2, 1), np.uint8),
+        kind=spaces.Discrete(3),
+        vector=spaces.Box(0, 255, (2,), np.uint8),
+    )
+    shown = {"image": np.array([[[0], [255]]], np.uint8), "kind": 2, "vector": np.array([0, 255], np.uint8)}
+    env = discrete_env(Shows(space, shown), ids="columns")
+    assert env.reset()[0].tolist() == [0, 1, 2, 0, 255]
+    assert [part.high for part in gymnasium_spec(env, "game").layout] == [1, 2, 255]
+
+
 def test_components_of_an_action_are_asked_for_behind_declared_columns():
     env = discrete_env(Shows(SPACE, actions=spaces.MultiDiscrete([2, 3])), ids="columns", max_entities=100)
     spec = check_env(lambda: env, "game")
@@ -82,6 +94,22 @@ def test_components_of_an_action_are_asked_for_behind_declared_columns():
             2,
             "g of the observations does not",
         ),
+        (
+            spaces.Dict({"a.b": spaces.Discrete(3), "a": spaces.Dict(b=spaces.Discrete(4))}),
+            2,
+            "Two parts of the observations are called a.b; rename a key that has a dot",
+        ),
+        (
+            spaces.Dict({"u.0.k": spaces.Discrete(3), "u": spaces.Sequence(spaces.Dict(k=spaces.Discrete(3)))}),
+            2,
+            "Two parts of the observations are called u.0.k",
+        ),
+        (
+            spaces.Dict({"u.0.k": spaces.Discrete(3), "u": spaces.Sequence(spaces.Discrete(3))}),
+            2,
+            "u.0.k of the observations is called as a part of the Sequence u; rename its key",
+        ),
+        (spaces.Dict(u=spaces.Sequence(spaces.Dict())), 2, r"An entity of u is Dict\(\), which has no numbers"),
         (spaces.Discrete(2**25), 2, "has 33554432 values; expected at most 16777216 ids"),
     ],
 )
