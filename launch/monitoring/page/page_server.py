@@ -172,7 +172,7 @@ class _Pages:
         return Response(msgspec.json.encode(shown), media_type="application/json")
 
     async def _battle(self, request: Request) -> Response:
-        """The log of a battle, which the player reads, as an array of lines. Raises IndexError, OSError."""
+        """The log of a battle, which the player reads, as an array of lines. Raises as `_frames`."""
         root = self._watch.runs[request.path_params["place"]].root
         key = await asyncio.to_thread(replay_key, root, request.path_params["name"])
         lines = await asyncio.to_thread(battle_lines, key.path)
@@ -188,7 +188,7 @@ class _Pages:
         return picture(svg)
 
     async def _frames(self, request: Request) -> list[Frame]:
-        """Raises IndexError, OSError: there is no such replay; ConfigError: it cannot be played again."""
+        """Raises IndexError, OSError: there is no such replay; ConfigError: it cannot be shown."""
         run = self._watch.runs[request.path_params["place"]]
         async with self._replaying:
             key = await asyncio.to_thread(replay_key, run.root, request.path_params["name"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import heapq
 import itertools
 import os
@@ -74,8 +75,17 @@ def replay_key(root: Path, name: str) -> ReplayKey:
 
 
 def battle_lines(path: Path) -> list[str]:
-    """The log of a battle. Raises OSError."""
-    return read_regular(path, LOG_BYTES, links=False).decode(errors="replace").rstrip("\n").split("\n")
+    """The log of a battle. Raises OSError, and ConfigError where it is too large."""
+    return _read(path).decode(errors="replace").rstrip("\n").split("\n")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_regular(path, LOG_BYTES, links=False)
+    except OSError as error:
+        if error.errno != errno.EFBIG:
+            raise
+    raise ConfigError(f"{path.name} has {path.lstat().st_size:,} bytes; the page shows at most {LOG_BYTES:,} of them.")
 
 
 def replay_frames(path: Path, stopped: Callable[[], bool] = lambda: False) -> list[Frame]:

@@ -50,7 +50,7 @@ def test_a_hostile_name_is_no_replay(tmp_path, name):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-def test_links_are_not_followed(tmp_path, monkeypatch):
+def test_links_are_not_followed(tmp_path):
     (tmp_path / "secret-0-1.log").write_text("secret")
     run = tmp_path / "run"
     run.mkdir()
@@ -62,9 +62,13 @@ def test_links_are_not_followed(tmp_path, monkeypatch):
         battle_lines(run / "a-0-1.log")
     (run / "replays").symlink_to(tmp_path)
     assert replay_names(run) == []
-    monkeypatch.setattr(replays, "LOG_BYTES", 3)
-    with pytest.raises(OSError):
-        battle_lines(tmp_path / "secret-0-1.log")
+
+
+def test_a_log_that_is_too_large_is_a_sentence_with_both_sizes(tmp_path, monkeypatch):
+    (tmp_path / "a-0-1.log").write_text("x" * 4000)
+    monkeypatch.setattr(replays, "LOG_BYTES", 3000)
+    with pytest.raises(ConfigError, match=r"^a-0-1\.log has 4,000 bytes; the page shows at most 3,000 of them\.$"):
+        battle_lines(tmp_path / "a-0-1.log")
 
 
 def test_what_cannot_be_played_again_is_a_sentence(tmp_path, monkeypatch):
