@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 import msgspec
 from starlette.requests import Request
@@ -15,8 +16,9 @@ from starlette.types import ASGIApp
 from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 from simul.launch.monitoring.page.access import Access
+from simul.launch.monitoring.page.episodes import episode_frames
 from simul.launch.monitoring.page.feed import Feed
-from simul.launch.monitoring.page.replays import Frame, ReplayKey, battle_lines, replay_frames, replay_key
+from simul.launch.monitoring.page.replays import EPISODE, Frame, ReplayKey, battle_lines, replay_frames, replay_key
 from simul.launch.monitoring.page.spectated_game import SpectatedGames
 from simul.launch.monitoring.page.watched_run import WatchedRun
 from simul.launch.monitoring.page.web_server import (
@@ -193,9 +195,14 @@ class _Pages:
         async with self._replaying:
             key = await asyncio.to_thread(replay_key, run.root, request.path_params["name"])
             if key not in self._replays:
-                frames = await asyncio.to_thread(replay_frames, key.path, lambda: self._signals.stop)
+                frames = await asyncio.to_thread(self._read_frames, key.path)
                 self._replays = {**dict(list(self._replays.items())[1 - MOST_REPLAYS :]), key: frames}
             return self._replays[key]
+
+    def _read_frames(self, path: Path) -> list[Frame]:
+        if EPISODE.fullmatch(path.name):
+            return episode_frames(path)
+        return replay_frames(path, lambda: self._signals.stop)
 
 
 def _battle_page() -> bytes:

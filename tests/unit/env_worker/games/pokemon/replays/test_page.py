@@ -125,8 +125,10 @@ def test_hp_stays_between_0_and_100_percent():
 
 
 def test_names_that_objects_of_javascript_have_are_names_of_no_stat_and_no_effect():
-    known = ["|switch|p1a: constructor|__proto__|100/100", "|cant|p1a: x|__proto__", "|-start|p1a: x|__proto__",
-             "|-status|p1a: x|__proto__", "|-weather|constructor", "|-sidestart|p1: Ann|__proto__", "|turn|3"]  # fmt: skip
+    known = [
+        "|switch|p1a: constructor|__proto__|100/100", "|cant|p1a: x|__proto__", "|-start|p1a: x|__proto__",
+        "|-status|p1a: x|__proto__", "|-weather|constructor", "|-sidestart|p1: Ann|__proto__", "|turn|3",
+    ]  # fmt: skip
     unread = [f"|{kind}|p1a: x|{stat}|1" for kind in ("-boost", "-setboost") for stat in ("__proto__", "constructor")]
     log = LOG + "\n".join(["|-swapboost|p1a: x|p2a: y|__proto__", *unread, *known])
     shown = run_script("open_page.mjs", replay_page("t", ("Ann", "Bob"), log), "#turn=3")
