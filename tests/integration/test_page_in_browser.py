@@ -255,6 +255,8 @@ def test_a_running_game_is_watched_by_keys_alone(cartpole, browser):
     assert browser.ask("document.activeElement.innerText") == "Watch a running game"
     browser.press("ENTER")
     browser.wait_for("document.activeElement.id === 'worker'")
+    assert browser.ask("byId('worker').max") == "0"
+    assert re.fullmatch(r"Worker\s+\(0\)\s+Game\s+\(0 to \d+\)\s+Seat .*", browser.text("#choice"), re.DOTALL)
     browser.press("TAB", "ARROW_UP", "TAB", "TAB", "ENTER")
     browser.wait_for("document.querySelector('#state').innerText === 'live: game 1, seat 0'")
     browser.wait_for("document.querySelectorAll('#actions tbody tr').length === 2")

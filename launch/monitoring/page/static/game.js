@@ -171,6 +171,12 @@ function watch() {
   });
 }
 
+function limit(id, count) { // 0: it is not known
+  if (!count) return;
+  byId(id).max = String(count - 1);
+  byId(id + "s").textContent = count === 1 ? "(0)" : "(0 to " + (count - 1) + ")";
+}
+
 async function begin() {
   const answer = await fetch(address).catch(() => null);
   if (answer === null || !answer.ok) {
@@ -180,6 +186,8 @@ async function begin() {
   about = await answer.json();
   document.title = "Simul: game of " + about.run;
   say(about.said || about.run + ", " + about.game + ": choose a game");
+  limit("worker", about.workers);
+  limit("env", about.envs);
   for (let seat = 0; seat < Math.min(about.seats, 64); seat += 1) {
     const option = element("option", "", String(seat));
     option.value = String(seat);
