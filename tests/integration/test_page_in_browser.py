@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import signal
 import sys
 import time
@@ -98,6 +99,20 @@ def test_two_runs_side_by_side_and_nothing_of_theirs_is_markup(page, browser, tm
     browser.wait_for("[...document.images].every(image => image.naturalWidth > 100) && document.images.length === 1")
     tops = browser.ask("[...document.querySelectorAll('.run')].map(run => run.getBoundingClientRect().top)")
     assert tops[0] == tops[1], "side by side"
+    assert browser.errors() == []
+
+
+def test_the_command_that_plays_against_a_run_is_text(page, browser, tmp_path):
+    run = write_run(tmp_path / "<b>it's")
+    (run / "checkpoints" / "000000012").mkdir(parents=True)
+    (run / "status.json").write_bytes(msgspec.json.encode(snapshot(game="ofc")))
+    _, address = page(run)
+    browser.open(address)
+    browser.wait_for("document.querySelector('.play')?.hidden === false")
+    command = f"simul play --checkpoint {shlex.quote(str(run))} --page --page-port 0"
+    assert browser.text(".play") == f"Play against it: {command}"
+    browser.resize(360, 800)
+    browser.wait_for("document.documentElement.scrollWidth <= 360", 5.0)
     assert browser.errors() == []
 
 
@@ -359,6 +374,27 @@ def test_a_game_is_played_by_clicks_and_keys(browser, tmp_path):
         assert "The game is over" in browser.text("#said")
         assert browser.errors() == []
         assert browser.hosts() == {address.removeprefix("http://").partition("/")[0]}
+        assert game.result()[0] == 0
+    finally:
+        game.end_now()
+
+
+def test_a_hand_of_cards_is_played_against_the_shipped_policy(browser, tmp_path):
+    line = [sys.executable, "-P", "-m", "simul.launch.cli", "play", "--checkpoint", "zoo:ofc"]
+    game = Command([*line, "--page", "--page-port", "0", "--seed", "3"], tmp_path / "play")
+    state = "document.querySelector('#state').innerText"
+    over = f"{state}.includes('the game has ended')"
+    try:
+        browser.open(address_in(game))
+        browser.wait_for(f"{state} === 'your turn' && document.querySelector('#position img')?.naturalWidth > 100")
+        browser.press(browser.ask("document.querySelector('#legal button').textContent"), "ENTER")
+        for _ in range(4):  # as many streets are left of the hand
+            browser.wait_for(f"{state} === 'your turn' && document.querySelector('#legal button') !== null")
+            browser.ask("document.querySelector('#legal button').click()")
+            browser.wait_for(f"{state} !== 'the others play'")
+        browser.wait_for(over)
+        assert "The game is over" in browser.text("#said")
+        assert browser.errors() == []
         assert game.result()[0] == 0
     finally:
         game.end_now()

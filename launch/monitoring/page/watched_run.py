@@ -19,6 +19,7 @@ from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.curves.league_curves import with_league
 from simul.launch.monitoring.page.curve_tail import CurveTail
 from simul.launch.monitoring.page.league_panel import league_panel
+from simul.launch.monitoring.page.play_command import play_command
 from simul.launch.monitoring.page.played_pairs import played_pairs
 from simul.launch.monitoring.page.replays import replay_names
 from simul.launch.monitoring.snapshot import Snapshot
@@ -98,6 +99,7 @@ class WatchedRun:
             self._rare = {
                 "pairs": played_pairs(self._run_dir.root), "league": league_panel(self._league.figures),
                 "pictures": self._pictures(), "replays": replay_names(self.root),
+                "play": "" if self._snapshot is None else play_command(self._run_dir.root, self._snapshot.game),
             }  # fmt: skip
         self.curves.poll()
         urgent: dict[str, Any] = {"name": self.name, **self._rare}
