@@ -19,6 +19,7 @@ from simul.common.protocol.specs import GameSpec, Slice
 from simul.common.role.run_directory import RunDir
 from simul.common.role.spectating import RequestReader, SpectatorRecord
 from simul.common.runtime.installation import ROOT
+from simul.launch.monitoring.page.replays import FILE_BYTES
 from tests.support.browser import LACKS, MISSING
 from tests.support.command import Command, Simul, address_in
 from tests.support.recorded_run import process, snapshot, write_run
@@ -199,6 +200,29 @@ def test_the_token_in_the_address_and_by_hand(page, browser, tmp_path):
     assert browser.ask("location.href") == plain, "no history of browsers keeps the token"
     assert browser.ask("document.cookie") == ""
     assert browser.errors() == []
+
+
+def test_without_the_cookie_the_other_pages_lead_to_the_login(page, browser, tmp_path):
+    _, address = page(write_run(tmp_path / "run"), "--token")
+    plain = address.partition("#token=")[0]
+    for path, box in (("game#0", "#state"), ("replay#0/a-0-1.json", "#name"), ("battle#0/a-0-1.log", "#now")):
+        browser.open(plain + path)
+        browser.wait_for(f"document.querySelector('{box}').innerText.includes('the page asks for its token')")
+        assert browser.ask("document.querySelector(arguments[0]).href", f"{box} a") == plain
+
+
+def test_an_address_that_names_no_replay_and_a_log_that_is_too_large_are_said(page, browser, tmp_path):
+    run = write_run(tmp_path / "run")
+    (run / "replays").mkdir()
+    (run / "replays" / "a-0-1.log").write_text("x" * (FILE_BYTES + 1))
+    _, address = page(run)
+    for path, box in (("battle", "#now"), ("replay", "#name")):
+        for name in ("#0", "#0/%zz", "#x/a-0-1.log", ""):
+            browser.open(f"{address}{path}{name}")
+            browser.wait_for(f"document.querySelector('{box}').innerText === 'There is no such replay.'")
+            assert browser.errors() == []
+    browser.open(f"{address}battle#0/a-0-1.log")
+    browser.wait_for("document.querySelector('#now').innerText.endsWith('at most 4,194,304 of them.')")
 
 
 def test_a_page_that_ended_says_so_and_goes_on_when_it_is_there_again(page, browser, tmp_path):

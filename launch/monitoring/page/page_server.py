@@ -41,6 +41,7 @@ FILES = {
     "/replay": (STATIC / "replay.html", "text/html"),
     "/game": (STATIC / "game.html", "text/html"),
     "/static/game.js": (STATIC / "game.js", "text/javascript"),
+    "/static/requests.js": (STATIC / "requests.js", "text/javascript"),
     "/static/replay.js": (STATIC / "replay.js", "text/javascript"),
     "/static/battle.js": (STATIC / "battle.js", "text/javascript"),
     "/static/icon.svg": (STATIC / "icon.svg", "image/svg+xml"),
@@ -58,7 +59,7 @@ MOST_REPLAYS = 4  # kept
 BATTLE_FIELDS = {
     "{{TITLE}}": "Simul: battle",
     "{{HEAD}}": '<link rel="icon" href="/static/icon.svg"><link rel="stylesheet" href="/static/battle/page.css">',
-    "{{SCRIPTS}}": '<script src="/static/battle.js"></script>',
+    "{{SCRIPTS}}": '<script src="/static/requests.js"></script>\n<script src="/static/battle.js"></script>',
 }
 
 

@@ -16,6 +16,7 @@ from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import ELSEWHERE_SEC, describe_start, read_owner
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
+from simul.common.runtime.terminal_text import printable
 from simul.launch.monitoring.curves.league_curves import with_league
 from simul.launch.monitoring.page.curve_tail import CurveTail
 from simul.launch.monitoring.page.league_panel import league_panel
@@ -42,15 +43,16 @@ _FAULTS = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError)  # 
 
 def check_run(run_dir: RunDir) -> None:
     """Raises ConfigError where there is nothing to show: no run, a run of another version, or no load test."""
-    file = run_dir.root / "status.json"
+    folder, path = printable(str(run_dir.root)), run_dir.root / "status.json"
+    file = printable(str(path))
     try:
-        msgspec.json.decode(read_regular(file, STATUS_BYTES, links=False), type=Snapshot)
+        msgspec.json.decode(read_regular(path, STATUS_BYTES, links=False), type=Snapshot)
     except FileNotFoundError:
         root = run_dir.root
         if (root / "loadtest.json").is_file() or replay_names(root) or describe_start(run_dir):
             return
         raise ConfigError(
-            f"There is no run in {run_dir.root} (no status.json), no load test and no replay. Start a run with "
+            f"There is no run in {folder} (no status.json), no load test and no replay. Start a run with "
             "`simul up`, or name another folder."
         ) from None
     except OSError as error:

@@ -178,9 +178,9 @@ function limit(id, count) { // 0: it is not known
 }
 
 async function begin() {
-  const answer = await fetch(address).catch(() => null);
-  if (answer === null || !answer.ok) {
-    say(answer === null ? "the page's process does not answer" : (await answer.text()).trim());
+  const answer = await answerTo(address, byId("state"));
+  if (answer === null) {
+    byId("choice").hidden = true;
     return;
   }
   about = await answer.json();
