@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import signal
 import sys
 import time
@@ -18,6 +19,7 @@ from simul.common.protocol.specs import GameSpec, Slice
 from simul.common.role.run_directory import RunDir
 from simul.common.role.spectating import RequestReader, SpectatorRecord
 from simul.common.runtime.installation import ROOT
+from simul.launch.monitoring.page.runs.replays import FILE_BYTES
 from tests.support.browser import LACKS, MISSING
 from tests.support.command import Command, Simul, address_in
 from tests.support.recorded_run import process, snapshot, write_run
@@ -98,6 +100,20 @@ def test_two_runs_side_by_side_and_nothing_of_theirs_is_markup(page, browser, tm
     browser.wait_for("[...document.images].every(image => image.naturalWidth > 100) && document.images.length === 1")
     tops = browser.ask("[...document.querySelectorAll('.run')].map(run => run.getBoundingClientRect().top)")
     assert tops[0] == tops[1], "side by side"
+    assert browser.errors() == []
+
+
+def test_the_command_that_plays_against_a_run_is_text(page, browser, tmp_path):
+    run = write_run(tmp_path / "<b>it's")
+    (run / "checkpoints" / "000000012").mkdir(parents=True)
+    (run / "status.json").write_bytes(msgspec.json.encode(snapshot(game="ofc")))
+    _, address = page(run)
+    browser.open(address)
+    browser.wait_for("document.querySelector('.play')?.hidden === false")
+    command = f"simul play --checkpoint {shlex.quote(str(run))} --page --page-port 0"
+    assert browser.text(".play") == f"Play against it: {command}"
+    browser.resize(360, 800)
+    browser.wait_for("document.documentElement.scrollWidth <= 360", 5.0)
     assert browser.errors() == []
 
 
@@ -186,6 +202,29 @@ def test_the_token_in_the_address_and_by_hand(page, browser, tmp_path):
     assert browser.errors() == []
 
 
+def test_without_the_cookie_the_other_pages_lead_to_the_login(page, browser, tmp_path):
+    _, address = page(write_run(tmp_path / "run"), "--token")
+    plain = address.partition("#token=")[0]
+    for path, box in (("game#0", "#state"), ("replay#0/a-0-1.json", "#name"), ("battle#0/a-0-1.log", "#now")):
+        browser.open(plain + path)
+        browser.wait_for(f"document.querySelector('{box}').innerText.includes('the page asks for its token')")
+        assert browser.ask("document.querySelector(arguments[0]).href", f"{box} a") == plain
+
+
+def test_an_address_that_names_no_replay_and_a_log_that_is_too_large_are_said(page, browser, tmp_path):
+    run = write_run(tmp_path / "run")
+    (run / "replays").mkdir()
+    (run / "replays" / "a-0-1.log").write_text("x" * (FILE_BYTES + 1))
+    _, address = page(run)
+    for path, box in (("battle", "#now"), ("replay", "#name")):
+        for name in ("#0", "#0/%zz", "#x/a-0-1.log", ""):
+            browser.open(f"{address}{path}{name}")
+            browser.wait_for(f"document.querySelector('{box}').innerText === 'There is no such replay.'")
+            assert browser.errors() == []
+    browser.open(f"{address}battle#0/a-0-1.log")
+    browser.wait_for("document.querySelector('#now').innerText.endsWith('at most 4,194,304 of them.')")
+
+
 def test_a_page_that_ended_says_so_and_goes_on_when_it_is_there_again(page, browser, tmp_path):
     run = write_run(tmp_path / "run")
     first, address = page(run)
@@ -255,6 +294,8 @@ def test_a_running_game_is_watched_by_keys_alone(cartpole, browser):
     assert browser.ask("document.activeElement.innerText") == "Watch a running game"
     browser.press("ENTER")
     browser.wait_for("document.activeElement.id === 'worker'")
+    assert browser.ask("byId('worker').max") == "0"
+    assert re.fullmatch(r"Worker\s+\(0\)\s+Game\s+\(0 to \d+\)\s+Seat .*", browser.text("#choice"), re.DOTALL)
     browser.press("TAB", "ARROW_UP", "TAB", "TAB", "ENTER")
     browser.wait_for("document.querySelector('#state').innerText === 'live: game 1, seat 0'")
     browser.wait_for("document.querySelectorAll('#actions tbody tr').length === 2")
@@ -357,6 +398,27 @@ def test_a_game_is_played_by_clicks_and_keys(browser, tmp_path):
         assert "The game is over" in browser.text("#said")
         assert browser.errors() == []
         assert browser.hosts() == {address.removeprefix("http://").partition("/")[0]}
+        assert game.result()[0] == 0
+    finally:
+        game.end_now()
+
+
+def test_a_hand_of_cards_is_played_against_the_shipped_policy(browser, tmp_path):
+    line = [sys.executable, "-P", "-m", "simul.launch.cli", "play", "--checkpoint", "zoo:ofc"]
+    game = Command([*line, "--page", "--page-port", "0", "--seed", "3"], tmp_path / "play")
+    state = "document.querySelector('#state').innerText"
+    over = f"{state}.includes('the game has ended')"
+    try:
+        browser.open(address_in(game))
+        browser.wait_for(f"{state} === 'your turn' && document.querySelector('#position img')?.naturalWidth > 100")
+        browser.press(browser.ask("document.querySelector('#legal button').textContent"), "ENTER")
+        for _ in range(4):  # as many streets are left of the hand
+            browser.wait_for(f"{state} === 'your turn' && document.querySelector('#legal button') !== null")
+            browser.ask("document.querySelector('#legal button').click()")
+            browser.wait_for(f"{state} !== 'the others play'")
+        browser.wait_for(over)
+        assert "The game is over" in browser.text("#said")
+        assert browser.errors() == []
         assert game.result()[0] == 0
     finally:
         game.end_now()

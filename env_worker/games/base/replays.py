@@ -79,7 +79,7 @@ class Replay(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def config(self, trust: Trust) -> Config:
         """The configuration that builds the game again. Raises ConfigError, also where it names what is not trusted."""
         config = config_from_tree(self.settings, "the settings of the replay")
-        check_trust(values_to_trust(config), trust, "The replay", way="")
+        check_trust(values_to_trust(config), trust, "The replay", way=", as in `simul watch --replay FILE --trust`")
         return config
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 import msgspec
 from starlette.requests import Request
@@ -16,7 +17,8 @@ from simul.common.errors import ConfigError
 from simul.common.runtime.installation import ROOT
 from simul.launch.monitoring.page.access import Access
 from simul.launch.monitoring.page.feed import Feed
-from simul.launch.monitoring.page.runs.replays import Frame, ReplayKey, battle_lines, replay_frames, replay_key
+from simul.launch.monitoring.page.runs.episodes import episode_frames
+from simul.launch.monitoring.page.runs.replays import EPISODE, Frame, ReplayKey, battle_lines, replay_frames, replay_key
 from simul.launch.monitoring.page.runs.watched_run import WatchedRun
 from simul.launch.monitoring.page.spectated_game import SpectatedGames
 from simul.launch.monitoring.page.web_server import (
@@ -39,6 +41,7 @@ FILES = {
     "/replay": (STATIC / "replay.html", "text/html"),
     "/game": (STATIC / "game.html", "text/html"),
     "/static/game.js": (STATIC / "game.js", "text/javascript"),
+    "/static/requests.js": (STATIC / "requests.js", "text/javascript"),
     "/static/replay.js": (STATIC / "replay.js", "text/javascript"),
     "/static/battle.js": (STATIC / "battle.js", "text/javascript"),
     "/static/icon.svg": (STATIC / "icon.svg", "image/svg+xml"),
@@ -56,7 +59,7 @@ MOST_REPLAYS = 4  # kept
 BATTLE_FIELDS = {
     "{{TITLE}}": "Simul: battle",
     "{{HEAD}}": '<link rel="icon" href="/static/icon.svg"><link rel="stylesheet" href="/static/battle/page.css">',
-    "{{SCRIPTS}}": '<script src="/static/battle.js"></script>',
+    "{{SCRIPTS}}": '<script src="/static/requests.js"></script>\n<script src="/static/battle.js"></script>',
 }
 
 
@@ -172,7 +175,7 @@ class _Pages:
         return Response(msgspec.json.encode(shown), media_type="application/json")
 
     async def _battle(self, request: Request) -> Response:
-        """The log of a battle, which the player reads, as an array of lines. Raises IndexError, OSError."""
+        """The log of a battle, which the player reads, as an array of lines. Raises as `_frames`."""
         root = self._watch.runs[request.path_params["place"]].root
         key = await asyncio.to_thread(replay_key, root, request.path_params["name"])
         lines = await asyncio.to_thread(battle_lines, key.path)
@@ -188,14 +191,19 @@ class _Pages:
         return picture(svg)
 
     async def _frames(self, request: Request) -> list[Frame]:
-        """Raises IndexError, OSError: there is no such replay; ConfigError: it cannot be played again."""
+        """Raises IndexError, OSError: there is no such replay; ConfigError: it cannot be shown."""
         run = self._watch.runs[request.path_params["place"]]
         async with self._replaying:
             key = await asyncio.to_thread(replay_key, run.root, request.path_params["name"])
             if key not in self._replays:
-                frames = await asyncio.to_thread(replay_frames, key.path, lambda: self._signals.stop)
+                frames = await asyncio.to_thread(self._read_frames, key.path)
                 self._replays = {**dict(list(self._replays.items())[1 - MOST_REPLAYS :]), key: frames}
             return self._replays[key]
+
+    def _read_frames(self, path: Path) -> list[Frame]:
+        if EPISODE.fullmatch(path.name):
+            return episode_frames(path)
+        return replay_frames(path, lambda: self._signals.stop)
 
 
 def _battle_page() -> bytes:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -35,6 +36,7 @@ MOST_PICTURES = 40  # kept of a game, until the browser shows them
 MOST_SLICES = 4000
 MOST_NUMBER = 2**31 - 1  # of a worker, a game or a seat
 SPEC_BYTES = 8 * 2**20
+CONFIG_BYTES = 256 * 2**10
 SEAT = re.compile("any|[0-9]{1,10}")
 BEGIN = b"retry: 1000\n\n"
 OTHER_SITE = "That comes from another page.\n"
@@ -69,7 +71,8 @@ class SpectatedGames:
     async def _about(self, request: Request) -> Response:
         """Name of the run and of its game, seats, and the slices of an observation: [name, start, size, meaning].
 
-        `left_out`: how many slices are not listed. `said`: a sentence where none of its games can be watched.
+        `workers`, `envs`: how many workers it has, and games each; 0 where that is not known. `left_out`: how many
+        slices are not listed. `said`: a sentence where none of its games can be watched.
         """
         if not self._login.admitted(request):
             return PlainTextResponse(NOT_ADMITTED, 401)
@@ -153,10 +156,22 @@ def _about_game(root: Path) -> dict[str, Any]:
     spec = _SPEC.decode(read_regular(root / "spec.json", SPEC_BYTES, links=False))
     slices = [(part.name[:100], part.start, part.size, part.meaning[:200]) for part in spec.layout[:MOST_SLICES]]
     slices = slices or [("observation", 0, spec.observation_size, "")]
+    workers, envs = _numbers_of_games(root)
     return {
-        "game": spec.name[:200], "seats": spec.seats, "actions": spec.num_actions, "slices": slices,
-        "left_out": max(len(spec.layout) - MOST_SLICES, 0),
+        "game": spec.name[:200], "workers": workers, "envs": envs, "seats": spec.seats,
+        "actions": spec.num_actions, "slices": slices, "left_out": max(len(spec.layout) - MOST_SLICES, 0),
     }  # fmt: skip
+
+
+def _numbers_of_games(root: Path) -> tuple[int, int]:
+    """Workers, and games of each, by config.yaml; 0 where it does not say."""
+    try:
+        data = read_regular(root / "config.yaml", CONFIG_BYTES, links=False)
+        found = yaml.load(data, yaml.BaseLoader)["workers"]  # of texts; it merges nothing, which could take for ever
+        numbers = int(found["count"]), int(found["envs"])
+    except (OSError, yaml.YAMLError, ValueError, TypeError, LookupError, RecursionError):
+        return 0, 0
+    return numbers if 0 < min(numbers) <= max(numbers) <= MOST_NUMBER else (0, 0)
 
 
 def _shown(record: SpectatorRecord, game: str, number: int) -> dict[str, Any]:

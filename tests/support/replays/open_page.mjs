@@ -1,6 +1,7 @@
 // Opens a replay page in jsdom, works its controls and says what it shows.
 //   node open_page.mjs [#turn=N] < page.html
 // Prints {"title", "heading", "images", "scripts", "requests": [url,...], "errors": [text,...], "format", "unread", "turns",
+// "steps", "text",
 // "views": {name: {"count", "now", "current", "future", "bars": [percent,...], "chips", "statuses", "play"}}}
 
 import { readFileSync } from 'node:fs';
@@ -72,4 +73,5 @@ process.stdout.write(JSON.stringify({
 	title: document.title, heading: document.querySelector('h1').textContent, images: document.images.length,
 	scripts: document.scripts.length, requests, errors, views, format: byId('format').textContent,
 	unread: byId('unread').textContent, turns: Number(byId('turn').max), steps: byId('log').children.length,
+	text: document.querySelector('main').textContent,
 }));

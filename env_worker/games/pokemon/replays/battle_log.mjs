@@ -10,19 +10,24 @@
  * @typedef {{turn: number, text: string, minor: boolean, state: State}} Step
  */
 
-const STATUS = { brn: 'burn', par: 'paralysis', slp: 'sleep', frz: 'freeze', psn: 'poison', tox: 'bad poison' };
+// Without a prototype: a log may name `constructor`.
+const STATUS = { __proto__: null, brn: 'burn', par: 'paralysis', slp: 'sleep', frz: 'freeze', psn: 'poison', tox: 'bad poison' };
 const AFFLICTED = {
+	__proto__: null,
 	brn: 'is burned', par: 'is paralysed', slp: 'falls asleep', frz: 'is frozen', psn: 'is poisoned', tox: 'is badly poisoned',
 };
 const STATS = {
+	__proto__: null,
 	atk: 'Attack', def: 'Defense', spa: 'Special Attack', spd: 'Special Defense', spe: 'Speed', accuracy: 'accuracy',
 	evasion: 'evasiveness',
 };
 const WEATHER = {
+	__proto__: null,
 	RainDance: 'Rain', PrimordialSea: 'Heavy rain', SunnyDay: 'Sun', DesolateLand: 'Extreme sun', Sandstorm: 'Sandstorm',
 	Hail: 'Hail', Snow: 'Snow', Snowscape: 'Snow', DeltaStream: 'Strong winds',
 };
 const UNABLE = {
+	__proto__: null,
 	par: 'fully paralysed', slp: 'asleep', frz: 'frozen', flinch: 'flinched', recharge: 'it must recharge',
 	nopp: 'no PP is left', partiallytrapped: 'trapped',
 };
@@ -216,8 +221,8 @@ function conditionOf(text) {
 	if (!text) return {};
 	const [numbers, status = ''] = text.split(' ');
 	const [hp, full] = numbers.split('/').map(number => Number.parseFloat(number));
-	if (Number.isNaN(hp)) throw new TypeError(`no hp: ${text}`);
-	return { hp: full ? 100 * hp / full : 0, status: hp === 0 ? 'fnt' : status };
+	if (!Number.isFinite(hp)) throw new TypeError(`no hp: ${text}`);
+	return { hp: full ? Math.max(0, Math.min(100, 100 * hp / full)) : 0, status: hp === 0 ? 'fnt' : status };
 }
 
 /** `move: Leech Seed` to `Leech Seed`, `psn` to `poison`. */
@@ -237,13 +242,19 @@ function setHp(log, [ident, condition], tags) {
 	return `${log.whose(ident)} ${did}${log.cause(tags)}: ${percent(hp)} left`;
 }
 
+/** @throws {TypeError} no battle has such a stat */
+function checkStats(names) {
+	for (const name of names) if (!Object.hasOwn(STATS, name)) throw new TypeError(`no stat: ${name}`);
+}
+
 function boost(log, [ident, stat, amount], tags, kind) {
+	checkStats([stat]);
 	const steps = Number(amount), sign = kind === '-boost' ? 1 : -1;
 	log.changeBoosts(ident, boosts => {
 		boosts[stat] = Math.max(-6, Math.min(6, (boosts[stat] ?? 0) + sign * steps));
 	});
 	const how = steps ? `${sign > 0 ? 'rises' : 'falls'} by ${steps}` : `cannot go ${sign > 0 ? 'higher' : 'lower'}`;
-	return `${log.whose(ident)}: ${STATS[stat] ?? stat} ${how}${log.cause(tags)}`;
+	return `${log.whose(ident)}: ${STATS[stat]} ${how}${log.cause(tags)}`;
 }
 
 function clearBoosts(cleared, what) {
@@ -303,7 +314,7 @@ function endEffect(log, [ident, effect], tags) {
 
 function startSide(log, [side, condition], tags) {
 	const name = effectName(condition), { conditions } = log.side(side);
-	log.changeSide(side, { conditions: { ...conditions, [name]: (conditions[name] ?? 0) + 1 } });
+	log.changeSide(side, { conditions: { ...conditions, [name]: (Object.hasOwn(conditions, name) ? conditions[name] : 0) + 1 } });
 	return `${name} on ${log.side(side).name}'s side${log.cause(tags)}`;
 }
 
@@ -322,6 +333,7 @@ function weather(log, [name], tags) {
 
 function swapBoosts(log, [first, second, stats = ''], tags) {
 	const names = stats ? stats.split(',').map(stat => stat.trim()) : Object.keys(STATS);
+	checkStats(names);
 	const [one, two] = [log.pokemon(first).boosts, log.pokemon(second).boosts];
 	for (const [ident, theirs] of [[first, two], [second, one]]) {
 		log.changeBoosts(ident, boosts => {
@@ -422,10 +434,11 @@ const HANDLERS = {
 
 	'-boost': boost, '-unboost': boost, '-swapboost': swapBoosts,
 	'-setboost': (log, [ident, stat, amount], tags) => {
+		checkStats([stat]);
 		log.changeBoosts(ident, boosts => {
 			boosts[stat] = Number(amount);
 		});
-		return `${log.whose(ident)}: ${STATS[stat] ?? stat} is now at ${Number(amount)}${log.cause(tags)}`;
+		return `${log.whose(ident)}: ${STATS[stat]} is now at ${Number(amount)}${log.cause(tags)}`;
 	},
 	'-invertboost': (log, [ident], tags) => {
 		log.changeBoosts(ident, boosts => {

@@ -4,6 +4,7 @@ import { BattleLog } from './battle_log.mjs';
 import { make, sideView } from './side_view.mjs';
 
 const STEP_MS = 700; // at speed 1
+const MOST_STEPS = 20000; // shown; a battle of 1,000 turns, the most that the simulator allows, has about as many
 
 const byId = id => document.getElementById(id);
 
@@ -11,20 +12,27 @@ class Player {
 	/** @param {string[]} lines of the log */
 	constructor(lines) {
 		this.log = new BattleLog(lines);
-		this.steps = this.log.steps.length ? this.log.steps : [
+		this.steps = this.log.steps.length ? this.log.steps.slice(0, MOST_STEPS) : [
 			{ turn: 0, text: 'The log is empty.', minor: true, state: this.log.state },
 		];
 		this.at = 0;
 		this.timer = null;
 		this.sides = Object.keys(this.steps.at(-1).state.sides).sort();
 		this.rows = this.steps.map((step, index) => this.row(step, index));
-		byId('log').append(...this.rows);
+		for (const row of this.rows) byId('log').append(row);
 		byId('format').textContent = this.log.format;
-		const { unread } = this.log;
-		if (unread.length) byId('unread').textContent = `${unread.length} lines of the log are not shown: ${unread[0]}`;
+		byId('unread').textContent = this.leftOut().join('. ');
 		byId('turn').max = String(this.steps.at(-1).turn);
 		this.listen();
 		this.show(this.firstOf(Number(/^#turn=(\d+)$/.exec(location.hash)?.[1] ?? 1)));
+	}
+
+	/** What of the log is not shown, in words. */
+	leftOut() {
+		const { unread, steps } = this.log, words = [];
+		if (steps.length > MOST_STEPS) words.push(`${steps.length - MOST_STEPS} steps after the first ${MOST_STEPS} are not shown`);
+		if (unread.length) words.push(`${unread.length} lines of the log are not shown: ${unread[0]}`);
+		return words;
 	}
 
 	/** A line of the text log; a click goes there. */

@@ -39,7 +39,7 @@ function pokemonView(pokemon) {
 	bar.setAttribute('aria-label', `hp of ${pokemon.name}`);
 	bar.setAttribute('aria-valuenow', String(Math.round(pokemon.hp)));
 	const boosts = Object.entries(pokemon.boosts).map(([stat, amount]) => (
-		make('span', `chip ${amount > 0 ? 'raised' : 'lowered'}`, `${amount > 0 ? '+' : '−'}${Math.abs(amount)} ${SHORT[stat] ?? stat}`)));
+		make('span', `chip ${amount > 0 ? 'raised' : 'lowered'}`, `${amount > 0 ? '+' : '−'}${Math.abs(amount)} ${SHORT[stat]}`)));
 	const effects = Object.values(pokemon.effects).map(name => make('span', 'chip', name));
 	const status = pokemon.status ? [make('span', `status ${pokemon.status}`, pokemon.status.toUpperCase())] : [];
 	return make(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import heapq
 import itertools
 import os
@@ -23,12 +24,15 @@ from simul.common.runtime.private_files import read_regular
 from simul.launch.processes.role_process import exit_reason, role_environment
 
 FOLDER = "replays"  # of a run directory; a folder of replays may also be named itself
-NAME = re.compile(r"[A-Za-z0-9.@_+-]{1,200}-\d{1,9}-\d{1,10}\.(json|log)")  # as `simul.env_worker.replays` makes them
+# As `simul.env_worker.replays` makes them, and as `simul.env_worker.games.gymnasium.replays` does.
+TABLE_OR_BATTLE = r"[A-Za-z0-9.@_+-]{1,200}-\d{1,9}-\d{1,10}\.(json|log)"
+EPISODE = re.compile(r"\d{1,9}-\d{1,9}-episode-\d{1,10}\.json")
+NAME = re.compile(f"{TABLE_OR_BATTLE}|{EPISODE.pattern}")
 MOST_LISTED = 200
 MOST_LOOKED_AT = 100_000  # replays of a folder, in the order in which the file system has them
 MOST_SECONDS, POLL_SEC = 120.0, 0.2
 MOST_LETTERS = 1000  # of an error
-LOG_BYTES = 4 * 2**20
+FILE_BYTES = 4 * 2**20  # of a battle's log or an episode
 
 
 class Frame(msgspec.Struct):
@@ -74,8 +78,18 @@ def replay_key(root: Path, name: str) -> ReplayKey:
 
 
 def battle_lines(path: Path) -> list[str]:
-    """The log of a battle. Raises OSError."""
-    return read_regular(path, LOG_BYTES, links=False).decode(errors="replace").rstrip("\n").split("\n")
+    """The log of a battle. Raises OSError, and ConfigError where it is too large."""
+    return read_replay_file(path).decode(errors="replace").rstrip("\n").split("\n")
+
+
+def read_replay_file(path: Path) -> bytes:
+    """A file that the page itself reads. Raises OSError, and ConfigError where it is too large."""
+    try:
+        return read_regular(path, FILE_BYTES, links=False)
+    except OSError as error:
+        if error.errno != errno.EFBIG:
+            raise
+    raise ConfigError(f"{path.name} has {path.lstat().st_size:,} bytes; the page shows at most {FILE_BYTES:,} of them.")
 
 
 def replay_frames(path: Path, stopped: Callable[[], bool] = lambda: False) -> list[Frame]:

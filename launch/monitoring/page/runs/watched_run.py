@@ -16,9 +16,11 @@ from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import ELSEWHERE_SEC, describe_start, read_owner
 from simul.common.runtime.decode_errors import DECODE_ERRORS
 from simul.common.runtime.private_files import read_regular
+from simul.common.runtime.terminal_text import printable
 from simul.launch.monitoring.curves.league_curves import with_league
 from simul.launch.monitoring.page.runs.curve_tail import CurveTail
 from simul.launch.monitoring.page.runs.league_panel import league_panel
+from simul.launch.monitoring.page.runs.play_command import play_command
 from simul.launch.monitoring.page.runs.played_pairs import played_pairs
 from simul.launch.monitoring.page.runs.replays import replay_names
 from simul.launch.monitoring.page.runs.short_text import short_text
@@ -41,15 +43,16 @@ _FAULTS = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError)  # 
 
 def check_run(run_dir: RunDir) -> None:
     """Raises ConfigError where there is nothing to show: no run, a run of another version, or no load test."""
-    file = run_dir.root / "status.json"
+    folder, path = printable(str(run_dir.root)), run_dir.root / "status.json"
+    file = printable(str(path))
     try:
-        msgspec.json.decode(read_regular(file, STATUS_BYTES, links=False), type=Snapshot)
+        msgspec.json.decode(read_regular(path, STATUS_BYTES, links=False), type=Snapshot)
     except FileNotFoundError:
         root = run_dir.root
         if (root / "loadtest.json").is_file() or replay_names(root) or describe_start(run_dir):
             return
         raise ConfigError(
-            f"There is no run in {run_dir.root} (no status.json), no load test and no replay. Start a run with "
+            f"There is no run in {folder} (no status.json), no load test and no replay. Start a run with "
             "`simul up`, or name another folder."
         ) from None
     except OSError as error:
@@ -98,6 +101,7 @@ class WatchedRun:
             self._rare = {
                 "pairs": played_pairs(self._run_dir.root), "league": league_panel(self._league.figures),
                 "pictures": self._pictures(), "replays": replay_names(self.root),
+                "play": "" if self._snapshot is None else play_command(self._run_dir.root, self._snapshot.game),
             }  # fmt: skip
         self.curves.poll()
         urgent: dict[str, Any] = {"name": self.name, **self._rare}

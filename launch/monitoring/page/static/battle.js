@@ -1,20 +1,20 @@
 "use strict";
 // Fetches the log of a battle, then starts the player of the replay pages, which shows it as text.
 
-const [place, name] = location.hash.slice(1).split("/", 2);
-
 async function load() {
-  const answer = await fetch("/runs/" + Number(place) + "/replays/" + encodeURIComponent(decodeURIComponent(name || "")));
-  if (!answer.ok) {
-    document.getElementById("now").textContent = await answer.text();
+  const replay = namedReplay(), box = document.getElementById("now");
+  if (replay === null) {
+    box.textContent = "There is no such replay.";
     return;
   }
+  const answer = await answerTo(replay.address, box);
+  if (answer === null) return;
   const log = document.createElement("script");
   log.id = "battle";
   log.type = "application/json"; // data, which no browser runs
   log.textContent = await answer.text();
   document.body.append(log);
-  document.title = document.querySelector("h1").textContent = decodeURIComponent(name).replace(/\.log$/, "");
+  document.title = document.querySelector("h1").textContent = replay.name.replace(/\.log$/, "");
   await import("/static/battle/player.mjs");
 }
 

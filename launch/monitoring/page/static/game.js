@@ -171,15 +171,23 @@ function watch() {
   });
 }
 
+function limit(id, count) { // 0: it is not known
+  if (!count) return;
+  byId(id).max = String(count - 1);
+  byId(id + "s").textContent = count === 1 ? "(0)" : "(0 to " + (count - 1) + ")";
+}
+
 async function begin() {
-  const answer = await fetch(address).catch(() => null);
-  if (answer === null || !answer.ok) {
-    say(answer === null ? "the page's process does not answer" : (await answer.text()).trim());
+  const answer = await answerTo(address, byId("state"));
+  if (answer === null) {
+    byId("choice").hidden = true;
     return;
   }
   about = await answer.json();
   document.title = "Simul: game of " + about.run;
   say(about.said || about.run + ", " + about.game + ": choose a game");
+  limit("worker", about.workers);
+  limit("env", about.envs);
   for (let seat = 0; seat < Math.min(about.seats, 64); seat += 1) {
     const option = element("option", "", String(seat));
     option.value = String(seat);

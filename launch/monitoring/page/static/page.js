@@ -33,6 +33,7 @@ class Run {
       this.find(".phase").textContent = [state.phase, state.clock, state.game].filter(Boolean).join(" · ");
     }
     if ("phase" in message) this.showLink();
+    if ("play" in message) this.showPlay();
     if ("fault" in message) this.find(".fault").textContent = state.fault;
     if ("states" in message || "used" in message) this.showProcesses();
     if ("figures" in message) this.showFigures();
@@ -49,6 +50,12 @@ class Run {
     const box = this.find(".games");
     box.hidden = STATES_ENDED.includes(this.state.phase);
     box.firstElementChild.href = "/game#" + this.place;
+  }
+
+  showPlay() {
+    const box = this.find(".play");
+    box.hidden = !this.state.play;
+    box.lastElementChild.textContent = this.state.play;
   }
 
   showProcesses() {

@@ -1,19 +1,19 @@
 "use strict";
 // A replay of a table game, frame by frame. Pictures are images, never markup of the page; all else is text.
 
-const [place, name] = location.hash.slice(1).split("/", 2);
+const replay = namedReplay();
 const step = document.getElementById("step");
 const position = document.getElementById("position");
-const address = "/runs/" + Number(place) + "/replays/" + encodeURIComponent(decodeURIComponent(name || ""));
 let frames = [];
 
 function show(number) {
+  if (!frames.length) return; // the buttons of a replay that is not there
   const at = Math.max(0, Math.min(frames.length - 1, number)), frame = frames[at];
   step.value = String(at);
   document.getElementById("count").textContent = at + 1 + " of " + frames.length;
   const shown = document.createElement(frame.picture ? "img" : "pre");
   if (frame.picture) {
-    shown.src = address + "/" + at + ".svg";
+    shown.src = replay.address + "/" + at + ".svg";
     shown.alt = frame.text;
   } else {
     shown.textContent = frame.text;
@@ -28,14 +28,15 @@ function show(number) {
 }
 
 async function load() {
-  const answer = await fetch(address).catch(() => null);
   const title = document.getElementById("name");
-  if (answer === null || !answer.ok) {
-    title.textContent = answer === null ? "the page's process does not answer" : await answer.text();
+  if (replay === null) {
+    title.textContent = "There is no such replay.";
     return;
   }
+  const answer = await answerTo(replay.address, title);
+  if (answer === null) return;
   frames = await answer.json();
-  title.textContent = decodeURIComponent(name);
+  title.textContent = replay.name;
   step.max = String(frames.length - 1);
   show(0);
   step.focus();

@@ -2,9 +2,9 @@ import sys
 
 import pytest
 import torch
-from simul.common.checkpoints.meta import WEIGHTS_FILE, read_meta
 from torch import nn
 
+from simul.common.checkpoints.meta import WEIGHTS_FILE, read_meta
 from simul.common.config.schema import NetworkConfig
 from simul.common.config.trust import EVERYTHING
 from simul.common.errors import ConfigError, WeightsError

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from simul.common.config.schema import Config, WorkersConfig
 from simul.common.protocol.specs import GameSpec, Slice
 from simul.common.role.machine import this_machine
 from simul.common.role.run_directory import RunDir
@@ -92,8 +93,25 @@ def test_what_the_game_is(page):
     assert code == 200
     assert msgspec.json.decode(content) == {
         "run": "run", "game": "cards", "seats": 2, "actions": 3, "slices": [["own.hand", 0, 2, "<b>"]], "said": "",
-        "left_out": 0,
+        "left_out": 0, "workers": 0, "envs": 0,
     }  # fmt: skip
+
+
+def test_how_many_workers_and_games_there_are(page, run_dir):
+    run_dir.write_config(Config(workers=WorkersConfig(count=3, envs=8)))
+    about = msgspec.json.decode(page.ask("/runs/0/game")[2])
+    assert (about["workers"], about["envs"]) == (3, 8)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [b"", b"\xff", b"workers: 3", b"workers: [1]", b"workers: {count: x, envs: 2}", b"workers: {count: 0, envs: 2}",
+     b"workers: {count: 1, envs: %d}" % 2**40, b"workers: &a {count: *a, envs: 1}", b"[" * 9000],
+)  # fmt: skip
+def test_a_configuration_that_is_none_has_no_numbers(page, run_dir, config):
+    run_dir.write("config.yaml", config)
+    about = msgspec.json.decode(page.ask("/runs/0/game")[2])
+    assert (about["workers"], about["envs"]) == (0, 0)
 
 
 @pytest.mark.parametrize("path", ["/runs/1/game", "/runs/1/game/0/0/0", "/runs/0/game/0/0/x", "/games/00000000/1.svg"])

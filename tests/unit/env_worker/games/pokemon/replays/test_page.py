@@ -106,6 +106,38 @@ def test_a_log_of_more_than_a_battle_has_does_not_stop_the_browser():
     assert len(shown["views"]["end"]["bars"]) <= 48
 
 
+def test_of_very_many_steps_the_first_are_shown_and_the_page_says_so():
+    page = replay_page("t", ("Ann", "Bob"), LOG + "|-message|x\n" * 20 + "|-newkind|x\n")
+    assert page.count("MOST_STEPS = 20000") == 1
+    shown = run_script("open_page.mjs", page.replace("MOST_STEPS = 20000", "MOST_STEPS = 15"))
+    assert (shown["errors"], shown["steps"]) == ([], 15)
+    left_out = re.fullmatch(r"(\d+) steps after the first 15 are not shown\. 1 lines .*", shown["unread"])
+    assert left_out is not None, shown["unread"]
+    assert 10 < int(left_out[1]) < 20
+
+
+def test_hp_stays_between_0_and_100_percent():
+    damage = ["999999999999/1", "-5/100", "1e999/9"]
+    lines = [line for n, hp in enumerate(damage) for line in (f"|-damage|p2a: Onix|{hp}", f"|turn|{n + 1}")]
+    page = replay_page("t", ("Ann", "Bob"), "\n".join([*LOG.splitlines()[:10], *lines]))
+    views = [run_script("open_page.mjs", page, f"#turn={n}")["views"]["opened"] for n in (1, 2, 3)]
+    assert [view["bars"] for view in views] == [[100, 100], [100, 0], [100, 0]]
+
+
+def test_names_that_objects_of_javascript_have_are_names_of_no_stat_and_no_effect():
+    known = [
+        "|switch|p1a: constructor|__proto__|100/100", "|cant|p1a: x|__proto__", "|-start|p1a: x|__proto__",
+        "|-status|p1a: x|__proto__", "|-weather|constructor", "|-sidestart|p1: Ann|__proto__", "|turn|3",
+    ]  # fmt: skip
+    unread = [f"|{kind}|p1a: x|{stat}|1" for kind in ("-boost", "-setboost") for stat in ("__proto__", "constructor")]
+    log = LOG + "\n".join(["|-swapboost|p1a: x|p2a: y|__proto__", *unread, *known])
+    shown = run_script("open_page.mjs", replay_page("t", ("Ann", "Bob"), log), "#turn=3")
+    assert shown["errors"] == []
+    assert shown["unread"].startswith("5 lines of the log are not shown: |-swapboost")
+    assert "[object Object]" not in shown["text"]
+    assert "native code" not in shown["text"]
+
+
 @pytest.mark.parametrize("log", ["", "\n", "no protocol at all\n"])
 def test_a_log_without_a_battle_is_a_page_too(log):
     shown = run_script("open_page.mjs", replay_page("t", ("Ann", "Bob"), log))

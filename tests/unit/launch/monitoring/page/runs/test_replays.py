@@ -23,10 +23,13 @@ def test_names_are_those_that_workers_give(tmp_path):
         "a-0-1.html",
         "<b>-0-1.log",
         "a b-0-1.log",
+        "0-1-episode-2.json",
+        "0-1-episode-2.mp4",
+        "episode-2.json",
     ):
         (tmp_path / name).write_text("")
     (tmp_path / "folder-0-1.json").mkdir()
-    assert sorted(replay_names(tmp_path)) == ["a-vs-b-0-1.json", "a@5-vs-b-0-2.log"]
+    assert sorted(replay_names(tmp_path)) == ["0-1-episode-2.json", "a-vs-b-0-1.json", "a@5-vs-b-0-2.log"]
     (tmp_path / "replays").mkdir()
     assert replay_names(tmp_path) == [], "those of a run directory are in a folder of their own"
     for number in range(2 * MOST_LISTED):
@@ -50,7 +53,7 @@ def test_a_hostile_name_is_no_replay(tmp_path, name):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-def test_links_are_not_followed(tmp_path, monkeypatch):
+def test_links_are_not_followed(tmp_path):
     (tmp_path / "secret-0-1.log").write_text("secret")
     run = tmp_path / "run"
     run.mkdir()
@@ -62,15 +65,22 @@ def test_links_are_not_followed(tmp_path, monkeypatch):
         battle_lines(run / "a-0-1.log")
     (run / "replays").symlink_to(tmp_path)
     assert replay_names(run) == []
-    monkeypatch.setattr(replays, "LOG_BYTES", 3)
-    with pytest.raises(OSError):
-        battle_lines(tmp_path / "secret-0-1.log")
+
+
+def test_a_log_that_is_too_large_is_a_sentence_with_both_sizes(tmp_path, monkeypatch):
+    (tmp_path / "a-0-1.log").write_text("x" * 4000)
+    monkeypatch.setattr(replays, "FILE_BYTES", 3000)
+    with pytest.raises(ConfigError, match=r"^a-0-1\.log has 4,000 bytes; the page shows at most 3,000 of them\.$"):
+        battle_lines(tmp_path / "a-0-1.log")
 
 
 def test_what_cannot_be_played_again_is_a_sentence(tmp_path, monkeypatch):
     path = tmp_path / "a-0-1.json"
     for content, words in (
-        ({**GAME, "game": "x", "settings": {"game": "os:system"}}, "names what would be run"),
+        (
+            {**GAME, "game": "x", "settings": {"game": "os:system"}},
+            "names what would be run.*, as in `simul watch --replay FILE --trust`",
+        ),
         (
             {**GAME, "game": "x", "settings": {"game": "no_such_game", "blokus": {"plyers": 2}}},
             "^2 problems in the settings of the replay: (.*); (.*)$",

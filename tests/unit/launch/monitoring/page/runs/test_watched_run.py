@@ -9,10 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from simul.common.errors import ConfigError
+from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import this_process
 from simul.launch.monitoring.page.runs.league_panel import MOST_MEMBERS
 from simul.launch.monitoring.page.runs.short_text import TEXT_LETTERS
-from simul.launch.monitoring.page.runs.watched_run import MOST_ENTRIES, RARELY_SEC, WatchedRun
+from simul.launch.monitoring.page.runs.watched_run import MOST_ENTRIES, RARELY_SEC, WatchedRun, check_run
 from tests.support.league import write_league
 from tests.support.recorded_run import process, snapshot
 
@@ -44,6 +46,17 @@ def test_the_figures_are_those_of_the_view(tmp_path):
     assert run.gradual["figures"]["latency"] == "12.3 ms p50, 234.6 ms p99"
     assert run.gradual["batches"]["256"] == 80
     assert len(run.events) == run.events_seen == 9
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such names there")
+@pytest.mark.parametrize("status", [None, b"{}"])
+def test_a_refusal_writes_the_name_of_a_folder_on_one_line(tmp_path, status):
+    folder = tmp_path / "x\ny\x1b"
+    folder.mkdir()
+    if status is not None:
+        (folder / "status.json").write_bytes(status)
+    with pytest.raises(ConfigError, match=r"^[^\n\x1b]*x\\ny\\u001b[^\n\x1b]*$"):
+        check_run(RunDir(folder))
 
 
 def test_events_are_counted_once_also_when_the_run_starts_again(tmp_path):
