@@ -50,3 +50,15 @@ def test_what_is_said_to_run_in_the_long_tests_runs_there() -> None:
     assert len(found) > 10
     run = {word.partition("[")[0] for word in long}
     assert [name for file, name in found if not {file, f"{file}::{name}"} & run] == []
+
+
+def test_the_wheel_is_installed_with_the_page() -> None:
+    pages = [ROOT / "README.md", ROOT / "docs" / "recipes.md"]
+    commands = [
+        " ".join(line.split())
+        for page in pages
+        for line in re.findall(r"^pipx install .*", page.read_text().replace(" \\\n", ""), re.M)
+    ]
+    assert len(commands) == len(pages)
+    assert len(set(commands)) == 1
+    assert commands[0].endswith(' "$(echo dist/simul-*.whl)[page]"')
