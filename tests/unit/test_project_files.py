@@ -62,3 +62,4 @@ def test_the_wheel_is_installed_with_the_page() -> None:
     assert len(commands) == len(pages)
     assert len(set(commands)) == 1
     assert commands[0].endswith(' "$(echo dist/simul-*.whl)[page]"')
+    assert 'dist/simul-*.whl)[page]"' in (ROOT / ".ci" / "wheel").read_text()
