@@ -81,3 +81,12 @@ class Browser:
         messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         sent = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
         return {urlsplit(url).netloc for url in sent if urlsplit(url).scheme not in ("data", "about", "blob")}
+
+
+def verdict() -> str:
+    """What tests that passed or were skipped tell of the page."""
+    return f"the page was tried in no browser: {LACKS}" if MISSING else "the page works in a browser"
+
+
+if __name__ == "__main__":
+    print(verdict())

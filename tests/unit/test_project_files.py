@@ -8,6 +8,7 @@ import tomllib
 import yaml
 
 from simul.common.runtime.installation import ROOT
+from tests.support import browser
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -63,3 +64,12 @@ def test_the_wheel_is_installed_with_the_page() -> None:
     assert len(set(commands)) == 1
     assert commands[0].endswith(' "$(echo dist/simul-*.whl)[page]"')
     assert 'dist/simul-*.whl)[page]"' in (ROOT / ".ci" / "wheel").read_text()
+
+
+def test_where_the_tests_in_a_browser_are_skipped_the_check_says_so(monkeypatch) -> None:
+    assert (ROOT / ".ci" / "page").read_text().endswith("\n.venv/bin/python -m tests.support.browser\n")
+    monkeypatch.setattr(browser, "MISSING", "chromium")
+    monkeypatch.setattr(browser, "LACKS", "no chromium: how to install it")
+    assert browser.verdict() == "the page was tried in no browser: no chromium: how to install it"
+    monkeypatch.setattr(browser, "MISSING", "")
+    assert browser.verdict() == "the page works in a browser"
