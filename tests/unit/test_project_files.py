@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 
 import yaml
@@ -35,6 +37,13 @@ def test_the_image_gets_all_that_the_package_links_to() -> None:
         *ignored
     }
     assert "*" in ignored
+
+
+def test_the_image_installs_what_the_package_and_its_page_need() -> None:
+    joined = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
+    (program,) = re.findall(r"\$\(python -c '(.*)'\)", joined)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["page"]]
 
 
 def test_what_is_said_to_run_in_the_long_tests_runs_there() -> None:
