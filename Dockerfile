@@ -1,12 +1,17 @@
 # Simul in a container, on the CPU:
 #   docker build -t simul .
-#   docker run --rm -it --init -v simul-runs:/home/simul/runs simul up cartpole
+#   docker run --rm -it --init --name run -p 127.0.0.1:8080:8080 -v simul-runs:/home/simul/runs simul up cartpole
+# The page, while that container runs; the browser opens the address with localhost as its host, #token=... included:
+#   docker exec -it run simul page --host 0.0.0.0 --token
+# The page of a run that has ended:
+#   docker run --rm -it --init -p 127.0.0.1:8080:8080 -v simul-runs:/home/simul/runs simul page --host 0.0.0.0 --token
 # On a GPU: docker build --build-arg TORCH_INDEX= -t simul .    (PyPI's PyTorch for Linux is a CUDA build)
 #   docker run --gpus all ...
 #
 # No image has been built of this file yet. Its steps have been run one by one in fresh folders, on Debian 12 with
 # Python 3.11 and the CPU build of torch from a local index, and what they made was used by a user who cannot write it.
-# Not run: the base image and its packages, the index of pytorch.org, the CUDA build, and the commands above.
+# Not run: the base image and its packages, the packages of the page, the index of pytorch.org, the CUDA build, and the
+# commands above.
 
 ARG PYTHON=3.11
 FROM python:${PYTHON}-slim
@@ -24,7 +29,8 @@ WORKDIR /opt/simul
 COPY pyproject.toml constraints.txt ./
 RUN python -m venv /opt/venv \
     && pip install -c constraints.txt ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} \
-        $(python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"])')
+        $(python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+            print(*project["dependencies"], *project["optional-dependencies"]["page"])')
 
 COPY . .
 RUN pip install --no-deps . \

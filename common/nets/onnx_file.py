@@ -25,6 +25,7 @@ import torch
 from simul.common.errors import CheckpointError, ConfigError
 from simul.common.nets.io import Policy, load_policy
 from simul.common.protocol.specs import random_observations
+from simul.common.runtime.extras import install_extra
 from simul.common.runtime.private_files import replace_file
 from simul.common.runtime.terminal_text import LINES, print_text, printable
 
@@ -45,7 +46,7 @@ def write_onnx(policy: Policy, path: Path) -> float:
     Raises ConfigError: packages are missing, the network cannot be exported, or the file answers otherwise. OSError.
     """
     if missing := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
-        raise ConfigError(f"ONNX needs {', '.join(missing)}, not installed. Run: pip install 'simul[export]'")
+        raise ConfigError(f"ONNX needs {', '.join(missing)}, not installed. Run: {install_extra('export')}")
     rows = _random_rows(policy)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "policy.onnx"

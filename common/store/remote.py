@@ -14,6 +14,7 @@ import msgspec
 
 from simul.common.checkpoints.meta import META_FILE, WEIGHTS_BYTES
 from simul.common.errors import StoreError
+from simul.common.runtime.extras import install_extra
 from simul.common.runtime.private_files import MOST_BYTES, read_regular
 from simul.common.runtime.terminal_text import printable
 from simul.common.store.layout import OWNER_FILE, Entry, Owner, entries
@@ -198,7 +199,7 @@ def explain(url: str, error: Exception) -> tuple[str, bool]:
     kind, words = type(error).__name__, " ".join(str(error).split())[:_LONGEST].rstrip(".")
     if isinstance(error, ImportError):
         extra = EXTRAS.get(scheme)
-        how = f"Run: pip install 'simul[{extra}]'" if extra else f"Install the package that it names: {words}."
+        how = f"Run: {install_extra(extra)}" if extra else f"Install the package that it names: {words}."
         return f"The store {url} needs a package that is not installed. {how}", True
     if isinstance(error, PermissionError) or any(part in kind for part in _CREDENTIALS) or _status(error) in (401, 403):
         who = {"s3": "AWS", "gcs": "Google Cloud"}.get(EXTRAS.get(scheme, ""))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simul.common.errors import ConfigError
+from simul.common.runtime.extras import install_extra
 from simul.common.runtime.terminal_text import print_text
 from simul.launch.monitoring.page import HOST
 from simul.launch.option_types import address, path, port
@@ -49,7 +50,7 @@ def add_page(page: argparse.ArgumentParser) -> None:
 def check_installed() -> None:
     """Raises ConfigError where the extra `page` is not installed."""
     if missing := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
-        raise ConfigError(f"The page needs the package {missing[0]}. Run: pip install 'simul[page]'")
+        raise ConfigError(f"The page needs the package {missing[0]}. Run: {install_extra('page')}")
 
 
 def _page(options: argparse.Namespace) -> int:

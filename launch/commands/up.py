@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from simul.common.errors import ConfigError
+from simul.common.runtime.extras import install_extra
 from simul.common.runtime.installation import CONFIGS
 from simul.common.runtime.terminal_text import print_text
 from simul.launch.commands.page import PORT, check_installed
@@ -155,4 +156,4 @@ def _dry_run(config: Config, address: str) -> int:
 
 def _check_installed() -> None:
     if importlib.util.find_spec("ray") is None:
-        raise ConfigError("--on ray: the package ray is not installed. Run: pip install 'simul[ray]'")
+        raise ConfigError(f"--on ray: the package ray is not installed. Run: {install_extra('ray')}")

@@ -18,13 +18,14 @@ from simul.common.errors import ConfigError
 from simul.common.role.finding import Finding
 from simul.common.role.run_directory import RunDir
 from simul.common.role.temporary import temporary_folder
+from simul.common.runtime.extras import pip_install
 from simul.common.runtime.installation import IN_CHECKOUT, ROOT
 from simul.common.runtime.terminal_text import print_text
 from simul.common.transport import PullSocket
 from simul.launch.processes.role_process import role_environment
 
 LEAST_PYTHON = (3, 11)
-SETUP = "make setup" if IN_CHECKOUT else "pip install --force-reinstall simul"
+SETUP = "make setup" if IN_CHECKOUT else pip_install("--force-reinstall") + " <the wheel of Simul>"
 
 
 def doctor() -> int:

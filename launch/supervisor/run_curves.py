@@ -16,6 +16,7 @@ from simul.common.errors import ConfigError
 from simul.common.role.run_directory import RunDir
 from simul.common.role.run_lock import read_json
 from simul.common.runtime.decode_errors import DECODE_ERRORS
+from simul.common.runtime.extras import install_extra
 from simul.common.runtime.private_files import read_regular
 from simul.launch.monitoring.curves.background_writer import callback_writer
 from simul.launch.monitoring.curves.callback_figures import CallbackFigures
@@ -38,7 +39,7 @@ def check_metrics(config: Config) -> None:
     """Raises ConfigError where a package of `metrics` is not installed, or `metrics_callback` cannot be imported."""
     for name in config.metrics:
         if name in EXTRAS and importlib.util.find_spec(name) is None:
-            raise ConfigError(f"metrics: the package {name} is not installed. Run: pip install 'simul[{name}]'")
+            raise ConfigError(f"metrics: the package {name} is not installed. Run: {install_extra(name)}")
     if config.metrics_callback:
         load_callback(config.metrics_callback)
 

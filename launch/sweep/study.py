@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from simul.common.errors import ConfigError
+from simul.common.runtime.extras import install_extra
 from simul.launch.sweep.space import Dimension
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def check_installed() -> None:
     """Raises ConfigError."""
     if importlib.util.find_spec("optuna") is None:
         raise ConfigError(
-            "`simul sweep` needs the package optuna, which is not installed. Run: pip install 'simul[sweep]'"
+            f"`simul sweep` needs the package optuna, which is not installed. Run: {install_extra('sweep')}"
         )
 
 

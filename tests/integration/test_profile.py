@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from simul.common.runtime.extras import install_extra
 from simul.common.runtime.installation import ROOT
 from simul.launch import cli
 from simul.launch.monitoring.profiling import profiler
@@ -131,7 +132,7 @@ def test_without_py_spy_the_extra_is_named(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert run_profile("cartpole", "--py-spy") == 2
-    assert "pip install 'simul[profile]'" in capsys.readouterr().err
+    assert f"Run: {install_extra('profile')}" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -9,13 +9,14 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
+from simul.common.runtime.extras import install_extra
 from tests.support.waiting import wait_for
 
 PROGRAMS = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
 MISSING = ", ".join(
     [name for name, found in PROGRAMS.items() if found is None] + ["selenium"] * (find_spec("selenium") is None)
 )
-LACKS = f"no {MISSING}: apt-get install chromium chromium-driver; pip install 'simul[browser]'"
+LACKS = f"no {MISSING}: apt-get install chromium chromium-driver; {install_extra('browser')}"
 FLAGS = ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--window-size=1280,1000")  # fmt: skip
 
@@ -80,3 +81,12 @@ class Browser:
         messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         sent = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
         return {urlsplit(url).netloc for url in sent if urlsplit(url).scheme not in ("data", "about", "blob")}
+
+
+def verdict() -> str:
+    """What tests that passed or were skipped tell of the page."""
+    return f"the page was tried in no browser: {LACKS}" if MISSING else "the page works in a browser"
+
+
+if __name__ == "__main__":
+    print(verdict())

@@ -75,3 +75,8 @@ def test_code_blocks_import_modules_that_exist(files: set[str]) -> None:
 def test_lines_of_prose_are_wrapped(page: Path) -> None:
     text = re.sub(r"^\s*```.*?^\s*```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     assert [line for line in text.splitlines() if len(line) > WIDTH and not NO_PROSE.match(line)] == []
+
+
+def test_commands_of_the_first_page_fit_a_line() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert [line for line in lines if len(line) > WIDTH and not NO_PROSE.match(line)] == []

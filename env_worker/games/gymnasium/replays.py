@@ -16,11 +16,11 @@ from gymnasium.wrappers import RecordVideo
 from numpy.typing import NDArray
 
 from simul.common.errors import ConfigError
+from simul.common.runtime.extras import install_extra
 
 LONGEST_OBSERVATION = 64  # a longer one (an image) is left out of the JSON
 DIGITS = 6  # of an observed number
-INSTALL_VIDEO = "pip install 'simul[video]'"
-WITHOUT = "or write only the JSON of the steps: --replay-player none"
+WITHOUT = "Write only the JSON of the steps with --replay-player none"
 
 EnvMaker = Callable[[], gymnasium.Env]
 
@@ -38,18 +38,22 @@ def drawing_env(make: Callable[..., gymnasium.Env], name: str) -> EnvMaker | Non
     if "rgb_array" not in modes or not isinstance(env, gymnasium.Env):
         return None
     if importlib.util.find_spec("moviepy") is None:
-        raise ConfigError(f"Videos of {name} need moviepy, which is not installed: {INSTALL_VIDEO}; {WITHOUT}.")
+        raise ConfigError(
+            f"Videos of {name} need moviepy, which is not installed. {WITHOUT}, or run: {install_extra('video')}"
+        )
     try:
         env = make(render_mode="rgb_array")
     except TypeError as error:
         raise ConfigError(
-            f"{name} names rgb_array in its metadata and refuses render_mode: {error}; {WITHOUT}."
+            f"{name} names rgb_array in its metadata and refuses render_mode: {error}. {WITHOUT}."
         ) from None
     try:
         env.reset(seed=0)
         env.render()
     except DependencyNotInstalled as error:
-        raise ConfigError(f"{name} cannot draw its pictures: {error}. Install {INSTALL_VIDEO}; {WITHOUT}.") from None
+        raise ConfigError(
+            f"{name} cannot draw its pictures: {error}. {WITHOUT}, or run: {install_extra('video')}"
+        ) from None
     finally:
         env.close()
     return lambda: make(render_mode="rgb_array")

@@ -13,6 +13,7 @@ from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.errors import ConfigError, did_you_mean
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.extras import install_extra
 from simul.common.runtime.terminal_text import LINES, printable
 from simul.env_worker.games.base.build import check_turn_game, turn_game_source
 from simul.env_worker.games.base.source import TurnGameSource
@@ -38,7 +39,7 @@ def game_builder(config: Config, trust: Trust = NOTHING) -> Callable[[], TurnGam
         import pyspiel  # noqa: F401  (asked for here, where its absence becomes a sentence)
     except ImportError as error:
         raise ConfigError(
-            f"The package open_spiel is not installed ({error}). Run: pip install 'simul[openspiel]'"
+            f"The package open_spiel is not installed ({error}). Run: {install_extra('openspiel')}"
         ) from error
     from simul.env_worker.games.openspiel.adapter import OpenSpielGame
 

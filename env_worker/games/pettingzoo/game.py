@@ -14,6 +14,7 @@ from simul.common.config.schema import Config
 from simul.common.config.trust import NOTHING, Trust
 from simul.common.errors import ConfigError, did_you_mean
 from simul.common.protocol.specs import GameSpec
+from simul.common.runtime.extras import install_extra, pip_install
 from simul.env_worker.games.base.build import check_turn_game, turn_game_source
 from simul.env_worker.games.base.source import TurnGameSource
 from simul.env_worker.games.base.turn_game import TurnGame
@@ -38,7 +39,7 @@ def game_builder(config: Config, trust: Trust = NOTHING) -> Callable[[], TurnGam
         import pettingzoo  # noqa: F401
     except ImportError as error:
         raise ConfigError(
-            f"The package pettingzoo is not installed ({error}). Run: pip install 'simul[pettingzoo]'"
+            f"The package pettingzoo is not installed ({error}). Run: {install_extra('pettingzoo')}"
         ) from error
     env_id = config.pettingzoo.id
     make = load_class(env_id, "function", trust=trust) if ":" in env_id else _registered(env_id)
@@ -80,7 +81,7 @@ def _registered(env_id: str) -> Callable[..., Any]:
     except (ImportError, AttributeError) as error:
         raise ConfigError(
             f"The environment {env_id} needs packages that are not installed ({error}). "
-            f"Run: pip install 'pettingzoo[{family}]'"
+            f"Run: {pip_install(f'pettingzoo[{family}]')}"
         ) from error
     return found
 

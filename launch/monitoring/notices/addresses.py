@@ -19,6 +19,7 @@ import msgspec
 
 from simul.common.errors import ConfigError
 from simul.common.runtime.decode_errors import DECODE_ERRORS
+from simul.common.runtime.extras import install_extra
 from simul.launch.monitoring.notices.delivery import DeliveryRequest, open_service
 from simul.launch.monitoring.notices.notifier import Address, Delivery
 from simul.launch.processes.role_process import kill_session, role_environment
@@ -49,7 +50,7 @@ def open_addresses(environment: MutableMapping[str, str] | None = None) -> list[
     if importlib.util.find_spec("apprise") is None:
         raise ConfigError(
             f"{source} has addresses for notices, but the package apprise is not installed. "
-            "Run: pip install 'simul[notify]', or remove them."
+            f"Remove them, or run: {install_extra('notify')}"
         )
     return [_AppriseAddress(url, number, len(urls), source) for number, url in enumerate(urls, 1)]
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from simul.common.errors import ConfigError
+from simul.common.runtime.extras import install_extra
 
 SAMPLES_PER_SEC = 100
 FINISH_SEC = 30.0  # to write its picture
@@ -21,7 +22,7 @@ def find_py_spy() -> str:
     own = Path(sys.executable).with_name("py-spy")
     found = str(own) if own.exists() else shutil.which("py-spy")
     if found is None:
-        raise ConfigError("--py-spy: the package py-spy is not installed. Run: pip install 'simul[profile]'")
+        raise ConfigError(f"--py-spy: the package py-spy is not installed. Run: {install_extra('profile')}")
     return found
 
 

@@ -8,6 +8,7 @@ import os
 import pytest
 
 from simul.common.errors import StoreError
+from simul.common.runtime.extras import install_extra
 from simul.common.store import remote
 from simul.common.store.remote import Store, explain
 from tests.support.stores import ScriptedFileSystem, new_url
@@ -28,8 +29,8 @@ class HttpError(Exception):
 @pytest.mark.parametrize(
     ("url", "error", "sentence", "refused"),
     [
-        ("s3://b/r", ImportError("Install s3fs to access S3"), "Run: pip install 'simul[s3]'", True),
-        ("gs://b/r", ImportError("Please install gcsfs"), "Run: pip install 'simul[gcs]'", True),
+        ("s3://b/r", ImportError("Install s3fs to access S3"), f"Run: {install_extra('s3')}", True),
+        ("gs://b/r", ImportError("Please install gcsfs"), f"Run: {install_extra('gcs')}", True),
         ("sftp://h/r", ImportError('requires "paramiko"'), 'the package that it names: requires "paramiko"', True),
         ("nope://h/r", ValueError("Protocol not known: nope"), "has an unknown scheme. Use one such as s3://", True),
         ("s3://b/r", PermissionError("Access Denied"), "as every AWS program takes them; see docs/store.md", True),

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from simul.common.role.run_lock import this_process
+from simul.common.runtime.extras import install_extra
 from simul.launch.cli import main
 from simul.launch.commands.page import page_address, watched_runs
 from tests.support.recorded_run import snapshot
@@ -112,7 +113,7 @@ def test_the_token_file(capsys, run, tmp_path):
 def test_without_the_extra(capsys, run, monkeypatch):
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else found(name))
-    assert "The page needs the package uvicorn. Run: pip install 'simul[page]'" in refused(capsys, run)
+    assert f"The page needs the package uvicorn. Run: {install_extra('page')}" in refused(capsys, run)
     assert main(["up", "cartpole", "--page", "--run-dir", str(run.parent / "new")]) == 2
-    assert "simul[page]" in capsys.readouterr().err
+    assert install_extra("page") in capsys.readouterr().err
     assert not (run.parent / "new").exists()

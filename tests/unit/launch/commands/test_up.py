@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from simul.common.runtime.extras import install_extra
 from simul.launch.cli import main
 from simul.launch.commands import up as module
 from tests.support.fake_ray import ENGINE, install_ray
@@ -42,7 +43,7 @@ def test_options_that_do_not_fit_together_are_refused(capsys, tmp_path, argument
 def test_without_the_package_the_sentence_says_what_to_install(capsys, tmp_path, monkeypatch, arguments):
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
     said = refused(capsys, "--on", "ray", "--run-dir", str(tmp_path), *STORED, *arguments)
-    assert said.endswith("--on ray: the package ray is not installed. Run: pip install 'simul[ray]'\n")
+    assert said.endswith(f"--on ray: the package ray is not installed. Run: {install_extra('ray')}\n")
 
 
 def test_where_there_is_no_cluster_the_sentence_says_how_to_start_one(capsys, tmp_path, ray):

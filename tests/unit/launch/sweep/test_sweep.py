@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ import yaml
 
 from simul.common.config.loader import load_config
 from simul.common.errors import ConfigError, SimulError
+from simul.common.runtime.extras import install_extra
 from simul.common.runtime.file_lock import hold_lock
 from simul.launch.sweep import sweep as module
 from simul.launch.sweep.space import Dimension
@@ -239,7 +241,7 @@ def test_trials_must_end_and_have_a_core(options, monkeypatch):
 def test_without_optuna_the_pip_command_is_named(options, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install 'simul\[sweep\]'"):
+    with pytest.raises(ConfigError, match=re.escape(f"Run: {install_extra('sweep')}")):
         sweep(options)
 
 

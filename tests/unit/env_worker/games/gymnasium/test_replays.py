@@ -127,7 +127,7 @@ def test_a_source_of_ones_own_writes_none(tmp_path):
 
 def test_without_moviepy_a_sentence_comes_before_anything_is_played(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"need moviepy, .*pip install 'simul\[video\]'.*--replay-player none"):
+    with pytest.raises(ConfigError, match=r"need moviepy, .*--replay-player none, or run: .*pip install 'moviepy"):
         played(tmp_path, DRAWING, player="own")
     assert list(tmp_path.iterdir()) == []
     played(tmp_path, DRAWING, player="none")

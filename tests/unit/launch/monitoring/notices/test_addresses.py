@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from simul.common.errors import ConfigError
+from simul.common.runtime.extras import install_extra
 from simul.launch.monitoring.notices import addresses as module
 from simul.launch.monitoring.notices.addresses import open_addresses
 
@@ -99,7 +100,7 @@ def test_an_address_that_apprise_does_not_know_is_refused_by_its_place(url, begi
 def test_without_the_package_the_sentence_names_the_extra(monkeypatch):
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
     assert open_addresses({}) == []
-    assert "Run: pip install 'simul[notify]'" in refused({"SIMUL_NOTIFY": JSON})
+    assert f"or run: {install_extra('notify')}" in refused({"SIMUL_NOTIFY": JSON})
 
 
 def test_the_environment_of_this_process_is_the_default(monkeypatch):
