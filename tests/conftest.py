@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +19,26 @@ from hypothesis import HealthCheck, settings
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Processes of `-n auto`: two a core, because most tests wait for processes and clocks."""
     return min(2 * (os.cpu_count() or 1), 16)
+
+
+# Files of one process: they share a Showdown server, whose start takes 3 s of processor time.
+SHOWDOWN = "showdown"
+TOGETHER = {
+    f"tests/integration/pokemon/{name}.py": SHOWDOWN
+    for name in ("test_following", "test_play", "test_play_command", "test_websocket")
+}
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Processes take files one by one, as with `--dist=loadfile`; files of `TOGETHER` go to the same process."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return TOGETHER.get(file, file)
+
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

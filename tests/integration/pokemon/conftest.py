@@ -1,4 +1,4 @@
-"""For all files: views, hands. For one: a simulator host, a Showdown server, an inference server; a host for a test."""
+"""For all files: views, hands, a Showdown server. For one: a simulator host, an inference server; a host for a test."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def own_host():
     host.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server():
     with showdown() as running:
         yield running

@@ -6,13 +6,11 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import psutil
 import pytest
-from websockets.sync.client import connect
 
 from simul.common.config.games.pokemon import PokemonConfig, ShowdownAddress
 from simul.common.config.schema import OpponentsConfig
@@ -20,18 +18,12 @@ from simul.common.errors import ConfigError
 from simul.common.protocol.messages import ABORTED, DECISION
 from simul.env_worker.games.pokemon.install.node import find_node
 from simul.env_worker.games.pokemon.showdown import showdown_backend as showdown_host
-from simul.env_worker.games.pokemon.showdown.local_server import LocalServer, local_server
+from simul.env_worker.games.pokemon.showdown.local_server import local_server
 from simul.env_worker.games.pokemon.source.source import PokemonSource
 from tests.integration.pokemon.test_own_code import check_each_decision
 from tests.support.battles import Table, check_accounts, make_source
 from tests.support.showdown import showdown
 from tests.support.waiting import PATIENCE_SEC
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[LocalServer]:
-    with local_server(find_node().path) as running:
-        yield running
 
 
 def played_out(source: PokemonSource) -> tuple[Table, dict[str, Any]]:
@@ -80,7 +72,7 @@ def test_a_killed_server_costs_its_own_battles_and_comes_back():
 
 def test_scripted_opponents(server):  # test_teams.py has every kind
     opponents = OpponentsConfig(self_play=0.0, random=0.5, damage=0.5)
-    config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),))
+    config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.server.port),))
     _, metrics = played_out(make_source(config, opponents, episodes=6))
     assert {kind: sum(tally.values()) for kind, tally in metrics["results"].items()} == {"random": 4, "damage": 2}
     assert metrics["scripted"]["decisions"] > 60
@@ -88,7 +80,9 @@ def test_scripted_opponents(server):  # test_teams.py has every kind
 
 
 def test_battles_that_the_worker_stops_leave_replays_too_and_the_source_ends(server, tmp_path):
-    config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),), max_turns=3)
+    config = PokemonConfig(
+        transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.server.port),), max_turns=3
+    )
     opponents = OpponentsConfig(self_play=0.0, random=0.5, damage=0.5)
     _, metrics = played_out(make_source(config, opponents, episodes=4, replays=tmp_path))
     assert metrics["episodes"]["truncated"] == 4
@@ -97,7 +91,7 @@ def test_battles_that_the_worker_stops_leave_replays_too_and_the_source_ends(ser
 
 
 def test_a_watched_battle_is_there_at_its_decisions(server):
-    config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),))
+    config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.server.port),))
     source, turns = make_source(config, envs=1), [0]
     source.spectate(0)
     source.start()
@@ -115,38 +109,8 @@ def test_a_watched_battle_is_there_at_its_decisions(server):
 
 
 def test_own_observations_and_rewards_are_those_of_each_seat_in_rooms_too(server):
-    servers = (ShowdownAddress("127.0.0.1", server.port),)
+    servers = (ShowdownAddress("127.0.0.1", server.server.port),)
     check_each_decision({"transport": "websocket", "servers": servers, "host_timeout_sec": 100.0})
-
-
-def test_our_server_keeps_no_room_of_a_battle_that_is_over(server):
-    """Showdown alone keeps them for ten minutes: hundreds of megabytes an hour."""
-    config = PokemonConfig(transport="websocket", servers=(ShowdownAddress("127.0.0.1", server.port),))
-    source = make_source(config, OpponentsConfig(self_play=0.0, random=1.0), envs=1, episodes=1)
-    source.start()
-    try:
-        table = Table(source)
-        while not source._keeper.backend._runner._rooms:
-            table.turn()
-        tag = next(room.tag for room, _ in source._keeper.backend._runner._rooms.values())
-        assert "|init|battle" in said_to_a_guest(server.port, tag)
-        table.play()
-    finally:
-        source.close()
-    deadline = time.monotonic() + PATIENCE_SEC
-    while "|noinit|nonexistent" not in (answer := said_to_a_guest(server.port, tag)):
-        assert time.monotonic() < deadline, answer
-        time.sleep(0.3)
-
-
-def said_to_a_guest(port: int, tag: str) -> str:
-    """What the server says to one who joins a room, and leaves again."""
-    with connect(f"ws://127.0.0.1:{port}/showdown/websocket") as socket:
-        socket.send(f"|/join {tag}")
-        while True:
-            answer = str(socket.recv(timeout=PATIENCE_SEC))
-            if answer.startswith(f">{tag}"):
-                return answer
 
 
 def test_a_server_that_does_not_answer_is_named():
