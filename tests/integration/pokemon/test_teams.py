@@ -13,7 +13,7 @@ from simul.common.config.games.pokemon import PokemonConfig
 from simul.common.config.schema import OpponentsConfig
 from simul.common.config.trust import EVERYTHING
 from simul.common.errors import ConfigError
-from simul.env_worker.games.pokemon.formats.team_draws import check_battles
+from simul.env_worker.games.pokemon.formats.team_draws import TeamDraws, check_battles
 from simul.env_worker.games.pokemon.formats.teams import TeamText, legal_teams
 from simul.env_worker.games.pokemon.opponents.scripted import ScriptedChoice, ScriptedPlayer
 from simul.env_worker.games.pokemon.tables.layout import GLOBAL_WIDTH, PREVIEW, width
@@ -48,9 +48,15 @@ PICKS = 3  # decisions that a team preview of gen9bssregi takes
         ({"format": "gen9ou", "teams": f"{BUILDERS}:Illegal"}, "Illegal: .*Mewtwo"),
     ],
 )
-def test_what_cannot_be_played_is_one_sentence(settings, words):
+def test_what_cannot_be_played_is_one_sentence(host, settings, words):
     with pytest.raises(ConfigError, match=words):
-        check_battles(PokemonConfig(**settings), EVERYTHING)
+        TeamDraws.opened(PokemonConfig(**settings), host, EVERYTHING)
+
+
+def test_before_a_run_a_simulator_of_its_own_checks_the_battles():
+    check_battles(PokemonConfig())
+    with pytest.raises(ConfigError, match=r"pokemon\.teams"):
+        check_battles(PokemonConfig(format="gen9ou"))
 
 
 @pytest.mark.parametrize(
