@@ -198,17 +198,15 @@ def resumed(root: Path, decisions: int, *arguments: str) -> dict[str, Any]:
     return summary
 
 
+@pytest.mark.slow  # .ci/long runs it; what a former checkpoint answers, test_compatibility.py; real roles, test_api.py
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.slow)])  # .ci/long runs it
-def test_the_real_roles_resume_a_former_run_resume_their_own_and_balance_their_books(again, tmp_path):
+def test_the_real_roles_resume_a_former_run_resume_their_own_and_balance_their_books(tmp_path):
     """The former run is that of test_compatibility.py: run directory, settings and checkpoint of an earlier version."""
     root = Path(shutil.copytree(FORMER, tmp_path / "run"))
     first = resumed(root, 2000, "--new-horizon")
     assert first["lifetime_decisions_learned"] == DECISIONS + first["decisions_learned"] > DECISIONS
     assert len((root / "curves.csv").read_text().splitlines()) > len((FORMER / "curves.csv").read_text().splitlines())
     assert decode_meta(newest_checkpoint(root)).horizon == DECISIONS + 2000
-    if not again:
-        return
     second = resumed(root, 1500)
     assert decode_meta(newest_checkpoint(root)).horizon == DECISIONS + 2000, "of the start before"
     assert second["run_decisions"] == first["run_decisions"] + second["decisions"]
