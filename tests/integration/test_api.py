@@ -18,7 +18,6 @@ import psutil
 import pytest
 
 import simul
-from simul.common.protocol.decisions import start_flags
 from simul.common.role.temporary import remove_leftovers
 from simul.inference_server.base.statistics import STAGES
 from simul.launch import cli
@@ -70,16 +69,6 @@ def test_the_stages_of_each_role_add_up_to_its_wall_clock(run: simul.Run) -> Non
     assert figures["sentence"].endswith(("now).", "end those first.", "helps."))
 
 
-def test_a_checkpoint_is_served_to_clients(run: simul.Run, tmp_path: Path) -> None:
-    with simul.serve(run.run_dir, endpoint=f"ipc://{tmp_path}/serve.ipc", progress=False) as server:
-        client = simul.Client(server.endpoint, name="mine", spec=simul.load_policy(run.run_dir).spec)
-        client.connect(PATIENCE_SEC)
-        assert start_flags(record=False, greedy=True)
-        client.close()
-        assert server.running
-    assert not server.running
-
-
 def test_what_a_command_refuses_is_the_commands_own_sentence(tmp_path: Path) -> None:
     with pytest.raises(simul.errors.ConfigError, match="no-such"):
         simul.evaluate(tmp_path / "no-such", progress=False)
@@ -107,6 +96,18 @@ def python_of_stand_ins(tmp_path: Path) -> str:
     program.write_text(f'#!/bin/sh\nshift 3 # -P -m simul.launch.cli\nexec {command} "$@"\n')
     program.chmod(0o755)
     return str(program)
+
+
+def test_a_checkpoint_of_a_run_is_served_until_the_block_ends(
+    run: simul.Run, python_of_stand_ins: str, tmp_path: Path, monkeypatch
+) -> None:
+    """Clients of a server that `simul serve` has started: test_serve.py."""
+    monkeypatch.setattr(child_command, "sys", SimpleNamespace(executable=python_of_stand_ins))
+    endpoint = f"ipc://{tmp_path}/serve.ipc"
+    with simul.serve(run.run_dir, endpoint=endpoint, progress=False) as server:
+        assert server.endpoint == endpoint
+        assert server.running
+    assert not server.running
 
 
 @pytest.mark.usefixtures("interruptible")

@@ -10,8 +10,17 @@ import sys
 import psutil
 import pytest
 
+from simul.launch.monitoring.notices import delivery
 from simul.launch.monitoring.notices.addresses import open_addresses
-from simul.launch.monitoring.notices.notifier import Notice, NoticeKind, NoticeSender, Notifier, Picture, TokenBucket
+from simul.launch.monitoring.notices.notifier import (
+    Delivery,
+    Notice,
+    NoticeKind,
+    NoticeSender,
+    Notifier,
+    Picture,
+    TokenBucket,
+)
 from simul.launch.processes.role_process import role_environment
 from tests.support.command import phase_of
 from tests.support.stand_ins import PROGRAM
@@ -32,7 +41,7 @@ import sys
 from apprise.plugins.discord import NotifyDiscord
 from simul.launch.monitoring.notices import delivery
 NotifyDiscord.notify_url = "http://{address}/api/webhooks"
-NotifyDiscord.socket_connect_timeout = NotifyDiscord.socket_read_timeout = {timeout}
+NotifyDiscord.socket_connect_timeout = NotifyDiscord.socket_read_timeout = 100.0
 sys.exit(delivery.main())
 """
 
@@ -44,22 +53,45 @@ def patient(monkeypatch):
     monkeypatch.setattr("simul.launch.monitoring.notices.addresses.SEND_SEC", 100.0)
 
 
+DISCORD = f"discord://4174216298/{SECRET}"
+
+
+def discord_of_a_run(hook: Webhook, monkeypatch) -> NoticeSender:
+    """As a run has it: a process of its own sends. Its Discord is the given web service."""
+    program = LOCAL_DISCORD.format(address=hook.address)
+    monkeypatch.setattr("simul.launch.monitoring.notices.addresses.SENDER", (sys.executable, "-P", "-c", program))
+    (address,) = open_addresses({"SIMUL_NOTIFY": DISCORD})
+    return NoticeSender(address, "Simul run", TokenBucket(0.0), ())
+
+
+class HereDelivered:
+    """An address whose notices this process sends."""
+
+    def __init__(self) -> None:
+        (self._address,) = open_addresses({"SIMUL_NOTIFY": DISCORD})
+        self.name = self._address.name
+
+    def deliver(self, title: str, text: str, severity: str, picture: bytes) -> Delivery:
+        return delivery.deliver(delivery.DeliveryRequest(DISCORD, title, text, severity, picture, 0))
+
+
 @pytest.fixture
 def discord(monkeypatch):
-    """A function that makes a sender whose Discord is the given web service."""
+    """A function that makes a sender whose Discord is the given web service. This process sends: it has apprise."""
+    from apprise.plugins.discord import NotifyDiscord
 
-    def sender(hook: Webhook, *pauses: float, timeout: float = 100.0) -> NoticeSender:
-        program = LOCAL_DISCORD.format(address=hook.address, timeout=timeout)
-        monkeypatch.setattr("simul.launch.monitoring.notices.addresses.SENDER", (sys.executable, "-P", "-c", program))
-        (address,) = open_addresses({"SIMUL_NOTIFY": f"discord://4174216298/{SECRET}"})
-        return NoticeSender(address, "Simul run", TokenBucket(0.0), pauses)
+    def sender(hook: Webhook, *pauses: float) -> NoticeSender:
+        monkeypatch.setattr(NotifyDiscord, "notify_url", f"http://{hook.address}/api/webhooks")
+        for limit in ("socket_connect_timeout", "socket_read_timeout"):
+            monkeypatch.setattr(NotifyDiscord, limit, 100.0)
+        return NoticeSender(HereDelivered(), "Simul run", TokenBucket(0.0), pauses)
 
     return sender
 
 
-def test_discord_gets_the_text_and_then_the_picture(discord):
+def test_discord_gets_the_text_and_then_the_picture(monkeypatch):
     with Webhook() as hook:
-        notifier = Notifier([discord(hook)])
+        notifier = Notifier([discord_of_a_run(hook, monkeypatch)])
         notifier.post(Notice(NoticeKind.MILESTONE, "1,000,000 decisions", lambda: Picture(PNG)))
         assert notifier.close(NEVER) == []
         text, picture = hook.next(), hook.next()

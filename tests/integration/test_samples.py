@@ -229,6 +229,7 @@ class _ServerLives:
         return build_accounts(SimpleNamespace(**roles, workers={}))
 
 
+@pytest.mark.slow  # .ci/long runs it; three lives of a server that imports torch
 def test_the_books_balance_over_a_killed_server_and_nothing_is_stored_twice() -> None:
     stand = SampleStand(learner={"batch_steps": 4096}, replay={"min_samples": 10**5, "memory_mb": 64})
     lives = _ServerLives(stand)

@@ -4,7 +4,7 @@
 `sentence-ROLE` (exit 2 with its text; also beside the run directory), `crash-ROLE` (traceback), `deaf-ROLE`
 (ignores every request to stop), `unready-ROLE` (never says that it is ready), `ends-ROLE` (ends the run, with its
 text), `stop-ROLE-INDEX` (hangs before its first report, by a SIGSTOP), `killed-ROLE-INDEX` (dies where it is asked to
-stop, by a SIGKILL), `unsaved` (the learner could not save), `checkpoints/version` (the learner resumes from it).
+stop, by a SIGKILL), `checkpoints/version` (the learner resumes from it).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def main() -> int:
         host.communicate()
     last = figures(role, time.monotonic() - began, over=True)
     if role == "learner":
-        last["unsaved_updates"] = int((root / "unsaved").exists())
+        last["unsaved_updates"] = 0
     reporter.send(last, state="stopped")
     reporter.close()
     return 0

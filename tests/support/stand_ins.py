@@ -15,7 +15,7 @@ PROGRAM = f"""
 import sys
 from simul.launch.cli import main
 from simul.launch.evaluation import eval_runner
-from simul.launch.supervisor import evaluations, supervisor
+from simul.launch.supervisor import evaluations, inference_only, supervisor
 stand_in = sys.argv.pop(1)
 command = lambda role: [sys.executable, stand_in, role]
 class Supervisor(supervisor.Supervisor):
@@ -27,7 +27,7 @@ def evaluation_command(config, checkpoint):
     line = of_checkpoint(config, checkpoint)
     return [*sys.orig_argv[:3], stand_in, "--stop-at-eof", *line[line.index("eval"):]]
 evaluations.evaluation_command = evaluation_command
-eval_runner.evaluate.__kwdefaults__["command"] = command
+eval_runner.evaluate.__kwdefaults__["command"] = inference_only.serve.__kwdefaults__["command"] = command
 sys.exit(main(sys.argv[1:]))
 """
 

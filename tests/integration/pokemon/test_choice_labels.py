@@ -165,7 +165,8 @@ FORMATS: dict[str, dict[str, Any]] = {
 }
 
 
-BETWEEN = {"gen8randombattle", "gen7randombattle", "gen9bssregi"}  # .ci/long runs them
+# .ci/long runs them. Doubles in make test: those with a team preview.
+BETWEEN = {"gen8randombattle", "gen7randombattle", "gen9bssregi", "gen9randomdoublesbattle"}
 
 
 @pytest.mark.parametrize(

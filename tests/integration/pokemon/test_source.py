@@ -109,7 +109,7 @@ def test_turn_limit_truncates_with_the_final_observation():
 
 
 def test_a_killed_host_costs_its_battles_only():
-    source = make_source(episodes=20)
+    source = make_source(PokemonConfig(max_turns=10), episodes=20)
     source.start()
     try:
         table = Table(source)

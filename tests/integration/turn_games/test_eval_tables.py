@@ -172,6 +172,7 @@ def test_a_ladder_of_levels_is_one_table_as_the_documentation_says(tmp_path):
     assert (tmp_path / "ladder.json").read_text() == kept, "nothing was played again"
 
 
+@pytest.mark.slow  # .ci/long runs it; every fault of an engine, tests/unit/env_worker/games/blokus/test_gtp.py
 def test_an_engine_that_dies_is_named_with_what_it_did():
     done = evaluated("blokus", "--opponent", "random", "--gtp", f"{ENGINE} --fault dies", "--games", "2", "--json")
     assert done.returncode == 1

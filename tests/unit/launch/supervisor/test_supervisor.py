@@ -181,6 +181,27 @@ CHILD = SimpleNamespace(
 )
 
 
+@pytest.mark.parametrize(
+    ("state", "unsaved", "clean"),
+    [("stopped", 0, True), ("failed", 0, True), ("stopped", 1, False), ("ready", 0, False)],
+)
+def test_a_rank_that_dies_in_a_clean_stop_is_an_error_only_where_something_was_not_saved(
+    tmp_path, monkeypatch, capsys, state, unsaved, clean
+):
+    supervisor = Supervisor(Config(), RunDir(tmp_path), make_display(True))
+    supervisor._group.members["learner", 0] = SimpleNamespace(child=CHILD, meter=ResourceMeter())
+    metrics = {"unsaved_updates": unsaved}
+    report = Report(role="learner", index=0, run_id=1, pid=1, state=state, metrics=metrics)
+    supervisor._reports.add_report(report, 0.0)
+    killed = "rank 1 of the learner ended with signal 9."
+    monkeypatch.setattr(supervisor._group, "stop", lambda role, *_: [killed] if role == "learner" else [])
+    monkeypatch.setattr(supervisor, "_take_last_reports", lambda: None)
+    assert supervisor._shut_down(quiet=False) is clean
+    said = capsys.readouterr().out
+    assert killed in said
+    assert ("nothing is lost" in said) is clean
+
+
 PAUSE_SEC = 2 * STANDSTILL_SEC + ALERT_AFTER_SEC
 
 
