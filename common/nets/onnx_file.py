@@ -32,7 +32,9 @@ from simul.common.runtime.terminal_text import LINES, print_text, printable
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 INPUTS, OUTPUTS = ("observation", "mask", "state"), ("logits", "value", "new_state")
 COMPARED_ROWS = 16
-MOST_DIFFERENCE = 1e-4  # of an answer, as a share of the largest in its column or of 1: sums in another order
+# Of an answer, as a share of the largest of its output or of 1: sums in another order. A policy that is right may come
+# near 1e-5: zoo:blokus_duo, at observations that no game gives, differs by 1.1e-5.
+MOST_DIFFERENCE = 1e-4
 REFUSED, INTERRUPTED = 2, 130
 
 

@@ -19,6 +19,8 @@ from simul.common.nets.io import load_policy
 from simul.common.nets.onnx_file import INPUTS, main, write_onnx
 from simul.common.protocol.specs import GameSpec, random_observations
 from simul.common.runtime.installation import ROOT
+from simul.env_worker.games.ofc.observation import ofc_spec
+from simul.env_worker.games.ofc.rules import Rules
 from tests.support.checkpoints import write_checkpoint
 from tests.support.declared import DECLARED
 from tests.support.late import late
@@ -83,6 +85,7 @@ def test_what_stands_in_the_way_is_a_sentence_and_an_older_file_stays(tmp_path, 
         ("attention", DECLARED, {"hidden": 16, "width": 8, "memory": "lstm"}),
         ("conv_lstm", IMAGE, {"channels": [4], "blocks": 1, "hidden": 16}),
         ("board_resnet", IMAGE, {"channels": 8, "blocks": 2, "hidden": 16}),
+        ("ofc", ofc_spec(Rules()), {"hidden": 24, "row": 16, "joint": 16}),
     ],
 )  # fmt: skip
 def test_every_network_can_be_exported(tmp_path, name, spec, options):
@@ -90,7 +93,7 @@ def test_every_network_can_be_exported(tmp_path, name, spec, options):
 
 
 @pytest.mark.slow  # .ci/long runs it
-@pytest.mark.parametrize("name", ["pokemon", "pokemon_doubles", "blokus_duo"])
+@pytest.mark.parametrize("name", ["pokemon", "pokemon_doubles", "blokus_duo", "ofc"])
 def test_the_shipped_policies_can_be_exported(tmp_path, name):
     assert write_onnx(load_policy(f"zoo:{name}"), tmp_path / "policy.onnx") < 1e-5
 
