@@ -97,15 +97,15 @@ def count_outcomes(figures: Metrics, index: int, pairing: Pairing, plies: int = 
     """
     keys = [result_key(index, seat) for seat in range(pairing.seats)]
     by_seat = {
-        f"as_p{seat + 1}": {**_tally(counts(figures, "results", key)), **seat_score(figures, key)}
+        f"as_p{seat + 1}": {**_tally(counts(figures, "results", key)), **seat_score(figures, index, seat, pairing.seats)}
         for seat, key in enumerate(keys)
     }
     both = {name: sum(tally[name] for tally in by_seat.values()) for name in OUTCOMES}
     battles = sum(both.values())
     mirrored, pairs = counts(figures, "mirrored", str(index)), pairing.seats == 2
-    groups = count_groups(mirrored, pairing.seats)
-    worth = effective_games(groups, pairing.seats) if plies and pairing.mirrored else battles
     distinct = distinct_games(figures, index)
+    groups = count_groups(mirrored, pairing.seats, distinct)
+    worth = effective_games(groups, pairing.seats) if plies and pairing.mirrored else battles
     if distinct:  # a game that comes again tells nothing new
         worth = min(worth, distinct)
     return {
@@ -113,21 +113,20 @@ def count_outcomes(figures: Metrics, index: int, pairing: Pairing, plies: int = 
         "wilson_95": wilson_of_games(both["wins"], battles, worth), "effective_games": worth,
         "distinct_games": distinct,
         **by_seat, "mirrored": pairing.mirrored,
-        "pairs": count_pairs(mirrored) if pairing.mirrored and pairs else None,
+        "pairs": count_pairs(groups) if pairing.mirrored and pairs else None,
         "groups": groups if pairing.mirrored and not pairs else None,
-        "standings": pair_standings(figures, index),
+        "standings": pair_standings(figures, index, pairing.seats),
     }  # fmt: skip
 
 
-def count_pairs(found: Mapping[str, float]) -> dict[str, Any]:
+def count_pairs(groups: Mapping[str, Any]) -> dict[str, Any]:
     """Pairs of battles with the same seeds and exchanged seats, by how many of the two were won.
 
     The interval is that of the mean over pairs, from their sample variance: it holds however the two are correlated.
 
     Args:
-        found: number of pairs by wins in the pair: "0", "1", "2".
+        groups: of `count_groups`, with two seats.
     """
-    groups = count_groups(found, 2)
     won = groups["won"]
     return {
         "complete": groups["complete"], "both_won": won["2"], "one_won": won["1"], "none_won": won["0"],
@@ -229,10 +228,11 @@ def _pairs_text(pair: Mapping[str, Any]) -> str:
         return (
             f"\n{groups['complete']} groups of the same game from each of {seats} seats; means have intervals over them"
         )
-    if not mirrored or mirrored["normal_95"] is None:
+    if not mirrored or mirrored["complete"] < 2:
         return ""
-    low, high = mirrored["normal_95"]
+    interval = mirrored["normal_95"]
+    spread = "" if interval is None else f" (95% from their spread: {interval[0]:.3f} to {interval[1]:.3f})"
     return (
         f"\n{mirrored['complete']} pairs of the same battle from both sides: {mirrored['both_won']} both won, "
-        f"{mirrored['one_won']} one, {mirrored['none_won']} none (95% from their spread: {low:.3f} to {high:.3f})"
+        f"{mirrored['one_won']} one, {mirrored['none_won']} none{spread}"
     )

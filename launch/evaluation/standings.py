@@ -6,24 +6,27 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simul.common.config.matchups import Pairing
+from simul.common.config.matchups import Pairing, result_key
 from simul.common.role.report_names import FIRST, GROUPS, MEASURES, OWN_FIGURE, OWN_FIGURE_SQUARE, SECOND
 from simul.common.runtime.intervals import Z_95
+from simul.launch.evaluation.openings import distinct_games
 from simul.launch.processes.role_reports import Metrics, counts
 
-Sums = dict[str, float]  # `games`, and for each name its mean; NAME_square of MEASURES, and OWN_FIGURE_SQUARE + NAME
+# `games`, and for each name its mean; NAME_square of MEASURES, and OWN_FIGURE_SQUARE + NAME. `distinct`: how many of the
+# games, or groups of games, may differ.
+Sums = dict[str, float]
 
 
-def pair_standings(figures: Metrics, index: int) -> dict[str, dict[str, Any]]:
+def pair_standings(figures: Metrics, index: int, seats: int = 2) -> dict[str, dict[str, Any]]:
     """Of pairing number `index`, by `first` and `second`; {} where the game reports no scores."""
-    groups = counts(figures, "standings", f"{index}/{GROUPS}")
-    found = {side: counts(figures, "standings", f"{index}/{side}") for side in (FIRST, SECOND)}
-    return {side: _described(sums, [_part(groups, side)]) for side, sums in found.items() if sums}
+    sums, groups = _sums_of(figures, index, seats)
+    return {side: _described(found, [_part(groups, side)]) for side, found in sums.items()}
 
 
-def seat_score(figures: Metrics, key: str) -> dict[str, Any]:
-    """`mean_score` and `score_95` of `first` at one seat (`key`: its `result_key`); {} where there are no scores."""
-    sums = counts(figures, "standings", key)
+def seat_score(figures: Metrics, index: int, seat: int, seats: int) -> dict[str, Any]:
+    """`mean_score` and `score_95` of `first` at one seat of pairing number `index`; {} where there are no scores."""
+    found = counts(figures, "standings", result_key(index, seat))
+    sums = _counted(found, distinct_games(figures, index), seats)
     return {"mean_score": sums["score"], "score_95": _interval(sums, [sums], "score", "score_square")} if sums else {}
 
 
@@ -34,14 +37,32 @@ def contestant_standings(figures: Metrics, pairings: Sequence[Pairing]) -> list[
     """
     played: dict[str, list[tuple[Sums, Sums]]] = {}
     for index, pairing in enumerate(pairings):
-        groups = counts(figures, "standings", f"{index}/{GROUPS}")
+        found, groups = _sums_of(figures, index, pairing.seats)
         for side, contestant in ((FIRST, pairing.first), (SECOND, pairing.second)):
-            if sums := counts(figures, "standings", f"{index}/{side}"):
-                played.setdefault(contestant.label, []).append((sums, _part(groups, side)))
+            if side in found:
+                played.setdefault(contestant.label, []).append((found[side], _part(groups, side)))
     return [
         {"label": label, **_described(_added([sums for sums, _ in parts]), [groups for _, groups in parts])}
         for label, parts in played.items()
     ]
+
+
+def _sums_of(figures: Metrics, index: int, seats: int) -> tuple[dict[str, Sums], Sums]:
+    """Sums of pairing number `index` over its games, by side, and over its groups; {} where there are none."""
+    distinct = distinct_games(figures, index)
+    found = {side: counts(figures, "standings", f"{index}/{side}") for side in (FIRST, SECOND)}
+    sums = {side: _counted(each, distinct, 1) for side, each in found.items() if each}
+    return sums, _counted(counts(figures, "standings", f"{index}/{GROUPS}"), distinct, seats)
+
+
+def _counted(sums: Sums, distinct: int | None, games_each: int) -> Sums:
+    """`sums` with `distinct`, where so many games differ; each that is counted there stands for `games_each` of them.
+
+    One that comes again tells nothing new.
+    """
+    if not sums:
+        return {}
+    return {**sums, "distinct": sums["games"] if distinct is None else min(sums["games"], -(-distinct // games_each))}
 
 
 def _part(groups: Sums, side: str) -> Sums:
@@ -49,14 +70,15 @@ def _part(groups: Sums, side: str) -> Sums:
     if not groups:
         return {}
     own = {name.removeprefix(f"{side}."): value for name, value in groups.items() if name.startswith(f"{side}.")}
-    return {"games": groups["games"], **own}
+    return {"games": groups["games"], "distinct": groups["distinct"], **own}
 
 
 def _added(parts: Sequence[Sums]) -> Sums:
     """Means over all parts, weighted by their games."""
     games = sum(part["games"] for part in parts)
-    names = [name for name in parts[0] if name != "games"]
-    return {"games": games, **{n: sum(part[n] * part["games"] for part in parts) / games for n in names}}
+    names = [name for name in parts[0] if name not in ("games", "distinct")]
+    distinct = sum(part["distinct"] for part in parts)
+    return {"games": games, "distinct": distinct, **{n: sum(part[n] * part["games"] for part in parts) / games for n in names}}
 
 
 def _described(sums: Sums, groups: Sequence[Sums]) -> dict[str, Any]:
@@ -72,11 +94,13 @@ def _described(sums: Sums, groups: Sequence[Sums]) -> dict[str, Any]:
 
 
 def _interval(sums: Sums, spread: Sequence[Sums], name: str, square: str) -> tuple[float, float] | None:
-    """The mean of `sums` -+ 1.96 standard errors; None for fewer than two in a part of `spread`, or without squares.
+    """The mean of `sums` -+ 1.96 standard errors.
+
+    None where fewer than two of a part of `spread` differ, or without squares.
 
     The standard error is the mean of those of the parts: right where their luck is the same, too large where it is not.
     """
-    if any(part["games"] < 2 or square not in part for part in spread):
+    if any(part["distinct"] < 2 or square not in part for part in spread):
         return None
     error = sum(part["games"] * _standard_error(part, name, square) for part in spread)
     margin = Z_95 * error / sum(part["games"] for part in spread)
@@ -84,7 +108,7 @@ def _interval(sums: Sums, spread: Sequence[Sums], name: str, square: str) -> tup
 
 
 def _standard_error(sums: Sums, name: str, square: str) -> float:
-    return math.sqrt(max(0.0, sums[square] - sums[name] ** 2) / (sums["games"] - 1))
+    return math.sqrt(max(0.0, sums[square] - sums[name] ** 2) / (sums["distinct"] - 1))
 
 
 def standing_text(standing: Mapping[str, Any]) -> str:

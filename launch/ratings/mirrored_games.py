@@ -11,13 +11,15 @@ from simul.common.runtime.intervals import Z_95, wilson
 OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first contestant
 
 
-def count_groups(found: Mapping[str, float], seats: int) -> dict[str, Any]:
+def count_groups(found: Mapping[str, float], seats: int, distinct: int | None = None) -> dict[str, Any]:
     """Groups of `seats` games with the same seeds, the contestant at each seat once, by how many of them were won.
 
-    The interval is that of the mean over groups, from their sample variance.
+    The interval is that of the mean over groups, from their sample variance. It counts only as many groups as the
+    distinct games make up: one that comes again tells nothing new.
 
     Args:
         found: number of groups by wins in the group: "0", "1", ..., "SEATS".
+        distinct: how many of the games differ; None: not counted.
     """
     won = {str(wins): int(found.get(str(wins), 0)) for wins in range(seats + 1)}
     groups = sum(won.values())
@@ -25,10 +27,11 @@ def count_groups(found: Mapping[str, float], seats: int) -> dict[str, Any]:
     if not groups:
         return result
     rate = sum(count * (int(wins) / seats) for wins, count in won.items()) / groups
-    if groups < 2:
+    worth = groups if distinct is None else min(groups, -(-distinct // seats))
+    if worth < 2:
         return {**result, "win_rate": rate}
-    variance = sum(count * (int(wins) / seats - rate) ** 2 for wins, count in won.items()) / (groups - 1)
-    margin = Z_95 * math.sqrt(variance / groups)
+    variance = sum(count * (int(wins) / seats - rate) ** 2 for wins, count in won.items()) / groups
+    margin = Z_95 * math.sqrt(variance / (worth - 1))
     return {**result, "win_rate": rate, "normal_95": (max(0.0, rate - margin), min(1.0, rate + margin))}
 
 

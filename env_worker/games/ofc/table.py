@@ -21,7 +21,7 @@ from simul.env_worker.games.ofc.actions import (
 )
 from simul.env_worker.games.ofc.cards import Cards, card_name, card_names
 from simul.env_worker.games.ofc.drawing import SeatPicture, draw_svg
-from simul.env_worker.games.ofc.estimates.fantasy_rollouts import candidate_scores
+from simul.env_worker.games.ofc.estimates.fantasy_rollouts import EVERY_DRAW, candidate_scores
 from simul.env_worker.games.ofc.evaluator import BOTTOM, CELLS, MIDDLE, TOP
 from simul.env_worker.games.ofc.fantasyland import best_board
 from simul.env_worker.games.ofc.hand import STREETS, UNSEEN, Hand, locate
@@ -32,6 +32,7 @@ from simul.env_worker.games.ofc.scoring import HandResult, score_hand
 from simul.env_worker.games.ofc.text import STYLES, board_lines, foul_mark
 
 SAMPLED_BOARDS = 100  # of each other seat with two streets left, where values are counted
+DRAWN_BOARDS = 400  # of each other seat with one street left, likewise; on the last street every draw counts
 GUESSED_BOARDS = 30  # of each other seat in Fantasyland, likewise
 LONGEST_CHAIN = 20  # Fantasyland hands in a row; an episode that would go on is truncated
 _BUTTON = 0  # stream of random numbers; hand n draws from stream n, from 1
@@ -246,7 +247,8 @@ class OfcGame(TurnGame):
             for guess in guesses[each]:
                 cards = np.array(draw.sample(unseen.tolist(), int(self.fantasy_cards[each])), np.int8)
                 guess[:] = best_board(cards, rules.stay_value, rules.full_house_stays)[0]
-        return candidate_scores(self.hand, seat, unseen, legal, SAMPLED_BOARDS, rules, draws, guesses)
+        most_draws = EVERY_DRAW if self.street == STREETS - 1 else DRAWN_BOARDS
+        return candidate_scores(self.hand, seat, unseen, legal, SAMPLED_BOARDS, rules, draws, guesses, most_draws)
 
     def figures(self) -> Mapping[str, Sequence[float]]:
         """Of the hands of the episode, [seats] each; rates of fouls and entries are of hands outside Fantasyland."""

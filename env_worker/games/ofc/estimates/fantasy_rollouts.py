@@ -1,8 +1,9 @@
 """Rollouts by `fantasy_rules`: all boards finished by their expected worth, the last streets counted exactly.
 
 On streets 1 to 3 each candidate is played out against random cards. On street 4 every draw of the seat's own last
-street is counted, against sampled final boards of the others. On the last street these are all that the unseen cards
-allow. Scores are points and the value of Fantasyland, against all others together.
+street is counted, against sampled final boards of the others. Of a seat with one street left these are all that the
+unseen cards allow, or a bounded sample of them. Scores are points and the value of Fantasyland, against all others
+together.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from simul.env_worker.games.ofc.estimates.prospects import MOST_NEEDED, MOST_OUT
 from simul.env_worker.games.ofc.estimates.rollouts import hidden_points, own_points, seat_points
 from simul.env_worker.games.ofc.evaluator import CELLS, board_values, pair_points
 from simul.env_worker.games.ofc.hand import OPENING_CARDS, STREET_CARDS, STREETS, Hand, cards_placed, copy_board
-from simul.env_worker.games.ofc.random_draws import Draws, shuffle_front
+from simul.env_worker.games.ofc.random_draws import Draws, draw_below, shuffle_front
 from simul.env_worker.games.ofc.rules import Rules
 
 STREET_4 = 9  # cards in the rows before it
 STREET_5 = 11
+EVERY_DRAW = 54 * 53 * 52 // 6  # as many as three cards of a deck allow
 
 
 @compiled()
@@ -70,7 +72,7 @@ def play_out(
 
 def candidate_scores(
     hand: Hand, seat: int, unseen: Cards, candidates: NDArray[np.intp], rollouts: int, rules: Rules, random: Draws,
-    guesses: Cards | None = None,
+    guesses: Cards | None = None, most_draws: int = EVERY_DRAW,
 ) -> NDArray[np.float64]:  # fmt: skip
     """float64 [candidates]: `fantasy_rollout_scores` of the seat that acts."""
     if guesses is None:
@@ -78,7 +80,7 @@ def candidate_scores(
     scores = np.zeros(len(candidates))
     fantasy_rollout_scores(
         hand.board, hand.filled, seat, hand.fantasy, hand.held, unseen, candidates, rollouts, rules.progressive,
-        balance_of(rules), random, guesses, scores,
+        balance_of(rules), random, guesses, most_draws, scores,
     )  # fmt: skip
     return scores
 
@@ -87,12 +89,13 @@ def candidate_scores(
 def fantasy_rollout_scores(
     boards: Cards, filled: Cards, seat: int, hidden: NDArray[np.bool_], held: Cards, unseen: Cards,
     candidates: NDArray[np.int64], rollouts: int, progressive: bool, balance: Chances, random: Draws,
-    guesses: Cards, scores: NDArray[np.float64],
+    guesses: Cards, most_draws: int, scores: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Write each candidate's mean score, float64 [candidates]; arguments as of `rollouts.rollout_scores`.
 
     `guesses`: int8 [seats, N, 13], complete boards that each hidden one may be; on the last two streets they count in
-    its place. N may be 0.
+    its place. N may be 0. `most_draws`, at least 1: of the last street of another seat. Where the unseen cards allow
+    more, so many are drawn without replacement; where they do not, all count and nothing is drawn.
     """
     count = len(unseen)
     live = np.empty(18, np.int64)
@@ -110,12 +113,12 @@ def fantasy_rollout_scores(
         )  # fmt: skip
         return
     players = boards.shape[0]
-    most = max(rollouts, guesses.shape[1], count * (count - 1) * (count - 2) // 6)
+    most = max(rollouts, guesses.shape[1], min(count * (count - 1) * (count - 2) // 6, most_draws))
     values, legal = np.empty((players, most, 3), np.int64), np.empty((players, most), np.bool_)
     sizes = np.zeros(players, np.int64)
-    _final_boards(
-        boards, filled, seat, hidden, unseen, rollouts, balance, random, live, draws, new_pairs, guesses, values,
-        legal, sizes,
+    final_boards(
+        boards, filled, seat, hidden, unseen, rollouts, balance, random, live, draws, new_pairs, guesses, most_draws,
+        values, legal, sizes,
     )  # fmt: skip
     board, rows, mine = np.empty_like(boards[0]), np.empty_like(filled[0]), np.empty(3, np.int64)
     points = np.empty((count, count))
@@ -158,15 +161,15 @@ def _played_out(
 
 
 @compiled()
-def _final_boards(
+def final_boards(
     boards: Cards, filled: Cards, seat: int, hidden: NDArray[np.bool_], unseen: Cards, rollouts: int,
-    balance: Chances, random: Draws, live: Live, draws: Chances, new_pairs: Chances, guesses: Cards,
+    balance: Chances, random: Draws, live: Live, draws: Chances, new_pairs: Chances, guesses: Cards, most_draws: int,
     values: NDArray[np.int64], legal: NDArray[np.bool_], sizes: NDArray[np.int64],
 ) -> None:  # fmt: skip
     """Write row values, int64 [seats, N, 3], and legality of the boards that each other seat may end with, and N.
 
-    They are as likely as each other: those of every draw where a seat has one street left, else of `rollouts` random
-    ones. N is 1 of a complete board, 0 of the seat itself; of a hidden one that of the guesses, or -1 without guesses.
+    They are as likely as each other: those of every draw, at most `most_draws`, where a seat has one street left, else
+    of `rollouts` random ones. N is 1 of a complete board, 0 of the seat itself; of a hidden one that of the guesses, or -1 without guesses.
     """
     count = len(unseen)
     board, rows = np.empty_like(boards[0]), np.empty_like(filled[0])
@@ -184,9 +187,15 @@ def _final_boards(
             legal[other, 0] = board_values(boards[other], values[other, 0])
             sizes[other] = 1
         elif placed == STREET_5:
+            behind = count * (count - 1) * (count - 2) // 6  # draws that are not looked at yet
             for one in range(count):
                 for two in range(one + 1, count):
                     for last in range(two + 1, count):
+                        wanted = most_draws - sizes[other]
+                        taken = behind <= wanted or draw_below(random, behind) < wanted  # uniform, none twice
+                        behind -= 1
+                        if not taken:
+                            continue
                         three[0], three[1], three[2] = unseen[one], unseen[two], unseen[last]
                         copy_board(boards[other], filled[other], board, rows)
                         play_out(board, rows, three, live, draws, new_pairs, balance)

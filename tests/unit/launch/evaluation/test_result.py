@@ -10,7 +10,7 @@ from simul.common.config.matchups import IDENTITY_BITS, Contestant, Pairing, rou
 from simul.common.runtime.intervals import wilson
 from simul.launch.evaluation.openings import opening_figures
 from simul.launch.evaluation.result import build_result, count_pairs, result_text, t_quantile
-from simul.launch.ratings.mirrored_games import OUTCOMES
+from simul.launch.ratings.mirrored_games import OUTCOMES, count_groups
 
 A, RANDOM = Contestant("a@1", policy="learner"), Contestant("random", bot="random")
 AGAINST_RANDOM = Pairing(A, RANDOM, 10)
@@ -75,18 +75,32 @@ def test_ties_and_truncated_games_are_not_wins():
     assert "5 pairs of the same battle from both sides: 2 both won, 2 one, 1 none" in words
 
 
+def pairs_of(found, distinct=None):
+    return count_pairs(count_groups(found, 2, distinct))
+
+
+def test_pairs_that_come_again_do_not_make_the_interval_narrower():
+    found = {"0": 50, "1": 100, "2": 50}
+    widths = [high - low for low, high in (pairs_of(found, distinct)["normal_95"] for distinct in (None, 400, 40, 21))]
+    assert widths[0] == widths[1] < widths[2] / 3 < widths[3] / 3
+    assert pairs_of(found, 2)["normal_95"] is None, "the games of one pair"
+    repeated = opened({"0": 30, "1": 40, "2": 30}, 100, [1, 2], plies=0)
+    assert "40 one, 30 none" in result_text(repeated)
+    assert "from their spread" not in result_text(repeated)
+
+
 def test_the_interval_of_mirrored_battles_follows_what_the_two_have_in_common():
     # Means 0, 1/2, 1/2, 1, of mean 0.5 and variance 1/6: 0.5 +- 1.96 * sqrt(1/24).
-    found = count_pairs({"0": 1, "1": 2, "2": 1})
+    found = pairs_of({"0": 1, "1": 2, "2": 1})
     assert (found["complete"], found["none_won"], found["one_won"], found["both_won"]) == (4, 1, 2, 1)
     assert found["win_rate"] == 0.5
     assert found["normal_95"] == pytest.approx((0.1, 0.9), abs=1e-3)
     low, high = wilson(100, 200)
-    assert count_pairs({"1": 100})["normal_95"] == (0.5, 0.5), "the better side always wins"
-    alike = count_pairs({"0": 50, "2": 50})["normal_95"]
+    assert pairs_of({"1": 100})["normal_95"] == (0.5, 0.5), "the better side always wins"
+    alike = pairs_of({"0": 50, "2": 50})["normal_95"]
     assert alike[0] < low < high < alike[1], "the second battle tells nothing new"
-    assert count_pairs({"2": 1})["normal_95"] is None
-    assert count_pairs({})["win_rate"] is None
+    assert pairs_of({"2": 1})["normal_95"] is None
+    assert pairs_of({})["win_rate"] is None
 
 
 def opened(mirrored, wins, identities=(), plies=4):

@@ -40,6 +40,26 @@ def test_intervals_come_from_the_spread_of_games_or_of_mirrored_groups():
     assert pair_standings({}, 0) == {}
 
 
+def test_games_that_come_again_do_not_make_an_interval_narrower():
+    alone = {"standings": {"0/first": sums(100, 2.0, 8.0), "0/p1": {"games": 50, "score": 2.0, "score_square": 8.0}}}
+    mirrored = {"standings": alone["standings"] | {"0/groups": sums(50, 2.0, 8.0, "first.")}}
+
+    def widths(distinct):
+        counted = {} if distinct is None else {"game_identities": [*range(distinct)]}
+        found = [pair_standings(alone | counted, 0), pair_standings(mirrored | counted, 0)]
+        intervals = [each["first"]["score_95"] for each in found]
+        intervals += [seat_score(alone | counted, 0, 0, 2)["score_95"]]
+        (over_all,) = contestant_standings(mirrored | counted, [Pairing(A, B, 100)])
+        intervals += [over_all["score_95"]]
+        return [None if each is None else each[1] - each[0] for each in intervals]
+
+    assert widths(100) == widths(None)
+    for narrow, wide in zip(widths(None), widths(10), strict=True):
+        assert wide > 3 * narrow
+    assert widths(1) == [None] * 4
+    assert widths(2)[1:] == [None] * 3, "one pair, and one game at the seat"
+
+
 def test_the_games_own_figures_have_intervals_from_the_same_spread():
     alone = {"standings": {"0/first": sums(100, 2.0, 8.0), "0/second": sums(100, -2.0, 8.0)}}
     first = pair_standings(alone, 0)["first"]
@@ -64,10 +84,10 @@ def test_a_seat_has_its_mean_score_with_the_interval_of_its_games():
     figures = {"standings": {"0/p1": {"games": 100, "score": 2.0, "score_square": 8.0},
                              "0/p2": {"games": 1, "score": -1.0, "score_square": 1.0}}}  # fmt: skip
     margin = 1.959964 * math.sqrt(4 / 99)
-    first, second = seat_score(figures, "0/p1"), seat_score(figures, "0/p2")
+    first, second = seat_score(figures, 0, 0, 3), seat_score(figures, 0, 1, 3)
     assert first == {"mean_score": 2.0, "score_95": pytest.approx((2 - margin, 2 + margin))}
     assert second == {"mean_score": -1.0, "score_95": None}
-    assert seat_score(figures, "0/p3") == {}
+    assert seat_score(figures, 0, 2, 3) == {}
     assert seats_text({"as_p1": first, "as_p2": second}) == "mean score by seat: p1 2.00 (95%: 1.61 to 2.39), p2 -1.00"
     assert seats_text({"as_p1": {"wins": 3}}) == ""
 

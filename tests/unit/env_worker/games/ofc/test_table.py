@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from simul.common.errors import ConfigError
 from simul.env_worker.games.base.turn_game import IllegalActionError
+from simul.env_worker.games.ofc import table
 from simul.env_worker.games.ofc.actions import FIRST_STREET, NUM_ACTIONS, OPENINGS, PLACEMENTS
 from simul.env_worker.games.ofc.cards import JOKER
+from simul.env_worker.games.ofc.estimates.fantasy_rollouts import EVERY_DRAW
 from simul.env_worker.games.ofc.evaluator import board_values, row_value
 from simul.env_worker.games.ofc.rules import Rules, entry_cards, stays
-from simul.env_worker.games.ofc.table import LONGEST_CHAIN, OfcGame
+from simul.env_worker.games.ofc.table import DRAWN_BOARDS, LONGEST_CHAIN, OfcGame
 from tests.support.ofc_cards import parse_cards
 from tests.support.turn_games import played_on
 
@@ -276,6 +278,17 @@ def test_points_of_three_seats_and_figures():
     assert figures["royalties_per_hand"] == [11, 0, 0]
     assert figures["royalties_top"] == [7, 0, 0]
     assert figures["score_per_hand"] == [34, -11, -23]
+
+
+def test_values_of_street_4_count_a_bounded_number_of_last_draws_of_others(monkeypatch):
+    asked = []
+    monkeypatch.setattr(table, "candidate_scores", lambda *arguments: asked.append(arguments[-1]))
+    game = dealt(1)
+    for street, most_draws in ((3, DRAWN_BOARDS), (4, EVERY_DRAW)):
+        while game.street < street:
+            game.apply({game.acting()[0]: int(game.legal_actions(game.acting()[0])[0])})
+        game.action_values(game.acting()[0], random.Random(1))
+        assert asked.pop() == most_draws
 
 
 def test_render_hides_what_a_seat_does_not_know():

@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 
 from simul.env_worker.games.ofc.estimates.expectation import BALANCE, BONUS, PENALTY
-from simul.env_worker.games.ofc.estimates.fantasy_rollouts import fantasy_rollout_scores, mean_of_best_pairs
-from simul.env_worker.games.ofc.estimates.heuristic import after, final_worth
+from simul.env_worker.games.ofc.estimates.fantasy_rollouts import (
+    EVERY_DRAW,
+    fantasy_rollout_scores,
+    final_boards,
+    mean_of_best_pairs,
+)
+from simul.env_worker.games.ofc.estimates.heuristic import after, count_live, final_worth
 from simul.env_worker.games.ofc.estimates.rollouts import hidden_points, own_points
 from simul.env_worker.games.ofc.evaluator import CELLS, STARTS, board_values, pair_points
+from simul.env_worker.games.ofc.hand import STREETS
 from simul.env_worker.games.ofc.random_draws import draws_of
 from tests.support.ofc_cards import parse_cards
 
@@ -41,7 +47,7 @@ def valued(board):
     return board_values(board, values), values
 
 
-def scores_of(seats, held, actions, *, hidden=(), rollouts=5, unseen=UNSEEN, guesses=()):
+def scores_of(seats, held, actions, *, hidden=(), rollouts=5, unseen=UNSEEN, guesses=(), most_draws=EVERY_DRAW, seed=1):
     boards, filled = (np.stack(each) for each in zip(*seats, strict=True))
     scores, hides = np.zeros(len(actions)), np.zeros(len(seats), np.bool_)
     hides[list(hidden)] = True
@@ -49,7 +55,7 @@ def scores_of(seats, held, actions, *, hidden=(), rollouts=5, unseen=UNSEEN, gue
     guessed[list(hidden)] = np.array(guesses, np.int8).reshape(-1, CELLS)
     fantasy_rollout_scores(
         boards, filled, 0, hides, parse_cards(held), parse_cards(unseen), np.array(actions), rollouts, False, BALANCE,
-        draws_of(1, 0), guessed, scores,
+        draws_of(seed, 0), guessed, most_draws, scores,
     )  # fmt: skip
     return scores
 
@@ -62,7 +68,7 @@ def placed(seat, held, action):
 
 def test_the_last_street_is_the_mean_over_every_draw_of_the_others():
     me = laid("Qs Qd", "Kc Kd 3h 3c 2c", "As Ad 5s 5d")
-    other = laid("4s 4d", "8h 8d 2d Jc Tc", "Ts Td Th 9h")
+    other = laid(*ONE_STREET_LEFT)
     ended = laid("6h 6c 2s", "9s 9d Jd Kh Ks", "Ac Ah Ks Kd 3s")
     actions, held = [232 + 0 * 9 + 0 * 3 + 2, 232 + 1 * 9 + 0 * 3 + 2, 232 + 2 * 9 + 2 * 3 + 0], "5c 8c 3d"
     expected = []
@@ -79,6 +85,44 @@ def test_the_last_street_is_the_mean_over_every_draw_of_the_others():
             replies.append(pair_points(mine, legal, values, legal_reply))
         expected.append(points + np.mean(replies))
     assert scores_of([me, other, ended], held, actions) == pytest.approx(expected)
+
+
+ONE_STREET_LEFT = ("4s 4d", "8h 8d 2d Jc Tc", "Ts Td Th 9h")
+
+
+def drawn_boards(most_draws, seed=1):
+    """Row values of the boards that seat 1 may end with, seat 0 being the one that acts."""
+    boards, filled = (np.stack(each) for each in zip(laid("", "", ""), laid(*ONE_STREET_LEFT), strict=True))
+    unseen, live = parse_cards(UNSEEN), np.empty(18, np.int64)
+    count_live(unseen, live)
+    values, legal = np.empty((2, 35, 3), np.int64), np.empty((2, 35), np.bool_)
+    sizes, draws = np.zeros(2, np.int64), np.zeros((STREETS, 3, 18, 6))
+    final_boards(
+        boards, filled, 0, np.zeros(2, np.bool_), unseen, 5, BALANCE, draws_of(seed, 0), live, draws,
+        np.zeros((STREETS, 3)), np.zeros((2, 0, CELLS), np.int8), most_draws, values, legal, sizes,
+    )  # fmt: skip
+    assert sizes[0] == 0
+    return values[1, : sizes[1]].tolist()
+
+
+def test_so_many_draws_of_another_seat_count_and_none_twice():
+    every = drawn_boards(35)
+    assert (len(every), drawn_boards(EVERY_DRAW)) == (35, every)
+    for most_draws in (1, 12, 34):
+        some = drawn_boards(most_draws)
+        assert (len(some), drawn_boards(most_draws)) == (most_draws, some)
+        assert all(some.count(values) <= every.count(values) for values in some)
+    assert drawn_boards(12, seed=2) != drawn_boards(12)
+
+
+def test_a_sample_of_the_draws_agrees_with_all_of_them():
+    seats, held, seeds = [laid("Qs Qd", "Kc Kd 3h 3c 2c", "As Ad 5s 5d"), laid(*ONE_STREET_LEFT)], "5c 8c 3d", 400
+    actions = [232 + 0 * 9 + 0 * 3 + 2, 232 + 1 * 9 + 0 * 3 + 2, 232 + 2 * 9 + 2 * 3 + 0]
+    exact = scores_of(seats, held, actions)
+    found = np.array([scores_of(seats, held, actions, most_draws=12, seed=seed) for seed in range(seeds)])
+    error = found.std(0, ddof=1) / seeds**0.5
+    assert (error > 0).any()
+    assert (abs(found.mean(0) - exact) <= 4 * error + 1e-9).all()
 
 
 def test_before_the_last_street_every_draw_of_the_seat_counts():
