@@ -289,9 +289,9 @@ def _print(result: Mapping[str, Any], *, as_json: bool, matrix: bool) -> None:
         print_text(result_text(result))
     else:
         console = table_console()
-        print_text(f"game {result['game']}")
         if openings := openings_text(result):
             print_text(openings)
+        print_text(f"game {result['game']}")
         console.print(matrix_table(result))
         console.print(standings_table(result))
     if not as_json and result.get("calibration"):
