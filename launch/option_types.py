@@ -46,8 +46,8 @@ def searched_checkpoint(text: str) -> SearchedCheckpoint:
     words = tuple(settings.split(","))
     if not all(re.fullmatch(r"[a-z_]+=[A-Za-z0-9_.-]+", word) for word in words):
         raise argparse.ArgumentTypeError(
-            f"expected CHECKPOINT#K=V,... with settings of the section search, such as {place}#simulations=16; "
-            f"got {text!r}"
+            f"expected CHECKPOINT#K=V,... with settings of the section search, such as simulations=16 of a policy that "
+            f"learned by search, else worlds=60; got {text!r}"
         )
     return SearchedCheckpoint(checkpoint(place), words)
 

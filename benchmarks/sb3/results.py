@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.harness.promises import Promise
 from benchmarks.harness.report import markdown_table
-from simul.launch.evaluation.result import t_quantile
+from simul.common.runtime.intervals import t_quantile
 
 
 @dataclass(frozen=True)

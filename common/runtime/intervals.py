@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 Z_95 = 1.959964
@@ -18,6 +19,31 @@ def wilson(wins: float, games: float) -> tuple[float, float]:
     low = (centre - margin) / scale if wins else 0.0  # exact; rounding would leave 1e-19
     high = (centre + margin) / scale if wins < games else 1.0
     return low, high
+
+
+@functools.cache
+def t_quantile(freedom: int) -> float:
+    """t > 0 so that |T| <= t with probability 0.95, of Student's T with `freedom` >= 1 degrees of freedom."""
+    if freedom > 1000:  # the series below takes as many steps; Abramowitz and Stegun, 26.7.5, to 1e-6
+        return Z_95 + (Z_95**3 + Z_95) / (4 * freedom)
+    low, high = 0.0, 1000.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _t_inside(middle, freedom) < 0.95 else (low, middle)
+    return high
+
+
+def _t_inside(t: float, freedom: int) -> float:
+    """P(|T| <= t): the finite series of Abramowitz and Stegun, 26.7.3 (odd) and 26.7.4 (even)."""
+    angle = math.atan2(t, math.sqrt(freedom))
+    square = math.cos(angle) ** 2
+    odd = freedom % 2
+    term = math.cos(angle) if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for k in range(2 + odd, freedom - 1, 2):
+        term *= (k - 1) / k * square
+        total += term
+    return (angle + math.sin(angle) * total) * 2 / math.pi if odd else math.sin(angle) * total
 
 
 def format_interval(low: float, high: float) -> str:

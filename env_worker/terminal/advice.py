@@ -50,7 +50,8 @@ class Advice(NamedTuple):
         if self.value is not None:
             lines.append(f"value {self.value:+.3f}")
         if self.in_points:
-            drawn = f"mean over {self.worlds} drawn worlds" + " [95%]" * bool(self.margins)
+            noun = "world" if self.worlds == 1 else "worlds"
+            drawn = f"mean over {self.worlds} drawn {noun}" + " [95%]" * bool(self.margins)
             lines.append(f"points, {drawn if self.worlds else 'counted by the game'}")
         return "\n".join(lines)
 

@@ -33,7 +33,7 @@ from simul.launch.evaluation.calibration import (
 )
 from simul.launch.evaluation.contestants import Contestants, find_conditions, find_contestants
 from simul.launch.evaluation.matrix import matrix_table, standings_table
-from simul.launch.evaluation.openings import opening_figures, openings_text
+from simul.launch.evaluation.openings import opening_figures, openings_text, whole_deals
 from simul.launch.evaluation.picture import check_picture
 from simul.launch.evaluation.result import build_result, result_text
 from simul.launch.monitoring.view.output import complain
@@ -64,7 +64,8 @@ def evaluate(
     the first one plays each of the others. `game`: of bots without a checkpoint, its name or a configuration.
     `calibration`: picture of the first checkpoint's values beside games won, whose table is printed, too.
     `matrix`: print the table of a round robin also where one checkpoint plays one opponent.
-    `duplicate`: refuse where games cannot be mirrored. `openings`: in place of `evaluation.openings`.
+    `duplicate`: refuse where games cannot be mirrored, and play whole deals.
+    `openings`: in place of `evaluation.openings`.
     `searches`: settings K=V of the section `search` that each checkpoint plays with, beside the configuration's.
     `trust`: what the command line trusts.
     """
@@ -83,6 +84,7 @@ def evaluate(
         config, seats, mirrored = find_conditions(
             contestants, spec, mirror=mirror, duplicate=duplicate, openings=openings
         )  # fmt: skip
+        episodes, deals = whole_deals(episodes, seats) if duplicate else (episodes, "")
         pairings = round_robin(listed, episodes, mirrored=mirrored, seats=seats)
         if only_first:
             pairings = [pairing for pairing in pairings if pairing.first == listed[0]]
@@ -103,6 +105,8 @@ def evaluate(
             result = build_result(figures, listed, pairings, wanted, served, runner.versions, spec.name)
             if calibration is not None:
                 result["calibration"] = calibration_rows(figures)
+            if deals and not as_json:
+                print_text(deals)
             _print(result, as_json=as_json, matrix=matrix)
             if calibration is not None:  # last: what has been played is printed before anything can fail
                 check_outcomes(figures)
@@ -285,9 +289,9 @@ def _print(result: Mapping[str, Any], *, as_json: bool, matrix: bool) -> None:
         print_text(result_text(result))
     else:
         console = table_console()
-        print_text(f"game {result['game']}")
         if openings := openings_text(result):
             print_text(openings)
+        print_text(f"game {result['game']}")
         console.print(matrix_table(result))
         console.print(standings_table(result))
     if not as_json and result.get("calibration"):

@@ -24,6 +24,13 @@ def distinct_games(figures: Metrics, index: int) -> int | None:
     return len({each for each in figures["game_identities"] if each >> IDENTITY_BITS == index})
 
 
+def whole_deals(games: int, seats: int) -> tuple[int, str]:
+    """So many games, or the next more that play each deal from every seat; and what is said of more, else ""."""
+    played = -(-games // seats) * seats
+    said = f"{games} games are no whole number of deals for {seats} seats: {played} of each pair are asked for"
+    return played, said if played > games else ""
+
+
 def openings_text(result: Mapping[str, Any]) -> str:
     """The first line of a result whose games begin with drawn plies, or repeat; else ""."""
     games = sum(pair["battles"] for pair in result["pairs"])

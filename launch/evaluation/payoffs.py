@@ -38,10 +38,10 @@ def payoff_figures(known: Known, game: str) -> dict[str, Any]:
 def print_payoffs(figures: Mapping[str, Any]) -> None:
     """Tables, and sentences about what they leave out."""
     console = table_console()
-    print_text(f"game {figures['game']}")
     plies = max((pair["openings"] for pair in figures["pairs"]), default=0)
     if about_openings := openings_text({"pairs": figures["pairs"], "openings": plies}):
         print_text(about_openings)
+    print_text(f"game {figures['game']}")
     if figures["pairs"]:
         console.print(matrix_table(figures))
         console.print(ratings_table(figures["ratings"]))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simul.common.config.matchups import Contestant, Pairing, result_key
+from simul.common.runtime.intervals import t_quantile
 from simul.launch.evaluation.openings import distinct_games, openings_text
 from simul.launch.evaluation.standings import (
     contestant_standings,
@@ -95,17 +96,19 @@ def count_outcomes(figures: Metrics, index: int, pairing: Pairing, plies: int = 
 
     `plies`: random ones at the start of each game. With some, the interval goes over groups of mirrored games.
     """
-    keys = [result_key(index, seat) for seat in range(pairing.seats)]
+    seats = pairing.seats
     by_seat = {
-        f"as_p{seat + 1}": {**_tally(counts(figures, "results", key)), **seat_score(figures, index, seat, pairing.seats)}
-        for seat, key in enumerate(keys)
-    }
+        f"as_p{seat + 1}": {
+            **_tally(counts(figures, "results", result_key(index, seat))), **seat_score(figures, index, seat, seats)
+        }
+        for seat in range(seats)
+    }  # fmt: skip
     both = {name: sum(tally[name] for tally in by_seat.values()) for name in OUTCOMES}
     battles = sum(both.values())
-    mirrored, pairs = counts(figures, "mirrored", str(index)), pairing.seats == 2
+    mirrored, pairs = counts(figures, "mirrored", str(index)), seats == 2
     distinct = distinct_games(figures, index)
-    groups = count_groups(mirrored, pairing.seats, distinct)
-    worth = effective_games(groups, pairing.seats) if plies and pairing.mirrored else battles
+    groups = count_groups(mirrored, seats, distinct)
+    worth = effective_games(groups, seats) if plies and pairing.mirrored else battles
     if distinct:  # a game that comes again tells nothing new
         worth = min(worth, distinct)
     return {
@@ -115,7 +118,7 @@ def count_outcomes(figures: Metrics, index: int, pairing: Pairing, plies: int = 
         **by_seat, "mirrored": pairing.mirrored,
         "pairs": count_pairs(groups) if pairing.mirrored and pairs else None,
         "groups": groups if pairing.mirrored and not pairs else None,
-        "standings": pair_standings(figures, index, pairing.seats),
+        "standings": pair_standings(figures, index, seats),
     }  # fmt: skip
 
 
@@ -155,28 +158,6 @@ def _returns(figures: Metrics) -> dict[str, Any]:
     return {
         **found, "lowest_return": min(listed) if known else None, "highest_return": max(listed) if known else None,
     }  # fmt: skip
-
-
-def t_quantile(freedom: int) -> float:
-    """t > 0 so that |T| <= t with probability 0.95, of Student's T with `freedom` >= 1 degrees of freedom."""
-    low, high = 0.0, 1000.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _t_inside(middle, freedom) < 0.95 else (low, middle)
-    return high
-
-
-def _t_inside(t: float, freedom: int) -> float:
-    """P(|T| <= t): the finite series of Abramowitz and Stegun, 26.7.3 (odd) and 26.7.4 (even)."""
-    angle = math.atan2(t, math.sqrt(freedom))
-    square = math.cos(angle) ** 2
-    odd = freedom % 2
-    term = math.cos(angle) if odd else 1.0
-    total = term if freedom > 1 else 0.0
-    for k in range(2 + odd, freedom - 1, 2):
-        term *= (k - 1) / k * square
-        total += term
-    return (angle + math.sin(angle) * total) * 2 / math.pi if odd else math.sin(angle) * total
 
 
 def _interval(result: Mapping[str, Any]) -> str:

@@ -8,13 +8,14 @@ from typing import Any
 
 from simul.common.config.matchups import Pairing, result_key
 from simul.common.role.report_names import FIRST, GROUPS, MEASURES, OWN_FIGURE, OWN_FIGURE_SQUARE, SECOND
-from simul.common.runtime.intervals import Z_95
+from simul.common.runtime.intervals import t_quantile
 from simul.launch.evaluation.openings import distinct_games
 from simul.launch.processes.role_reports import Metrics, counts
 
-# `games`, and for each name its mean; NAME_square of MEASURES, and OWN_FIGURE_SQUARE + NAME. `distinct`: how many of the
-# games, or groups of games, may differ.
+# `games`, and for each name its mean; NAME_square of MEASURES, and OWN_FIGURE_SQUARE + NAME. `distinct`: how many of
+# the games, or groups of games, may differ.
 Sums = dict[str, float]
+_ROUNDING = 1e-12  # of a mean, as share of it
 
 
 def pair_standings(figures: Metrics, index: int, seats: int = 2) -> dict[str, dict[str, Any]]:
@@ -78,7 +79,8 @@ def _added(parts: Sequence[Sums]) -> Sums:
     games = sum(part["games"] for part in parts)
     names = [name for name in parts[0] if name not in ("games", "distinct")]
     distinct = sum(part["distinct"] for part in parts)
-    return {"games": games, "distinct": distinct, **{n: sum(part[n] * part["games"] for part in parts) / games for n in names}}
+    means = {name: sum(part[name] * part["games"] for part in parts) / games for name in names}
+    return {"games": games, "distinct": distinct, **means}
 
 
 def _described(sums: Sums, groups: Sequence[Sums]) -> dict[str, Any]:
@@ -94,21 +96,28 @@ def _described(sums: Sums, groups: Sequence[Sums]) -> dict[str, Any]:
 
 
 def _interval(sums: Sums, spread: Sequence[Sums], name: str, square: str) -> tuple[float, float] | None:
-    """The mean of `sums` -+ 1.96 standard errors.
+    """The mean of `sums` -+ t standard errors, Student's t; within [0, 1] where all that was counted is.
 
-    None where fewer than two of a part of `spread` differ, or without squares.
+    None without squares, and where fewer than two of a part of `spread` differ or all are alike: they show no spread.
 
     The standard error is the mean of those of the parts: right where their luck is the same, too large where it is not.
     """
     if any(part["distinct"] < 2 or square not in part for part in spread):
         return None
     error = sum(part["games"] * _standard_error(part, name, square) for part in spread)
-    margin = Z_95 * error / sum(part["games"] for part in spread)
-    return sums[name] - margin, sums[name] + margin
+    if not error:
+        return None
+    freedom = min(int(part["distinct"]) for part in spread) - 1
+    margin = t_quantile(freedom) * error / sum(part["games"] for part in spread)
+    low, high = sums[name] - margin, sums[name] + margin
+    # x * x <= x holds within [0, 1] alone: shares of games or hands
+    shares = all(part[square] <= part[name] + _ROUNDING for part in spread)
+    return (max(low, 0.0), min(high, 1.0)) if shares else (low, high)
 
 
 def _standard_error(sums: Sums, name: str, square: str) -> float:
-    return math.sqrt(max(0.0, sums[square] - sums[name] ** 2) / (sums["distinct"] - 1))
+    variance = sums[square] - sums[name] ** 2
+    return math.sqrt(variance / (sums["distinct"] - 1)) if variance > _ROUNDING * sums[square] else 0.0
 
 
 def standing_text(standing: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from simul.common.runtime.intervals import Z_95, wilson
+from simul.common.runtime.intervals import t_quantile, wilson
 
 OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first contestant
 
@@ -14,8 +14,9 @@ OUTCOMES = ("wins", "losses", "ties", "truncated")  # of a pairing's first conte
 def count_groups(found: Mapping[str, float], seats: int, distinct: int | None = None) -> dict[str, Any]:
     """Groups of `seats` games with the same seeds, the contestant at each seat once, by how many of them were won.
 
-    The interval is that of the mean over groups, from their sample variance. It counts only as many groups as the
-    distinct games make up: one that comes again tells nothing new.
+    The interval is that of the mean over groups, from their sample variance, with Student's t. It counts only as many
+    groups as the distinct games make up: one that comes again tells nothing new. None where fewer than two differ or
+    all end alike: they show no spread.
 
     Args:
         found: number of groups by wins in the group: "0", "1", ..., "SEATS".
@@ -31,7 +32,9 @@ def count_groups(found: Mapping[str, float], seats: int, distinct: int | None = 
     if worth < 2:
         return {**result, "win_rate": rate}
     variance = sum(count * (int(wins) / seats - rate) ** 2 for wins, count in won.items()) / groups
-    margin = Z_95 * math.sqrt(variance / (worth - 1))
+    if not variance:
+        return {**result, "win_rate": rate}
+    margin = t_quantile(worth - 1) * math.sqrt(variance / (worth - 1))
     return {**result, "win_rate": rate, "normal_95": (max(0.0, rate - margin), min(1.0, rate + margin))}
 
 

@@ -49,7 +49,7 @@ def test_a_checkpoint_may_name_the_settings_of_its_search(tmp_path: Path) -> Non
     "settings", ["", "simulations", "simulations=", "a.b=1", "simulations=16;rm", "simulations=1,"]
 )
 def test_what_is_no_setting_behind_a_checkpoint_is_refused_with_an_example(settings: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="such as runs/x#simulations=16; got"):
+    with pytest.raises(argparse.ArgumentTypeError, match="such as simulations=16 of a policy that learned"):
         searched_checkpoint(f"runs/x#{settings}")
 
 

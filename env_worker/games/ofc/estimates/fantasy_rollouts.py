@@ -169,7 +169,8 @@ def final_boards(
     """Write row values, int64 [seats, N, 3], and legality of the boards that each other seat may end with, and N.
 
     They are as likely as each other: those of every draw, at most `most_draws`, where a seat has one street left, else
-    of `rollouts` random ones. N is 1 of a complete board, 0 of the seat itself; of a hidden one that of the guesses, or -1 without guesses.
+    of `rollouts` random ones. N is 1 of a complete board, 0 of the seat itself; of a hidden one that of the guesses, or
+    -1 without guesses.
     """
     count = len(unseen)
     board, rows = np.empty_like(boards[0]), np.empty_like(filled[0])

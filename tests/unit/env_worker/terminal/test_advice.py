@@ -15,7 +15,7 @@ from simul.common.protocol.masks import pack_masks
 from simul.common.protocol.messages import GREEDY, START
 from simul.env_worker.games.base.replays import RecordedGame
 from simul.env_worker.terminal import server_line as server_line_module
-from simul.env_worker.terminal.advice import PolicyRollouts, PolicySession, draws_worlds
+from simul.env_worker.terminal.advice import Advice, PolicyRollouts, PolicySession, draws_worlds
 from simul.env_worker.terminal.server_line import ServerLine, SessionLostError
 from tests.support.searching import RowEvaluator
 from tests.support.small_games import Envelope
@@ -151,6 +151,11 @@ def test_a_search_in_drawn_worlds_says_what_its_candidates_are_worth(played):
     ]
     assert 1.35 < gift < 1.65
     assert margin == pytest.approx(1.96 * (1.25 / 400) ** 0.5, rel=0.1), "of a number from 0 to 3"
+
+
+def test_one_world_is_singular_and_has_no_interval():
+    advice = Advice(0, [(0, 1.5)], None, in_points=True, worlds=1)
+    assert advice.text(Envelope(), 0).splitlines()[-1] == "points, mean over 1 drawn world"
 
 
 def test_what_the_game_counts_is_said_and_has_no_interval():

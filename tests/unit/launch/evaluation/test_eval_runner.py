@@ -16,6 +16,7 @@ from simul.common.protocol.specs import GameSpec
 from simul.common.role.run_directory import RunDir
 from simul.launch.evaluation import contestants, eval_runner
 from simul.launch.evaluation.eval_runner import EvalRunner, evaluate
+from simul.launch.evaluation.openings import whole_deals
 from simul.launch.processes.signals import Signals
 from simul.launch.supervisor.checkpoint_files import checkpoint_labels
 from tests.support.checkpoints import write_checkpoint
@@ -77,6 +78,24 @@ def test_a_bot_may_play_itself(monkeypatch):
     monkeypatch.setattr(eval_runner, "pairing_arguments", arguments)
     with pytest.raises(ConfigError, match="reached"):
         evaluate([], game="openspiel", opponents=["random", "random"], episodes=4)
+
+
+@pytest.mark.parametrize(("duplicate", "played"), [(True, 9), (False, 7)])
+def test_duplicates_are_whole_deals(monkeypatch, duplicate, played):
+    def arguments(pairings, workers, each):
+        raise ConfigError(f"{[pairing.battles for pairing in pairings]} games")
+
+    spec = GameSpec(name="ofc", observation_size=27, num_actions=9, seats=3)
+    monkeypatch.setattr(eval_runner, "ask_for_spec", lambda config, command, *_: spec)
+    monkeypatch.setattr(eval_runner, "pairing_arguments", arguments)
+    with pytest.raises(ConfigError, match=rf"\[{played}\] games"):
+        evaluate([], game="ofc", opponents=["random", "random"], episodes=7, duplicate=duplicate)
+
+
+def test_more_games_than_were_named_are_said():
+    assert whole_deals(9, 3) == (9, "")
+    said = "7 games are no whole number of deals for 3 seats: 9 of each pair are asked for"
+    assert whole_deals(7, 3) == (9, said)
 
 
 @pytest.mark.parametrize(
