@@ -50,6 +50,7 @@ from simul.launch.supervisor.checkpoint_files import config_of, newest_checkpoin
 
 BUDGETS = (32, 64, 256)
 STAGES = ((PLIES, 11), (12, 19), (20, 99))  # first and last ply
+GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread evenly
 CACHED = 50_000  # positions: those of the games at once
 GAMES, CHOICES = "games.jsonl", "choices.jsonl"
 
@@ -209,12 +210,12 @@ def _options() -> argparse.Namespace:
 
 
 def _spread(games: Sequence[dict[str, Any]], wanted: int) -> list[Place]:
-    """So many positions, evenly spaced among all of them in order of plies; of one ply, in an order that is drawn."""
+    """About so many positions, spread over the plies; those of a smaller number come first, and stay."""
     places = [Place(game["game"], game["moves"][:ply]) for game in games for ply, *_ in game["positions"]]
     random.Random(0).shuffle(places)
     places.sort(key=lambda place: len(place.moves))
-    wanted = min(wanted, len(places))
-    return [places[at * len(places) // wanted] for at in range(wanted)]
+    shares = (number * GOLDEN % 1 for number in range(min(wanted, len(places))))
+    return [places[at] for at in dict.fromkeys(int(share * len(places)) for share in shares)]
 
 
 def _print(games: Sequence[dict[str, Any]], chosen: Sequence[dict[str, Any]], considered: int) -> None:
