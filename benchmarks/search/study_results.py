@@ -104,25 +104,24 @@ def variance_table(
 
 
 def choices_table(rows: Sequence[Choices], stages: Sequence[tuple[int, int]]) -> str:
-    """For each chooser: shares that differ from the policy and agree with the truth, and the loss; also by stage.
+    """For each chooser: how often it differs from the policy, is better then, and agrees with the truth; and its loss.
 
     Args:
         stages: first and last ply of each.
     """
     lines = []
     for name in rows[0].chosen:
-        cells = [name]
-        for other, equal in ((POLICY, False), (TRUTH, True)):
-            count = sum((row.chosen[name] == row.chosen[other]) is equal for row in rows)
-            own = name == other
-            cells.append("-" if own else _figure(count / len(rows), wilson(count, len(rows))))
+        differ = [row for row in rows if row.chosen[name] != row.chosen[POLICY]]
+        right = [row for row in differ if row.loss(name) < row.loss(POLICY)]
+        agree = [row for row in rows if row.chosen[name] == row.chosen[TRUTH]]
+        cells = [_share(differ, rows), _share(right, differ), _share(agree, rows)]
         for first, last in ((0, 10**6), *stages):
             inside = [row for row in rows if first <= row.ply <= last]
             loss = mean_of(np.array([row.loss(name) for row in inside]))
             games = np.array([row.game for row in inside])
             cells.append(_figure(loss(np.ones(len(inside))), interval(games, loss)) if inside else "-")
-        lines.append(cells)
-    heads = ["chosen by", "differs from the policy", "as the truth", "loss",
+        lines.append([name, *cells])
+    heads = ["chosen by", "differs from the policy", "of these better", "as the truth", "loss",
              *(f"plies {first} to {last}" for first, last in stages)]  # fmt: skip
     return markdown_table(heads, lines)
 
@@ -130,12 +129,16 @@ def choices_table(rows: Sequence[Choices], stages: Sequence[tuple[int, int]]) ->
 def rank_line(rows: Sequence[Choices], considered: int) -> str:
     """Where the truth's choice stands among the policy's."""
     rank, legal = np.median([row.rank for row in rows]) + 1, np.median([row.legal for row in rows])
-    outside = sum(row.rank >= considered for row in rows)
+    outside = [row for row in rows if row.rank >= considered]
     return (
         f"choices of the truth that are not among the policy's first {considered}: "
-        f"{_figure(outside / len(rows), wilson(outside, len(rows)))}; "
+        f"{_share(outside, rows)}; "
         f"in the median it chooses the policy's number {rank:.0f} of {legal:.0f} actions"
     )
+
+
+def _share(some: Sequence[Choices], among: Sequence[Choices]) -> str:
+    return _figure(len(some) / len(among), wilson(len(some), len(among))) if among else "-"
 
 
 def _figure(found: float, ends: tuple[float, float]) -> str:
