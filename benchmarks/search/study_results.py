@@ -71,18 +71,18 @@ def _variance(found: Floats, weights: Floats) -> float:
 
 
 def calibration_table(games: NDArray[np.int64], predicted: Floats, outcome: Floats) -> str:
-    """Ten equal bins of values from -1 to 1: the mean of what was predicted, and of the outcomes found."""
+    """Ten equal bins of values from -1 to 1, and all of them: the mean of what was predicted, and of the outcomes."""
     bins = np.clip(((predicted + 1) * BINS / 2).astype(int), 0, BINS - 1)
+    parts = [(f"{2 * at / BINS - 1:.1f} to {2 * (at + 1) / BINS - 1:.1f}", bins == at) for at in range(BINS)]
     rows = []
-    for number in range(BINS):
-        inside = bins == number
-        low, high = (2 * edge / BINS - 1 for edge in (number, number + 1))
-        figures = ["-", "-"]
+    for title, inside in [*parts, ("all", bins >= 0)]:
+        figures = ["-"] * 3
         if inside.any():
-            ones, found = np.ones(inside.sum()), mean_of(outcome[inside])
-            figures = [f"{predicted[inside].mean():.2f}", _figure(found(ones), interval(games[inside], found))]
-        rows.append([f"{low:.1f} to {high:.1f}", f"{inside.sum():,}", *figures])
-    return markdown_table(["value", "positions", "predicted", "found"], rows)
+            apart = mean_of((outcome - predicted)[inside])
+            difference = _figure(apart(np.ones(inside.sum())), interval(games[inside], apart))
+            figures = [f"{predicted[inside].mean():.2f}", f"{outcome[inside].mean():.2f}", difference]
+        rows.append([title, f"{inside.sum():,}", *figures])
+    return markdown_table(["value", "positions", "predicted", "found", "found - predicted"], rows)
 
 
 def variance_table(

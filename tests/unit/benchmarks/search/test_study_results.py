@@ -45,8 +45,10 @@ def test_an_interval_resamples_games_not_positions():
 def test_values_fall_into_ten_bins_and_their_ends_into_the_outer_ones():
     table = calibration_table(GAMES, np.array([-1.0, -0.81, 0.81, 1.0]), OUTCOME)
     assert cells(table, "-1.0 to -0.8")[:2] == ["2", "-0.91"]
-    assert cells(table, "0.8 to 1.0")[2].startswith("0.000 [")
-    assert cells(table, "0.0 to 0.2") == ["0", "-", "-"]
+    assert cells(table, "0.8 to 1.0")[1:3] == ["0.91", "0.00"]
+    assert cells(table, "0.8 to 1.0")[3].startswith("-0.905 [")
+    assert cells(table, "0.0 to 0.2") == ["0", "-", "-", "-"]
+    assert cells(table, "all")[3].startswith("0.000 [")
 
 
 def test_variance_is_explained_by_four_plies_and_in_all():
