@@ -51,7 +51,8 @@ from simul.launch.supervisor.checkpoint_files import config_of, newest_checkpoin
 BUDGETS = (32, 64, 256)
 STAGES = ((PLIES, 11), (12, 19), (20, 99))  # first and last ply
 GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread evenly
-CACHED = 50_000  # positions: those of the games at once
+AT_ONCE = 32  # games, or positions that are searched: a forward takes a leaf of each
+CACHED = 50_000  # positions
 GAMES, CHOICES = "games.jsonl", "choices.jsonl"
 
 
@@ -172,20 +173,20 @@ def main() -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(options.checkpoint)
     study = Study(checkpoint, options.simulations, options.truth, options.truth_actions)
-    key = [checkpoint.name, options.simulations]
+    key = [str(checkpoint), options.simulations]
     games = _read(options.folder / GAMES, key)
     while sum(len(game["positions"]) for game in games) < options.positions:
         _say(f"{len(games)} games")
-        _write(options.folder / GAMES, key, study.play(range(len(games), len(games) + options.at_once)))
+        _write(options.folder / GAMES, key, study.play(range(len(games), len(games) + AT_ONCE)))
         games = _read(options.folder / GAMES, key)
     choices_key = [*key, options.truth, options.truth_actions]
     chosen = _read(options.folder / CHOICES, choices_key)
     known = {(line["game"], line["ply"]) for line in chosen}
     places = _spread(games, options.searched)
     missing = [place for place in places if (place.game, len(place.moves)) not in known]
-    for first in range(0, len(missing), options.at_once):
+    for first in range(0, len(missing), AT_ONCE):
         _say(f"{len(places) - len(missing) + first} of {len(places)} positions searched")
-        part = missing[first : first + options.at_once]
+        part = missing[first : first + AT_ONCE]
         _write(options.folder / CHOICES, choices_key, study.choose(part))
     _print(games, _read(options.folder / CHOICES, choices_key), study.search.considered_actions)
     facts = conditions(
@@ -204,7 +205,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--searched", type=count, default=150, help="positions searched (default: %(default)s)")
     parser.add_argument("--truth", type=count, default=2000, help="its simulations (default: %(default)s)")
     parser.add_argument("--truth-actions", type=count, default=64, help="that it considers (default: %(default)s)")
-    parser.add_argument("--at-once", type=count, default=32, help="games, and positions (default: %(default)s)")
     parser.add_argument("--folder", type=Path, default=ROOT / "runs" / "study", help="default: %(default)s")
     return parser.parse_args()
 
