@@ -10,26 +10,29 @@ from numpy.typing import NDArray
 
 from simul.common.client.evaluation import Evaluation, unanswered
 from simul.common.config.schema import NetworkConfig
+from simul.common.nets.base import RecurrentNetwork
 from simul.common.nets.build import build_network
 from simul.common.protocol.specs import GameSpec
 from simul.inference_server.engine.engine import PolicyEngine
 
 
 class NetworkEvaluator:
-    """Answers each request with one forward, before `submit` returns. Weights are those of the seed 0, as the server's.
+    """Answers each request with one forward, before `submit` returns.
 
     Args:
+        network: to build with the weights of the seed 0, as the server's; or one that is built.
         threads: of torch.
         device: cpu, or cuda: a context of this process's own.
     """
 
     def __init__(
-        self, network: NetworkConfig, spec: GameSpec, *, threads: int = 1, device: str = "cpu",
+        self, network: NetworkConfig | RecurrentNetwork, spec: GameSpec, *, threads: int = 1, device: str = "cpu",
         precision: str = "float32",
     ) -> None:  # fmt: skip
         torch.set_num_threads(threads)
+        built = build_network(network, spec) if isinstance(network, NetworkConfig) else network
         self._engine = PolicyEngine(
-            build_network(network, spec), spec, max_sessions=1, device=torch.device(device),
+            built, spec, max_sessions=1, device=torch.device(device),
             precision=getattr(torch, precision),
         )  # fmt: skip
         self._engine.warm_up((1,))
