@@ -33,7 +33,6 @@ from benchmarks.search.study_results import (
     rank_line,
     variance_table,
 )
-from simul.common.config.option_types import count, local_checkpoint
 from simul.common.config.search import SearchConfig
 from simul.common.nets.io import load_policy
 from simul.common.runtime.installation import ROOT
@@ -46,6 +45,7 @@ from simul.env_worker.search.batched_search import run_searches
 from simul.env_worker.search.evaluation_cache import CachedEvaluation, EvaluationCache, position_key
 from simul.env_worker.search.outcomes import outcome_of
 from simul.env_worker.search.search import Search
+from simul.launch.option_types import count, local_checkpoint
 from simul.launch.supervisor.checkpoint_files import config_of, newest_checkpoint
 
 BUDGETS = (32, 64, 256)
