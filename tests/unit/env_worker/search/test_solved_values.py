@@ -20,7 +20,9 @@ def _lost(method: str, games: Sequence[Board]) -> list[str]:
     return [f"{game.own} {action}" for game, action in chosen if action not in best_actions(game)]
 
 
+@pytest.mark.parametrize(("each", "positions"), [(60, 50), pytest.param(1, 500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_sample_of_tic_tac_toe_and_connect_four(method: str) -> None:
-    assert _lost(method, tic_tac_toe_positions()[::60]) == []
-    assert _lost(method, connect_four_positions(50, empty=12, seed=3)) == []
+def test_tic_tac_toe_and_connect_four(method: str, each: int, positions: int) -> None:
+    assert len(tic_tac_toe_positions()) == 4520
+    assert _lost(method, tic_tac_toe_positions()[::each]) == []
+    assert _lost(method, connect_four_positions(positions, empty=12, seed=3)) == []

@@ -29,6 +29,7 @@ from simul.env_worker.games.blokus.notation import squares_of
 from simul.env_worker.games.blokus.pieces import MONOMINO
 from tests.support.blokus_reference import Reference
 
+LONG = [pytest.mark.slow, pytest.mark.timeout(1800)]  # .ci/long runs it
 BOTH = pytest.mark.parametrize("variant", [duo(), classic(4)], ids=["duo", "classic"])
 
 
@@ -58,7 +59,7 @@ def compare_with_reference(variant: Variant, positions: int, seed: int) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("positions", [30, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("positions", [30, pytest.param(6000, marks=LONG)])
 def test_legal_moves_equal_the_reference(variant, positions):
     compare_with_reference(variant, positions, seed=1)
 
@@ -157,7 +158,7 @@ class PackageGame:
         return self.shapes[orientation]
 
 
-@pytest.mark.parametrize("games", [2, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("games", [2, pytest.param(300, marks=LONG)])
 def test_classic_equals_the_package_blokus_rl(games):
     draw = random.Random(1)
     variant = classic(4)
