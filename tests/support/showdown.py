@@ -26,6 +26,7 @@ class Showdown:
     def __init__(self, server: LocalServer, package: Path) -> None:
         self.server = server
         self.package = package
+        self._players: list[Player] = []
 
     @property
     def configuration(self) -> ServerConfiguration:
@@ -37,8 +38,15 @@ class Showdown:
             AccountConfiguration(name, None), log_level=SILENT, server_configuration=self.configuration,
             max_concurrent_battles=8, **more,
         )  # fmt: skip
+        self._players.append(player)
         on_loop(player.ps_client.wait_for_login(wait_for=PATIENCE_SEC)).result(PATIENCE_SEC)
         return player
+
+    def disconnect_players(self) -> None:
+        """Otherwise their pings, whose numbers are drawn from the module `random`, go on in the tests that follow."""
+        for player in self._players:
+            on_loop(player.ps_client.stop_listening()).result(PATIENCE_SEC)
+        self._players.clear()
 
     def battle_log(self, tag: str) -> dict[str, Any]:
         """What the server wrote of a finished battle: log, inputLog, winner."""

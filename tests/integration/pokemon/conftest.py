@@ -43,9 +43,15 @@ def own_host():
 
 
 @pytest.fixture(scope="session")
-def server():
+def shared_server():
     with showdown() as running:
         yield running
+
+
+@pytest.fixture
+def server(shared_server):
+    yield shared_server
+    shared_server.disconnect_players()
 
 
 @pytest.fixture(scope="module")

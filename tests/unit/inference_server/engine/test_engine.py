@@ -171,7 +171,7 @@ def test_evaluating_a_board_asks_for_legal_actions_alone_and_follows_the_weights
         network = build_network(config, board, seed=seed)
         generator = torch.Generator().manual_seed(seed)
         for parameter in network.parameters():
-            parameter.data += 0.2 * torch.randn(parameter.shape, generator=generator)
+            parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator)
         engine.swap(engine.prepare(network.state_dict()))
         observation = random_observations(board, rows, draw)
         mask = (draw.random((rows, board.num_actions)) < 0.4).astype(np.uint8)

@@ -1,4 +1,7 @@
-"""Batches as graph replays against the same batches run one operation at a time, to the last bit."""
+"""Batches as graph replays against the same batches run one operation at a time.
+
+To the last bit where the network is the smallest, within rounding where every network is tried.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ def test_replays_of_every_network_give_what_its_operations_give(
     graphs, eager = (made(device, net, precision=precision, spec=spec) for made in (captured, engine))
     sessions = Sessions(graphs.zero_row, spec)
     for n in (1, 5, 24):
-        act_alike(graphs, eager, sessions.batch(n))
+        act_alike(graphs, eager, sessions.batch(n), within=1e-6 if precision is torch.float32 else 0.02)
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
