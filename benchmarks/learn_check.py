@@ -100,6 +100,7 @@ CASES = (
     Case("cartpole_mlp", CARTPOLE, 200_000, 100, at_least=475.0, overrides=MLP),
     Case("cartpole_gru", CARTPOLE, 200_000, 100, at_least=475.0, overrides=GRU),
     Case("cartpole_attention", CARTPOLE, 200_000, 100, at_least=475.0, overrides=ATTENTION),
+    Case("cartpole_attention_gru", CARTPOLE, 200_000, 100, at_least=475.0, overrides=ATTENTION_GRU),
     Case("images", CARTPOLE, 60_000, 500, at_least=0.95, overrides=IMAGES),
     Case("chords", CARTPOLE, 60_000, 500, at_least=3.8, overrides=CHORDS),
     Case("memory", MEMORY, 350_000, 1000, at_least=0.95),
@@ -108,7 +109,10 @@ CASES = (
     Case("memory_gru_without_state", MEMORY, 350_000, 1000, below=0.35, overrides=GRU + ZERO_STATE),
     Case("memory_attention_gru", MEMORY, 350_000, 1000, at_least=0.95, overrides=ATTENTION_GRU),
     Case("memory_attention_lstm", MEMORY, 350_000, 1000, at_least=0.95, overrides=ATTENTION_LSTM),
-    Case("memory_attention_without_state", MEMORY, 350_000, 1000, below=0.35, overrides=ATTENTION_GRU + ZERO_STATE),
+    Case("memory_attention_gru_without_state", MEMORY, 350_000, 1000, below=0.35, overrides=ATTENTION_GRU + ZERO_STATE),
+    Case(
+        "memory_attention_lstm_without_state", MEMORY, 350_000, 1000, below=0.35, overrides=ATTENTION_LSTM + ZERO_STATE
+    ),
     Case("entities_pooled", CARTPOLE, 100_000, 1000, at_least=0.9, overrides=ENTITIES + MLP),
     Case("entities_attended", CARTPOLE, 100_000, 1000, at_least=0.9, overrides=ENTITIES + ATTENTION),
     Case("entities_flat", CARTPOLE, 100_000, 1000, below=0.7, overrides=ENTITIES + FLAT),

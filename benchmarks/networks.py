@@ -1,4 +1,4 @@
-"""`make bench-networks`: size, forward time and update time of each network for any game, as ratios to `mlp`.
+"""`make bench-networks`: size, forward time and update time of each network for any game, beside those of `mlp`.
 
 All in one process on one thread, float32. Forwards are recorded, as a server on a CPU serves them. Each round times
 every network once, and the ratio of a round is that to `mlp` in the same round: the median over the rounds is printed.
@@ -10,7 +10,6 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -104,15 +103,16 @@ def main() -> int:
 def _table(spec: GameSpec, configs: dict[str, NetworkConfig], rounds: int) -> str:
     networks = {label: build_network(config, spec, seed=1) for label, config in configs.items()}
     measured = [
-        _ratios({label: _forward(network, spec, n) for label, network in networks.items()}, rounds) for n in BATCHES
+        _beside_first({label: _forward(network, spec, n) for label, network in networks.items()}, rounds)
+        for n in BATCHES
     ]
-    measured.append(_ratios({label: _update(network, spec) for label, network in networks.items()}, rounds))
+    measured.append(_beside_first({label: _update(network, spec) for label, network in networks.items()}, rounds))
     rows = [
         (
             f"`{label}`",
             f"{sum(parameter.numel() for parameter in network.parameters()):,}",
             str(network.state_size),
-            *(f"{ratios[label][0]:.2f} ({ratios[label][1]:.2f}-{ratios[label][2]:.2f})" for ratios in measured),
+            *(columns[label] for columns in measured),
         )
         for label, network in networks.items()
     ]
@@ -120,18 +120,19 @@ def _table(spec: GameSpec, configs: dict[str, NetworkConfig], rounds: int) -> st
     return markdown_table(heads, rows)
 
 
-def _ratios(work: dict[str, Callable[[], None]], rounds: int) -> dict[str, tuple[float, float, float]]:
-    """Processor time relative to the first: median, lower and upper quartile over the rounds."""
+def _beside_first(work: dict[str, Callable[[], None]], rounds: int) -> dict[str, str]:
+    """Processor time: of the first the median, of the others relative to it, with quartiles over the rounds."""
     for run in work.values():  # warm-up: recorded forwards are compiled
         for _ in range(5):
             run()
-    found: dict[str, list[float]] = {label: [] for label in work}
-    for _ in range(rounds):
-        times = {label: _time(run) for label, run in work.items()}
-        first = next(iter(times.values()))
-        for label, taken in times.items():
-            found[label].append(taken / first)
-    return {label: (median(r), float(np.quantile(r, 0.25)), float(np.quantile(r, 0.75))) for label, r in found.items()}
+    rows = np.array([[_time(run) for run in work.values()] for _ in range(rounds)])
+    low, middle, high = np.quantile(rows / rows[:, :1], (0.25, 0.5, 0.75), axis=0)
+    ratios = [f"{m:.2f} ({a:.2f}-{b:.2f})" for a, m, b in zip(low, middle, high)]
+    return dict(zip(work, [_in_words(float(np.median(rows[:, 0]))), *ratios[1:]]))
+
+
+def _in_words(seconds: float) -> str:
+    return f"{1e6 * seconds:,.0f} us" if seconds < 1e-2 else f"{1e3 * seconds:,.0f} ms"
 
 
 def _time(run: Callable[[], None], least_sec: float = 0.02) -> float:
