@@ -170,6 +170,7 @@ def test_an_agent_that_was_taken_for_lost_ends_its_processes_when_it_runs_again(
     _finish_well(run)
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_where_the_supervisor_is_killed_the_roles_save_and_the_agents_end(run) -> None:
     run.wait_for(lambda s: s.get("phase") == "training" and s["server"].get("decisions"))
     agents, roles = run.agents(), _roles(run)

@@ -81,6 +81,7 @@ def test_versions_do_not_repeat_when_learner_and_server_die_before_a_checkpoint(
     assert learner.failure is None
 
 
+@pytest.mark.slow  # .ci/long runs it
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
 def test_a_learner_that_starts_on_a_full_disk_learns_and_says_what_it_cannot_write(supervisor):
     process = supervisor.start(full_disk=True)

@@ -265,6 +265,7 @@ def test_a_run_says_when_it_starts_reaches_a_milestone_with_its_curve_and_stops_
     assert SECRET not in output
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_a_run_that_another_life_would_not_help_ends_with_its_last_words(notified):
     with Webhook() as hook:
         run = notified(json_address(hook))

@@ -34,6 +34,7 @@ def _stopped_cleanly(run, code: int) -> None:
     assert (run.run_dir.checkpoints / "version").exists(), "the learner has saved"
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_a_reader_that_has_enough_stops_nothing(up):
     """`simul up | head`"""
     reading, writing = os.pipe()

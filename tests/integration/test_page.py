@@ -6,6 +6,7 @@ import socket
 import urllib.request
 
 import psutil
+import pytest
 
 from tests.support.command import address_in
 from tests.support.waiting import wait_for
@@ -34,6 +35,7 @@ def test_the_page_ends_with_the_run_and_a_killed_run_leaves_none(up):
     assert not page.is_running()
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_a_run_goes_on_without_its_page(up):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         run = up("--page-port", str(taken.getsockname()[1]))

@@ -48,6 +48,7 @@ def run_profile(*arguments: str) -> int:
     return cli.main(["profile", *arguments])
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_an_active_run_is_profiled_and_the_figures_lie_beside_it_and_one_that_ends_before_is_no_profile(
     up, tmp_path, monkeypatch, capsys
 ):

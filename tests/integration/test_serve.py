@@ -42,6 +42,7 @@ def checkpoint(tmp_path: Path) -> Path:
     return write_checkpoint(tmp_path / "000000007", SPEC, 7)
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_a_checkpoint_is_served_to_a_client_with_keys(checkpoint: Path, tmp_path: Path) -> None:
     new_keys(tmp_path / "keys")
     keys = client_keys(tmp_path / "keys")

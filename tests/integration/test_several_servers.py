@@ -27,6 +27,7 @@ def _servers_of_workers(run: Command) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_two_servers_start_each_worker_has_one_and_a_dead_one_is_restarted_in_its_place(up) -> None:
     run = up(*TWO)
     run.wait_until_training()

@@ -233,6 +233,7 @@ def test_a_role_that_fails_in_every_start_is_an_event_and_ends_the_run_with_a_su
     assert imbalances(summary) == []
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_a_rank_that_dies_in_a_clean_stop_is_no_error_where_everything_was_saved(up):
     """Where something was not, tests/unit/launch/supervisor/test_supervisor.py."""
     run = up("--set", "cluster.learner.ranks=2")
@@ -244,6 +245,7 @@ def test_a_rank_that_dies_in_a_clean_stop_is_no_error_where_everything_was_saved
     assert "The learner had saved everything that was learned: nothing is lost." in output
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_a_worker_that_is_dead_at_the_stop_leaves_no_episode_alive(up):
     run = up("--set", "workers.count=2")
     run.wait_until_training()
@@ -327,6 +329,7 @@ def test_a_prometheus_port_that_is_taken_is_refused(tmp_path, capsys):
     assert "another prometheus_port" in refused
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_the_best_checkpoint_is_evaluated_in_training_and_kept_and_prometheus_gets_the_runs_figures(up, tmp_path):
     spec = GameSpec("test/stand-in", 4, 2)
     checkpoints = tmp_path / "run" / "checkpoints"
@@ -350,6 +353,7 @@ def test_the_best_checkpoint_is_evaluated_in_training_and_kept_and_prometheus_ge
     assert sorted(path.name for path in checkpoints.iterdir()) == ["000000003", "best", "best-000000003", "version"]
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_a_run_resumed_in_an_unpacked_directory_of_others_writes_through_none_of_its_links(up, tmp_path):
     """At the name of every file that a run writes there is a link to a file of the user's."""
     run, users = tmp_path / "run", tmp_path / "users"

@@ -224,6 +224,7 @@ def _turns(log: str) -> dict[int, list[list[str]]]:
     return turns
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_labels_agree_with_the_log_of_a_battle_against_a_bot(host) -> None:
     host.send_tables(encoder_tables(9))
     reader, moves = Reader(pokemon_spec(PokemonConfig())), vocabulary().move

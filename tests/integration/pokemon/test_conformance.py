@@ -69,6 +69,7 @@ def test_some_battles(battle_format: str) -> None:
     check(battle_format, 6 if battle_format in TRAPPING else 3, set_knowledge=battle_format in RANDOM)
 
 
+@pytest.mark.slow  # .ci/long runs it
 @pytest.mark.parametrize("settings", [{"damage_attackers": 6}, {"damage_attackers": 0, "set_knowledge": True}])
 def test_other_layouts(settings: dict[str, object]) -> None:
     check("gen9randombattle", 2, **settings)

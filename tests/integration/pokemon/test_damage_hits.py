@@ -57,6 +57,7 @@ def check(hands: Hands, hits_of_generation: int, seed: int) -> Counter[str]:
     return found
 
 
+@pytest.mark.slow  # .ci/long runs it
 @COUNTS
 def test_real_hits_lie_within_their_rolls(hands, hits_of_generation, least, share):
     found = check(hands, hits_of_generation, seed=11)

@@ -48,6 +48,7 @@ def test_rooms_of_play_go_on_and_see_what_they_would_have_seen(server, stand):
         assert compare_with_training(server.battle_log(tag), "Agent Kill", asked, bridge.chosen) == len(asked)
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_rooms_that_say_nonsense_are_forfeited_and_named(server, stand):
     odd = ["|turn|soon", '|request|{"rqid": 99, "side": {"id": "p1", "pokemon": [{"ident": 7}]}}']
     foe = server.player(RandomPlayer, "Random Odd")

@@ -95,6 +95,7 @@ def sets(found: tuple[str, Any]) -> list[Any]:
     return [mon[1:] for mon in found[1]]
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_every_worker_has_battles_of_its_own_which_do_not_depend_on_their_number(monkeypatch):
     diary = Diary(monkeypatch)
     config = PokemonConfig(format="gen1randombattle", max_turns=3)

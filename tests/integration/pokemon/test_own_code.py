@@ -120,6 +120,7 @@ def test_in_doubles_it_is_told_which_slot_decides():
     assert all(seen[-2] == seen[right] for seen in decided)
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_beside_the_built_in_row_and_rewards_nothing_of_them_changes():
     weights = RewardsConfig(hp_delta=0.5)
     plain, *_ = played(PokemonConfig(rewards=weights), battles=2)

@@ -111,6 +111,7 @@ def doubles_stand():
         yield running
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_doubles_are_two_decisions_and_seen_as_in_training(server, doubles_stand):
     foe = server.player(RandomPlayer, "Random Pair", battle_format=DOUBLES)
     with playing(server, doubles_stand, "Agent Pair", battle_format=DOUBLES) as (agent, bridge, table):

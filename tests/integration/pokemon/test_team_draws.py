@@ -3,6 +3,7 @@
 import subprocess
 
 import orjson
+import pytest
 
 from simul.env_worker.games.pokemon.install.folder import HOST_FOLDER
 from simul.env_worker.games.pokemon.install.node import find_node
@@ -40,6 +41,7 @@ def test_the_host_says_whose_teams_it_keeps(host):
     assert [host.check_format(name, [])["reusable"] for name in ("gen9randombattle", "gen9ou")] == [True, False]
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_the_teams_are_the_simulators_own():
     command = [str(find_node().path), "--input-type=module", "-e", COMPARE, orjson.dumps(FORMATS).decode()]
     done = subprocess.run(command, capture_output=True, check=True, cwd=HOST_FOLDER / "simulate")

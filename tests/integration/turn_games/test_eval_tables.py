@@ -32,6 +32,7 @@ def evaluated(*arguments: str | Path, folder: Path = ROOT) -> subprocess.Complet
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=2.5 * PATIENCE_SEC)
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_a_replay_of_every_game_and_a_picture_that_watch_shows(tmp_path):
     done = evaluated(
         "blokus", "--opponent", "largest_piece", "--gtp", ENGINE, "--games", "2", "--json", "--replays", str(tmp_path)

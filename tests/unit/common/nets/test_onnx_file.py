@@ -36,6 +36,7 @@ def policy_of(tmp_path, spec, name="mlp_lstm", **options):
     return load_policy(write_checkpoint(tmp_path / "checkpoint", spec, 3, NetworkConfig(name, options)))
 
 
+@pytest.mark.slow  # .ci/long runs it
 def test_the_file_answers_alone_row_by_row_and_says_what_it_is(tmp_path, capsys):
     policy = policy_of(tmp_path, SPEC)
     assert main([str(tmp_path / "checkpoint"), str(tmp_path / "policy.onnx")]) == 0

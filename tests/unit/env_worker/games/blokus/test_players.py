@@ -51,7 +51,15 @@ def pair_points(first: Player, second: Player, pairs: int) -> float:
     return won / (2 * pairs)
 
 
-@pytest.mark.parametrize("variant", [duo(), classic(2), classic(3), classic(4)], ids=["2", "2 of 4", "3", "4"])
+@pytest.mark.parametrize(
+    "variant",
+    [
+        pytest.param(duo(), id="2"),
+        pytest.param(classic(2), id="2 of 4", marks=pytest.mark.slow),  # .ci/long runs it
+        pytest.param(classic(3), id="3", marks=pytest.mark.slow),
+        pytest.param(classic(4), id="4"),
+    ],
+)
 def test_players_choose_legal_actions_to_the_end(variant):
     play(variant, [LargestPiecePlayer(), MctsPlayer(rollouts=4), MctsPlayer(1), RandomPlayer()], seed=1)
     play(variant, [BestFirstPlayer(2), RandomPlayer(), BestFirstPlayer(1), LargestPiecePlayer()], seed=1)

@@ -53,7 +53,10 @@ def strong(**changes):
     return MonteCarloPlayer(**{"rollouts": 2, "openings": 3, "rollouts_by": "fantasy_rules", **changes})
 
 
-@pytest.mark.parametrize("rules", TABLES)
+@pytest.mark.parametrize(
+    "rules",
+    [pytest.param(table, marks=pytest.mark.slow if at in (0, 3, 5) else ()) for at, table in enumerate(TABLES)],
+)  # .ci/long runs the slow ones: the others have every rule
 def test_players_for_fantasyland_play_legally_at_every_table(rules):
     play([FantasyRulesPlayer(), strong(), FantasyRulesPlayer()][: rules.players], rules, 6)  # asserts legality
 
