@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from simul.common.errors import ConfigError
 
+MOST = 10**9  # games, processes, ...: what files of results hold
+
 
 def path(text: str) -> Path:
     """A path. Refuses empty text, usually an unset shell variable, which would mean the current folder."""
@@ -90,9 +92,11 @@ def named_run(options: argparse.Namespace) -> Path | None:
 
 
 def count(text: str) -> int:
-    """A whole number, 1 or more."""
-    if not text.isdecimal() or int(text) < 1:
+    """A whole number from 1 to `MOST`, which files of results hold."""
+    if not text.isdecimal() or not text.strip("0"):
         raise argparse.ArgumentTypeError(f"expected a whole number, at least 1; got {text!r}")
+    if len(text) > 20 or int(text) > MOST:
+        raise argparse.ArgumentTypeError(f"expected a whole number, at most {MOST:,}; got one of {len(text)} digits")
     return int(text)
 
 

@@ -10,7 +10,7 @@ from simul.common.config.automatic import AUTO
 from simul.common.config.game_description import FROZEN, TABLE_PLAYER
 from simul.common.config.games import GAMES, game_called
 from simul.common.config.opponents import ZOO_PREFIX, is_own, no_opponent
-from simul.common.config.schema import Config
+from simul.common.config.schema import Config, OpponentsConfig
 from simul.common.config.section import Rule
 from simul.common.errors import ConfigError, did_you_mean
 from simul.common.transport import check_endpoint, client_keys, server_keys
@@ -131,6 +131,11 @@ def _opponents(config: Config) -> Iterator[Rule]:
         yield (
             ("opponents.past", "learner.past_resident"),
             "past selves are wanted, but learner.past_resident is 0, so that none would ever be served",
+        )
+    if config.opponents.past_by != OpponentsConfig().past_by and "past" not in known:
+        yield (
+            ("opponents.past_by", "game"),
+            f"expected nothing: past selves are drawn by it, and the game {config.game} has one seat and no opponents",
         )
     if config.opponents.frozen > 0 and not config.opponents.checkpoint:
         yield (

@@ -6,7 +6,8 @@ same weights, also where the checkpoint has been removed, or a run directory has
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -48,14 +49,24 @@ def copy_frozen_opponent(
         meta = _checked(target, named, spec, trust)
         say(f"the frozen opponent is version {meta.version} of {named}, as when the run began with it")
         return network_values(meta.network)
-    place = named if "://" in named else zoo_folder(named) or Path(named)
+    with _as_of_the_setting():
+        place = named if "://" in named else zoo_folder(named) or Path(named)
     with local_checkpoints([place], say, stopped) as (path,):
-        origin = newest_checkpoint(path, say)
+        with _as_of_the_setting():
+            origin = newest_checkpoint(path, say)
         meta = _checked(origin, named, spec, trust)
         weights_only = msgspec.structs.replace(meta, files={WEIGHTS_FILE: meta.files[WEIGHTS_FILE]})
         copy_checkpoint(origin, target, weights_only, {ORIGIN: named.encode()})
     say(f"the frozen opponent is version {meta.version} of {named}")
     return network_values(meta.network)
+
+
+@contextlib.contextmanager
+def _as_of_the_setting() -> Iterator[None]:
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"opponents.checkpoint: {error}") from None
 
 
 def _origin(folder: Path) -> str:

@@ -52,7 +52,7 @@ class PageProcess:
         if self._process is not None and self._process.poll() is not None:
             code = self._process.returncode
             self._close()
-            why = self._last_line.removeprefix("simul: ")[:500]
+            why = self._last_line.removeprefix("simul: ").replace("--port", "--page-port")[:500]
             sentences.append(f"the page has ended (exit code {code}): {why} Training goes on.")
         return sentences
 

@@ -151,7 +151,9 @@ def _range(key: str, given: Mapping[str, Any]) -> Dimension:
     takes_whole = _takes_whole(key)
     by_default = isinstance(low, int) and isinstance(high, int) if takes_whole is None else takes_whole
     log, whole = given.get("log", False), given.get("int", by_default)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ConfigError(f"low and high must be finite; got low {low}, high {high}")
+    if not low < high:
         raise ConfigError(f"low must be less than high; got low {low}, high {high}")
     if log and low <= 0:
         raise ConfigError(f"a logarithmic range begins above 0; got low {low}")

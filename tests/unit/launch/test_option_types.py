@@ -59,3 +59,11 @@ def test_the_url_of_a_store_is_refused_where_it_is_not_fetched(line: list[str], 
         assert cli.main([*line, "s3://bucket/run"]) == 2
     assert "expected a checkpoint on this machine, or zoo:NAME, got s3://bucket/run; the URL" in capfd.readouterr().err
     assert make_parser().parse_args(["up", "cartpole", "--from", "s3://bucket/run"]).origin == "s3://bucket/run"
+
+
+@pytest.mark.parametrize("number", ["1000000001", "9" * 5000])
+def test_more_games_than_a_file_of_results_holds_are_refused(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["league", "--games", number])
+    said = f"expected a whole number, at most 1,000,000,000; got one of {len(number)} digits"
+    assert said in capsys.readouterr().err

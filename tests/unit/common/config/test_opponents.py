@@ -112,3 +112,8 @@ def test_a_policy_of_the_zoo_is_no_scripted_opponent(load, settings):
         load(f"{GAME}{settings}")
     with pytest.raises(ConfigError, match="--checkpoint zoo:pokemon"):
         opponent_kind("zoo:pokemon")
+
+
+def test_how_past_selves_are_drawn_is_no_setting_of_a_game_without_them(load):
+    with pytest.raises(ConfigError, match="past selves are drawn by it, and the game gymnasium has one seat"):
+        load("game: gymnasium\ngymnasium: {id: CartPole-v1}", "opponents.past_by=hard")
