@@ -33,7 +33,7 @@ def open_regular(path: Path, *, own: bool = False, links: bool = True) -> int:
     """
     windows = sys.platform == "win32"
     flags = 0 if windows else os.O_NONBLOCK | os.O_CLOEXEC | (os.O_NOFOLLOW if own or not links else 0)
-    descriptor = os.open(path, os.O_RDONLY | flags)
+    descriptor = _opened(path, os.O_RDONLY | flags)
     found = os.fstat(descriptor)
     fault = 0, ""
     if stat.S_ISDIR(found.st_mode):
@@ -94,14 +94,18 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o666, aside: str = "")
         raise
 
 
-def _open_to_write(path: Path, flags: int) -> int:
-    unix = 0 if sys.platform == "win32" else os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+def _opened(path: Path, flags: int) -> int:
     try:
-        descriptor = os.open(path, flags | _BINARY | unix, 0o666)
+        return os.open(path, flags, 0o666)
     except OSError as error:
-        if error.errno == errno.ELOOP:
+        if error.errno == errno.ELOOP and path.is_symlink() and flags & getattr(os, "O_NOFOLLOW", 0):
             raise OSError(errno.ELOOP, "a symbolic link", str(path)) from None
         raise
+
+
+def _open_to_write(path: Path, flags: int) -> int:
+    unix = 0 if sys.platform == "win32" else os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = _opened(path, flags | _BINARY | unix)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
