@@ -19,7 +19,7 @@ up: setup ## learn Pokémon battles (CONFIG=configs/cartpole.yaml for another ga
 setup: ## .venv and the simulator; does nothing when nothing changed
 	@PYTHON="$(PYTHON)" GOALS="$(MAKECMDGOALS)" sh launch/setup/setup.sh
 
-test: setup ## the tests, 5 to 7 minutes on two idle cores
+test: setup ## the tests, 5 to 8 minutes on two idle cores
 	@$(PY) -m tests.support.npm_packages
 	@$(PY) -m pytest -m "not slow" -n auto $(ARGS)
 
