@@ -1,6 +1,6 @@
 """Batches as graph replays against the same batches run one operation at a time.
 
-To the last bit where the network is the smallest, within rounding where every network is tried.
+To the last bit, but for one network, which is within rounding.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from tests.support.graph_engines import (
 from tests.support.graph_stand_in import StandInGraphs
 
 EVERY_NETWORK = smallest_networks()
+ROUNDING = {torch.float32: 1e-6, torch.bfloat16: 0.02}  # of `ofc`, on a processor with AVX-512
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_replays_of_every_network_give_what_its_operations_give(
     graphs, eager = (made(device, net, precision=precision, spec=spec) for made in (captured, engine))
     sessions = Sessions(graphs.zero_row, spec)
     for n in (1, 5, 24):
-        act_alike(graphs, eager, sessions.batch(n), within=1e-6 if precision is torch.float32 else 0.02)
+        act_alike(graphs, eager, sessions.batch(n), within=ROUNDING[precision] if config.name == "ofc" else 0.0)
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
